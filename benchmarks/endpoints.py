@@ -37,8 +37,8 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, Manager
 from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSlice
-from kinformer_controllers.endpoint import make_controller as make_endpoint
-from kinformer_controllers.endpointslice import make_controller as make_endpointslice
+from kinformer_controllers.endpoint.controller import make_controller as make_endpoint
+from kinformer_controllers.endpointslice.controller import make_controller as make_endpointslice
 
 NAMESPACE = "default"
 CONTROLLERS: dict[str, ControllerFactory] = {"endpoint": make_endpoint, "endpointslice": make_endpointslice}

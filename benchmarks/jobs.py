@@ -20,11 +20,11 @@ import anyio
 import structlog
 
 from kinformer.clock import FakeClock
+from kinformer.controllerutil.owning import owner_id
 from kinformer.informers import SharedInformerFactory
 from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.controller import JobController
 from kinformer_controllers.job.modes import is_finished
-from kinformer_controllers.shared.owning.identity import owner_id
 
 PARALLELISM = 500
 UID = "00000000-0000-0000-0000-000000000001"

@@ -233,13 +233,20 @@ class Client:
         found = await self.discovery.resource_for_kind(kind)
         return self.resource(type_, found.gvr, namespaced=found.namespaced, kind=found.kind)
 
-    async def resource_for_object(self, obj: Mapping[str, Any]) -> Resource[dict[str, Any]]:
+    async def resource_for_object(self, obj: Any) -> Resource[Any]:
         """
-        The verbs for an object of a manifest. For built-in kinds, the server is not asked.
+        The verbs for the kind of an object: by its type or, for a dict, by its ``apiVersion`` and ``kind``.
 
-        :raises ValueError: if it has no apiVersion or no kind
+        For built-in kinds, the server is not asked.
+
+        :param obj: a model, a custom resource, or a dict as in a manifest
+        :raises LookupError: if its type is not a known model or custom resource
+        :raises ValueError: if it is a dict without ``apiVersion`` or ``kind``
         :raises NoKindMatch: if the server serves no such kind
         """
+        if not isinstance(obj, Mapping):
+            resource_for(type(obj))
+            return self.resource(type(obj))
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
             raise ValueError("the object does not say what it is: it needs an apiVersion and a kind")

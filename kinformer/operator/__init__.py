@@ -9,19 +9,21 @@
 A controller needs none of them. Each is a function or a small class on top of the client, and can be used alone.
 """
 
-from kinformer.operator.applying import Applier
-from kinformer.operator.changes import Outcome, Written, changed_fields
-from kinformer.operator.conditions import get_condition, is_condition_true, set_condition, without_condition
+from kinformer.controllerutil.applying import Applier, Outcome, Written, changed_fields
+from kinformer.controllerutil.conditions import get_condition, is_condition_true, set_condition, without_condition
+from kinformer.controllerutil.finalizers import Finalizer, add_finalizer, has_finalizer, remove_finalizer
+from kinformer.controllerutil.owning import AlreadyOwned, set_controller_reference
+from kinformer.controllerutil.writing import (
+    ObjectReplaced,
+    create_or_update,
+    retry_on_conflict,
+    update_status_if_changed,
+)
 from kinformer.operator.custom_resource import Column, CustomResource, Fields, Scale
 from kinformer.operator.definitions import DefinitionNotEstablished, definition_of, install
-from kinformer.operator.finalizers import Finalizer, add_finalizer, has_finalizer, remove_finalizer
 from kinformer.operator.markers import atomic, immutable, list_map, list_set, preserve_unknown_fields, rule
-from kinformer.operator.owning import AlreadyOwned, set_controller_reference
 from kinformer.operator.reconciler import Reconciler
-from kinformer.operator.retrying import retry_on_conflict
 from kinformer.operator.schema import SchemaError, schema_of
-from kinformer.operator.status import ObjectReplaced, update_status_if_changed
-from kinformer.operator.writing import create_or_update
 
 __all__ = (
     "AlreadyOwned",

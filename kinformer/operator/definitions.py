@@ -15,8 +15,8 @@ import msgspec
 
 from kinformer.client import Client, ListOptions, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.conditions import get_condition, is_condition_true
 from kinformer.models import ResourceInfo, V1CustomResourceDefinition, from_dict, resource_for
-from kinformer.operator.conditions import get_condition, is_condition_true
 from kinformer.operator.custom_resource import Column, CustomResource
 from kinformer.operator.schema import Schema, SchemaError, schema_of
 

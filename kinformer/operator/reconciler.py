@@ -25,11 +25,11 @@ from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from kinformer.cache import SharedIndexInformer
+from kinformer.controllerutil.applying import Applier
+from kinformer.controllerutil.finalizers import Finalizer
+from kinformer.controllerutil.writing import update_status_if_changed
 from kinformer.manager import Controller, ControllerContext
 from kinformer.manager.predicates import Predicate, annotations_changed, any_of, generation_changed, labels_changed
-from kinformer.operator.applying import Applier
-from kinformer.operator.finalizers import Finalizer
-from kinformer.operator.status import update_status_if_changed
 from kinformer.record import NORMAL, WARNING
 
 __all__ = ("Reconciler",)

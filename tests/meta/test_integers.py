@@ -20,3 +20,9 @@ def test_an_integer_has_at_most_64_bits_however_long_its_text(
     text: str, signed: int | None, unsigned: int | None
 ) -> None:
     assert (read_integer(text), read_unsigned(text)) == (signed, unsigned)
+
+
+def test_a_number_must_fit_into_the_bits_that_are_asked_for() -> None:
+    assert read_integer(str(2**31 - 1), 32) == 2**31 - 1
+    assert read_integer(str(-(2**31)), 32) == -(2**31)
+    assert read_integer(str(2**31), 32) is None

@@ -12,11 +12,11 @@ from typing import Final
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.conditions import get_condition
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, V1Taint
-from kinformer.operator.conditions import get_condition
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.cloudnodelifecycle.spec import CloudNodeLifecycleOptions
 from kinformer_controllers.shared.cloud.interface import Instances

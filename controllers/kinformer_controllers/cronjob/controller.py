@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.owning import owner_id
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource
@@ -23,8 +25,6 @@ from kinformer_controllers.cronjob.handlers import CronJobHandler, JobHandler
 from kinformer_controllers.cronjob.jobs import add_job_index, jobs_of
 from kinformer_controllers.cronjob.spec import CronJobOptions
 from kinformer_controllers.cronjob.syncing import CronJobSync
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("COMPONENT", "CronJobController", "make_controller")
 

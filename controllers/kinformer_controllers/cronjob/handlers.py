@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
+from kinformer.controllerutil.owning import controller_of
 from kinformer.logs import get_logger
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1CronJob, V1Job, V1OwnerReference
@@ -16,7 +17,6 @@ from kinformer_controllers.cronjob.kind import KIND
 from kinformer_controllers.cronjob.missed import seconds_to_next_run
 from kinformer_controllers.cronjob.schedule import ScheduleError, parse_schedule
 from kinformer_controllers.cronjob.template import schedule_text
-from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = ("CronJobHandler", "JobHandler")
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.controllerutil.owning import controller_of
 from kinformer.models import V1CronJob, V1Job, V1ObjectReference
 from kinformer_controllers.cronjob.kind import KIND
-from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = (
     "active",

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
+from kinformer.meta.integers import read_integer
 from kinformer_controllers.cronjob.durations import DurationError, parse_duration
 from kinformer_controllers.cronjob.zones import ZoneError, later, load_zone, local_zone, moment
-from kinformer_controllers.shared.numbers import go_int
 
 __all__ = ("NEVER", "Every", "Fields", "Schedule", "ScheduleError", "parse_schedule")
 
@@ -255,7 +255,7 @@ def _number(text: str, bounds: _Bounds | None = None) -> int:
         return bounds.names[text.lower()]
     if _NUMBER.fullmatch(text) is None:
         raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    number = go_int(text)
+    number = read_integer(text)
     if number is None:
         raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": value out of range')
     if number < 0:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from kinformer.client import DeleteOptions
 from kinformer.client.errors import AlreadyExists, ClientError, NotFound
 from kinformer.clock import Clock
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import is_controlled_by, meta_namespace_key
@@ -30,7 +31,6 @@ from kinformer_controllers.cronjob.schedule import Schedule, ScheduleError, pars
 from kinformer_controllers.cronjob.template import job_for_run, job_name, names_a_zone, schedule_text
 from kinformer_controllers.cronjob.texts import quoted
 from kinformer_controllers.cronjob.zones import ZoneError, load_zone
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("CronJobSync", "Server")
 

@@ -11,6 +11,11 @@ import anyio
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.claiming import OwnedPods
+from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -27,11 +32,6 @@ from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.spec import DaemonSetOptions
 from kinformer_controllers.daemonset.status_writer import DaemonSetStatusWriter
 from kinformer_controllers.daemonset.syncing import BURST_REPLICAS, DaemonPods
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.owning.owned_pods import OwnedPods
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore, VersionedStore
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.pods import PodControl
 
 __all__ = ("DaemonSetController", "make_controller")
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, SharedIndexInformer, last_state
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
+from kinformer.controllerutil.owning import OwnersByReference, add_pod_node_index, controller_of
 from kinformer.manager import Controller
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.nodes import NodeHandler
-from kinformer_controllers.shared.owning.handlers import PodHandler
-from kinformer_controllers.shared.owning.index import add_pod_node_index
-from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
-from kinformer_controllers.shared.owning.owners import OwnersByReference, controller_of
-from kinformer_controllers.shared.waiting.expectations import Expectations
 
 __all__ = ("DaemonSetWatches", "RevisionHandler")
 

@@ -14,6 +14,8 @@ from typing import Any
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, NotFound
+from kinformer.controllerutil.claiming import ControllerRefManager
+from kinformer.controllerutil.owning import owned_by
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import Selector, new_controller_ref
@@ -30,8 +32,6 @@ from kinformer_controllers.daemonset.template import HASH_LABEL
 from kinformer_controllers.shared.history.control import RevisionHistory
 from kinformer_controllers.shared.history.revisions import next_revision, number_of, template_patch, with_bytes
 from kinformer_controllers.shared.history.template import template_hash
-from kinformer_controllers.shared.owning.claim import ControllerRefManager
-from kinformer_controllers.shared.owning.index import owned_by
 
 __all__ = ("DaemonSetHistory", "History")
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kinformer.cache import Indexer
+from kinformer.controllerutil.owning import POD_NODE_INDEX, controller_of
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.placement import placement
-from kinformer_controllers.shared.owning.index import POD_NODE_INDEX
-from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = ("NodeHandler", "NodeUpdates", "concerned")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, is_pod_terminal, pod_status
 from kinformer.models import V1DaemonSet, V1Pod
 from kinformer_controllers.daemonset.limits import allows_surge
 from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
-from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready, is_pod_terminal, pod_status
 
 __all__ = ("Plan", "oldest_first", "plan_nodes", "pods_by_node")
 

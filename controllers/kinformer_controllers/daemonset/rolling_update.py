@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kinformer.controllerutil.pods import is_pod_available
 from kinformer.models import V1DaemonSet, V1Pod
 from kinformer_controllers.daemonset.limits import surge, unavailable
 from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.template import is_updated, template_generation
-from kinformer_controllers.shared.owning.status import is_pod_available
 
 __all__ = ("Update", "plan_update")
 

@@ -6,11 +6,11 @@ import copy
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready
 from kinformer.models import V1DaemonSet, V1DaemonSetStatus, V1Pod
 from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.plan import oldest_first
 from kinformer_controllers.daemonset.template import is_updated, template_generation
-from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready
 
 __all__ = ("count_nodes", "rebased", "same_counts")
 

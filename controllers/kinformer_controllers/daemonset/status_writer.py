@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from kinformer.cache import Indexer
 from kinformer.client import Resource
 from kinformer.clock import Clock
+from kinformer.controllerutil.pods import next_availability_check
+from kinformer.controllerutil.writing import write_status
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
-from kinformer.operator.status import write_status
 from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.status import count_nodes, rebased, same_counts
-from kinformer_controllers.shared.owning.status import next_availability_check
 
 __all__ = ("DaemonSetStatusWriter",)
 

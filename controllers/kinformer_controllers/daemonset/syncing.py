@@ -10,6 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from kinformer.cache import Indexer
 from kinformer.clock import Clock
+from kinformer.controllerutil.batches import write_children
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import PodWriter, pod_from_template
 from kinformer.meta import meta_namespace_key, new_controller_ref
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
@@ -19,10 +23,6 @@ from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import FAILED_DAEMON_POD, Plan, plan_nodes, pods_by_node
 from kinformer_controllers.daemonset.rolling_update import plan_update
 from kinformer_controllers.daemonset.template import daemon_template, template_for_node
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.batches import write_children
-from kinformer_controllers.shared.writing.pods import PodWriter, pod_from_template
 
 __all__ = ("BURST_REPLICAS", "DaemonPods")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Final
 
+from kinformer.meta.integers import read_integer
 from kinformer.models import (
     V1Affinity,
     V1DaemonSet,
@@ -22,7 +23,6 @@ from kinformer.models import (
     V1PodTemplateSpec,
     V1Toleration,
 )
-from kinformer_controllers.shared.numbers import go_int
 
 __all__ = (
     "GENERATION_LABEL",
@@ -59,7 +59,7 @@ _WITHOUT_NETWORK: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule
 def template_generation(daemonset: V1DaemonSet) -> int | None:
     """Return the generation in a deprecated annotation; None if it is missing or not a number."""
     text = (daemonset.metadata.annotations or {}).get(_GENERATION_ANNOTATION)
-    return go_int(text) if text is not None else None
+    return read_integer(text) if text is not None else None
 
 
 def with_tolerations(spec: V1PodSpec) -> list[V1Toleration]:

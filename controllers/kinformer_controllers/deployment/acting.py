@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kinformer.cache import Indexer
+from kinformer.controllerutil.owning import owned_by
 from kinformer.models import V1Pod
 from kinformer_controllers.deployment.annotations import rollback_revision
 from kinformer_controllers.deployment.conditions import paused_condition
@@ -13,7 +14,6 @@ from kinformer_controllers.deployment.scaling import is_being_scaled
 from kinformer_controllers.deployment.status import compute_status, rollout_status
 from kinformer_controllers.deployment.strategies import clean_up, recreate, roll, scale, sync_revision
 from kinformer_controllers.deployment.writer import DeploymentWriter
-from kinformer_controllers.shared.owning.index import owned_by
 
 __all__ = ("act",)
 

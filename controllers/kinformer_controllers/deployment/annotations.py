@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kinformer.meta.integers import read_integer
 from kinformer.models import V1Deployment, V1ReplicaSet
 from kinformer_controllers.deployment.counts import desired
 from kinformer_controllers.deployment.limits import max_surge
-from kinformer_controllers.shared.numbers import go_int
 
 __all__ = (
     "DESIRED_REPLICAS",
@@ -51,7 +51,7 @@ def annotations_of(obj: Any) -> dict[str, str]:
 
 def revision_of(obj: Any) -> int | None:
     """Return the revision of a Deployment or ReplicaSet: 0 if it has none, None if it is not a number."""
-    return go_int(annotations_of(obj).get(REVISION, "0"))
+    return read_integer(annotations_of(obj).get(REVISION, "0"))
 
 
 def max_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
@@ -76,13 +76,13 @@ def last_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
 def rollback_revision(deployment: V1Deployment) -> int | None:
     """Return the revision to roll back to, 0 for the last one; None if there is no valid annotation for this."""
     text = annotations_of(deployment).get(ROLLBACK_TO)
-    return go_int(text) if text else None
+    return read_integer(text) if text else None
 
 
 def count_in(replica_set: V1ReplicaSet, annotation: str) -> int | None:
     """Return the number of replicas in an annotation; None if it is missing or invalid."""
     text = annotations_of(replica_set).get(annotation, "")
-    return go_int(text, 32) if text.isdecimal() else None
+    return read_integer(text, 32) if text.isdecimal() else None
 
 
 def replicas_annotations(deployment: V1Deployment) -> dict[str, str]:
@@ -102,7 +102,7 @@ def annotations_for(deployment: V1Deployment, had: Mapping[str, str], revision: 
     :param revision: one more than the highest revision of the old ReplicaSets
     """
     old_text = had.get(REVISION, "")
-    old = go_int(old_text) if old_text else 0
+    old = read_integer(old_text) if old_text else 0
     if old is None:
         return dict(had)
     annotations = {**had, **{key: it for key, it in annotations_of(deployment).items() if key not in _NOT_COPIED}}

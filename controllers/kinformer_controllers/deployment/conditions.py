@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from kinformer.controllerutil.conditions import get_condition, put_condition, without_condition
 from kinformer.models import V1Deployment, V1DeploymentCondition, V1DeploymentStatus, V1ReplicaSet
-from kinformer.operator.conditions import get_condition, without_condition
 from kinformer_controllers.deployment.counts import desired
-from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = (
     "AVAILABLE",
@@ -153,7 +152,7 @@ def progress_conditions(
     what = f'ReplicaSet "{new.metadata.name}"' if new is not None else f'Deployment "{deployment.metadata.name}"'
     if is_complete(deployment, status):
         message = f"{what} has successfully progressed."
-        return set_condition(conditions, condition(PROGRESSING, "True", NEW_AVAILABLE, message, now))
+        return put_condition(conditions, condition(PROGRESSING, "True", NEW_AVAILABLE, message, now))
     if is_progressing(old, status):
         progress = condition(PROGRESSING, "True", UPDATED, f"{what} is progressing.", now)
         if current is not None and current.status == "True":
@@ -162,7 +161,7 @@ def progress_conditions(
         return [*without_condition(conditions, PROGRESSING), progress]
     if is_timed_out(deployment, conditions, now):
         message = f"{what} has timed out progressing."
-        return set_condition(conditions, condition(PROGRESSING, "False", TIMED_OUT, message, now))
+        return put_condition(conditions, condition(PROGRESSING, "False", TIMED_OUT, message, now))
     return conditions
 
 

@@ -17,6 +17,11 @@ from typing import cast
 from kinformer.cache import ResourceEventHandler
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
+from kinformer.controllerutil.owning import OwnersByReference, add_controller_index, owned_by
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -32,13 +37,6 @@ from kinformer_controllers.deployment.rollout import Rollout
 from kinformer_controllers.deployment.spec import DeploymentOptions
 from kinformer_controllers.deployment.templates import TemplateMemory
 from kinformer_controllers.deployment.writer import DEPLOYMENTS, REPLICA_SETS, DeploymentWriter
-from kinformer_controllers.shared.owning.claim import ControllerRefManager, recheck_deletion
-from kinformer_controllers.shared.owning.handlers import PodHandler
-from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
-from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
-from kinformer_controllers.shared.owning.owners import OwnersByReference
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("DeploymentController", "make_controller")
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kinformer.cache import Deleted, Indexer, last_state
+from kinformer.controllerutil.owning import controller_of, owned_by
 from kinformer.meta import SelectorError, label_selector_as_selector
 from kinformer.models import V1Deployment, V1Pod, V1ReplicaSet
 from kinformer_controllers.deployment.limits import RECREATE, strategy_of
 from kinformer_controllers.deployment.replica_sets import DEPLOYMENT
-from kinformer_controllers.shared.owning.index import owned_by
-from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = ("LastPodHandler", "selects")
 

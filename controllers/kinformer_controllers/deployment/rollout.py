@@ -6,13 +6,12 @@ import copy
 from collections.abc import Iterable
 from datetime import datetime
 
+from kinformer.controllerutil.conditions import get_condition, put_condition
 from kinformer.models import V1Deployment, V1DeploymentCondition, V1ReplicaSet
-from kinformer.operator.conditions import get_condition
 from kinformer_controllers.deployment.annotations import REVISION, annotations_of
 from kinformer_controllers.deployment.conditions import PROGRESSING, condition, has_progress_deadline
 from kinformer_controllers.deployment.status import same_status, status_of
 from kinformer_controllers.deployment.templates import Same, find_new, find_old
-from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = ("Rollout",)
 
@@ -63,7 +62,7 @@ class Rollout:
 
     def tell(self, told: V1DeploymentCondition) -> None:
         """Set a condition of the new status."""
-        self.status.conditions = set_condition(self.status.conditions, told)
+        self.status.conditions = put_condition(self.status.conditions, told)
 
     def tell_progress(self, status: str, reason: str, message: str) -> None:
         """Set the condition Progressing of the new status, if the Deployment has a deadline."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kinformer.meta.integers import read_integer
 from kinformer.models import V1Deployment, V1ReplicaSet
 from kinformer_controllers.deployment.annotations import (
     DESIRED_REPLICAS,
@@ -18,7 +19,6 @@ from kinformer_controllers.deployment.annotations import (
 )
 from kinformer_controllers.deployment.counts import active, age, available, desired, total_replicas
 from kinformer_controllers.deployment.limits import is_rolling_update, max_surge
-from kinformer_controllers.shared.numbers import go_int
 
 __all__ = ("Size", "active_or_latest", "is_being_scaled", "is_saturated", "plan_scaling", "proportion")
 
@@ -57,7 +57,7 @@ def is_saturated(deployment: V1Deployment, replica_set: V1ReplicaSet | None) -> 
     if replica_set is None:
         return False
     wanted = desired(deployment)
-    agreed = go_int(annotations_of(replica_set).get(DESIRED_REPLICAS, "")) == wanted
+    agreed = read_integer(annotations_of(replica_set).get(DESIRED_REPLICAS, "")) == wanted
     return agreed and desired(replica_set) == wanted and available(replica_set) == wanted
 
 

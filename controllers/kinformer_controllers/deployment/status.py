@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from kinformer.controllerutil.conditions import put_condition, without_condition
 from kinformer.models import V1Deployment, V1DeploymentStatus, V1ReplicaSet
-from kinformer.operator.conditions import without_condition
 from kinformer_controllers.deployment.conditions import (
     AVAILABLE,
     REPLICA_FAILURE,
@@ -25,7 +25,6 @@ from kinformer_controllers.deployment.counts import (
     total_replicas,
 )
 from kinformer_controllers.deployment.limits import max_unavailable
-from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = ("compute_status", "rollout_status", "same_status", "status_of")
 
@@ -77,7 +76,7 @@ def compute_status(
         unavailable_replicas=max(total_replicas(all_) - available, 0) or None,
         terminating_replicas=terminating_replicas(all_),
         collision_count=status.collision_count,
-        conditions=set_condition(status.conditions, availability),
+        conditions=put_condition(status.conditions, availability),
     )
 
 
@@ -93,7 +92,7 @@ def rollout_status(
     conditions = progress_conditions(deployment, status, computed, new, now)
     failure = replica_failure(new, old)
     if failure is not None:
-        computed.conditions = set_condition(conditions, failure)
+        computed.conditions = put_condition(conditions, failure)
     else:
         computed.conditions = without_condition(conditions, REPLICA_FAILURE)
     return computed

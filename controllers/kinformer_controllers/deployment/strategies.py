@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.models import V1Pod, V1ReplicaSet
 from kinformer_controllers.deployment.annotations import REVISION, annotations_of, max_revision, revision_of
 from kinformer_controllers.deployment.conditions import FOUND_NEW, is_complete
@@ -17,7 +18,6 @@ from kinformer_controllers.deployment.rolling import plan_new, plan_old
 from kinformer_controllers.deployment.rollout import Rollout
 from kinformer_controllers.deployment.scaling import Size, plan_scaling
 from kinformer_controllers.deployment.writer import DeploymentWriter
-from kinformer_controllers.shared.owning.status import is_pod_terminal
 
 __all__ = ("clean_up", "ensure_new", "old_pods_run", "recreate", "roll", "scale", "sync_revision")
 

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, NotFound
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.meta import GroupResource, get_controller_of
 from kinformer.models import V1Deployment, V1ReplicaSet, resource_for
 from kinformer.record import NORMAL, WARNING, EventRecorder
@@ -15,9 +18,6 @@ from kinformer_controllers.deployment.replica_sets import new_replica_set, resiz
 from kinformer_controllers.deployment.rollout import Rollout
 from kinformer_controllers.deployment.scaling import Size
 from kinformer_controllers.deployment.templates import same_template
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("DEPLOYMENTS", "REPLICA_SETS", "DeploymentWriter")
 

@@ -25,6 +25,8 @@ from kinformer.client.errors import (
     TooManyRequests,
 )
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.owning import owner_id
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -45,8 +47,6 @@ from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
 from kinformer_controllers.disruption.scales import ScaleFinder
 from kinformer_controllers.disruption.stale_pods import StalePods
 from kinformer_controllers.disruption.status import failed_status, is_up_to_date
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("DisruptionController", "make_controller")
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from kinformer.cache import Indexer
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
+from kinformer.controllerutil.owning import controller_of
 from kinformer.meta import GroupVersion, GroupVersionKind
 from kinformer.models import (
     V1Deployment,
@@ -22,7 +23,6 @@ from kinformer.models import (
     V1ReplicationController,
     V1StatefulSet,
 )
-from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = ("ExpectedScale", "ScaleError", "ScaleFinder", "expected_scale")
 

@@ -11,9 +11,8 @@ import copy
 from datetime import datetime, timedelta
 from typing import Final
 
+from kinformer.controllerutil.pods import DISRUPTION_TARGET, is_pod_terminal, pod_condition
 from kinformer.models import V1Pod, V1PodCondition
-from kinformer_controllers.shared.owning.status import is_pod_terminal
-from kinformer_controllers.shared.writing.pod_conditions import DISRUPTION_TARGET, pod_condition
 
 __all__ = ("STALE_AFTER", "stale_in", "without_disruption_target")
 

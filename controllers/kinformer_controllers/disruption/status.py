@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from kinformer.controllerutil.conditions import get_condition
+from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.meta import scaled_value
 from kinformer.models import V1Condition, V1Pod, V1PodDisruptionBudget, V1PodDisruptionBudgetStatus
-from kinformer.operator.conditions import get_condition
-from kinformer_controllers.shared.owning.status import is_pod_ready
 
 __all__ = (
     "DELETION_TIMEOUT",

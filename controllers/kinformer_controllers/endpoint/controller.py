@@ -13,6 +13,9 @@ from datetime import datetime
 
 from kinformer.client import Client, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.owning import OwnerId
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -24,13 +27,10 @@ from kinformer_controllers.endpoint.handlers import EndpointsHandler
 from kinformer_controllers.endpoint.metrics import EndpointMetrics
 from kinformer_controllers.endpoint.spec import EndpointOptions
 from kinformer_controllers.endpoint.subsets import same_subsets, subsets_of
-from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
 

@@ -10,9 +10,9 @@ Changes by other clients are ignored, as in Kubernetes: the next change of the s
 from __future__ import annotations
 
 from kinformer.cache import Deleted, Store, deletion_handling_key
+from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.models import V1Endpoints, V1Service
 from kinformer.workqueue import Queue
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("LEADER_ANNOTATION", "EndpointsHandler")
 

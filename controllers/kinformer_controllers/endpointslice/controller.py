@@ -11,6 +11,7 @@ from datetime import datetime
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1EndpointSlice, V1Node, V1Service
@@ -26,7 +27,6 @@ from kinformer_controllers.endpointslice.spec import EndpointSliceOptions
 from kinformer_controllers.endpointslice.tracker import SliceTracker
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("EndpointSliceController", "make_controller")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kinformer.cache import Deleted, last_state
+from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.models import V1EndpointSlice
 from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.endpointslice.endpoints import SliceViews
 from kinformer_controllers.endpointslice.labels import is_managed, service_key
 from kinformer_controllers.endpointslice.tracker import SliceTracker
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("MIN_SYNC_DELAY", "SliceHandler")
 

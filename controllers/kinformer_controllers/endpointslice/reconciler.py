@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kinformer.client import NotFound, Resource
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.owning import OwnerId
+from kinformer.controllerutil.pod_control import generated_name_prefix, is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import GroupResource, GroupVersionKind, new_controller_ref
@@ -33,7 +36,6 @@ from kinformer_controllers.endpointslice.nodes import Nodes
 from kinformer_controllers.endpointslice.placement import Placed, place
 from kinformer_controllers.endpointslice.tracker import SliceTracker
 from kinformer_controllers.endpointslice.traffic import hints_for, traffic_distribution
-from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.services.pod import EndpointPod, is_ipv6
 from kinformer_controllers.shared.services.service import (
     TRIGGER_TIME_ANNOTATION,
@@ -41,9 +43,6 @@ from kinformer_controllers.shared.services.service import (
     port_resolver,
 )
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.writing.names import generated_name_prefix
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("SLICES", "Reconciler", "address_types")
 

@@ -2,7 +2,7 @@
 
 With them the event handler tells events of the controller's own writes from events of other clients' writes. Only the
 latter queue a service. The tracker does not say whether the cache already shows a write: for a slice that is not in the
-cache there is no generation to compare. :mod:`kinformer_controllers.shared.waiting.consistency` does that.
+cache there is no generation to compare. :mod:`kinformer.controllerutil.consistency` does that.
 
 The watch event of a write may come before the answer to the write. Such an event counts as another client's, which
 costs one sync. The slice may even be deleted before the answer comes; then the tracker has a slice for which no event

@@ -12,6 +12,9 @@ from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource, meta_namespace_key
@@ -27,9 +30,6 @@ from kinformer_controllers.endpointslicemirroring.mirror import (
     should_mirror,
 )
 from kinformer_controllers.endpointslicemirroring.spec import MirroringOptions
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("MirroringController", "make_controller")
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kinformer.controllerutil.pod_control import generated_name_prefix
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.models import (
     DiscoveryV1EndpointPort,
@@ -24,7 +25,6 @@ from kinformer.models import (
     V1ObjectMeta,
 )
 from kinformer_controllers.shared.services.repacking import repack
-from kinformer_controllers.shared.writing.names import generated_name_prefix
 
 __all__ = ("MANAGED_BY", "MANAGER", "SERVICE_NAME", "Mirror", "is_mirrored_slice", "mirror", "should_mirror")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from kinformer.controllerutil.conditions import get_condition
 from kinformer.models import V1Job, V1JobCondition
-from kinformer.operator.conditions import get_condition
 
 __all__ = (
     "condition_of",

@@ -14,6 +14,10 @@ import anyio
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import PodControl, PodWriter
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource
@@ -31,10 +35,6 @@ from kinformer_controllers.job.reconciling import Reconciler, own_copy
 from kinformer_controllers.job.released import Released
 from kinformer_controllers.job.spec import JobOptions
 from kinformer_controllers.job.understanding import is_understood
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.pods import PodControl, PodWriter
 
 __all__ = ("COMPONENT", "JobController", "make_controller")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from kinformer.controllerutil.pods import is_pod_active, is_pod_ready, is_pod_terminating
 from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.failure_policy import match_failure_policy
@@ -27,7 +28,6 @@ from kinformer_controllers.job.pods import (
     restarts_of,
     valid_index,
 )
-from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_ready, is_pod_terminating
 
 __all__ = (
     "JobPods",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from kinformer.controllerutil.pods import pod_status
 from kinformer.models import (
     V1ContainerStatus,
     V1Job,
@@ -13,7 +14,6 @@ from kinformer.models import (
     V1PodFailurePolicyOnPodConditionsPattern,
 )
 from kinformer_controllers.job.pods import is_pod_failed
-from kinformer_controllers.shared.owning.status import pod_status
 
 __all__ = ("Verdict", "failure_message", "match_failure_policy")
 

@@ -12,6 +12,8 @@ from typing import Protocol
 
 from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.owning import controller_of, owner_id
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
 from kinformer.workqueue import RateLimitingQueue
@@ -22,9 +24,6 @@ from kinformer_controllers.job.names import KIND
 from kinformer_controllers.job.orphans import OrphanKey
 from kinformer_controllers.job.pods import is_tracked
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.owning.owners import controller_of
-from kinformer_controllers.shared.waiting.expectations import Expectations
 
 __all__ = ("JobHandler", "PodHandler", "job_named_by")
 

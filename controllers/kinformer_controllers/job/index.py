@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.controllerutil.owning import controller_of
 from kinformer.models import V1Job, V1Pod
 from kinformer_controllers.job.names import CONTROLLER_UID_LABEL, KIND
 from kinformer_controllers.job.pods import is_tracked, phase_of
-from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = ("add_job_pod_index", "done_pods_of_job", "pods_of_job", "pods_of_nobody", "pods_of_uid")
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from kinformer.logs import get_logger
-from kinformer_controllers.shared.numbers import go_int
+from kinformer.meta.integers import read_integer
 
 __all__ = ("Indexes", "Interval")
 
@@ -52,8 +52,8 @@ class Indexes:
         found: list[Interval] = []
         for part in (text or "").split(",") if text else ():
             first_text, *rest = part.split("-")
-            first = go_int(first_text)
-            last = go_int(rest[0]) if rest else first
+            first = read_integer(first_text)
+            last = read_integer(rest[0]) if rest else first
             if first is None:
                 log.info("indexes_corrupted", interval=part)
                 continue

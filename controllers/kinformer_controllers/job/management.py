@@ -6,6 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kinformer.clock import Clock
+from kinformer.controllerutil.batches import write_children
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.finalizers import remove_finalizers_patch
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import PodWriter, is_namespace_terminating
+from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer_controllers.job.backoff import remaining_for_index
@@ -22,12 +28,6 @@ from kinformer_controllers.job.names import TRACKING_FINALIZER
 from kinformer_controllers.job.pods import is_tracked
 from kinformer_controllers.job.removal import active_pods_to_remove
 from kinformer_controllers.job.template import pod_maker
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.owning.status import is_pod_ready
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.batches import write_children
-from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
-from kinformer_controllers.shared.writing.pods import PodWriter, is_namespace_terminating
 
 __all__ = ("BATCH_SECONDS", "MAX_PODS_PER_SYNC", "Managed", "PodManager", "wanted_active")
 

@@ -11,6 +11,9 @@ from typing import Final, NamedTuple
 
 from kinformer.cache import Indexer
 from kinformer.client.errors import NotFound
+from kinformer.controllerutil.finalizers import remove_finalizers_patch
+from kinformer.controllerutil.owning import controller_of
+from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.logs import get_logger
 from kinformer.meta import Nothing, SelectorError, label_selector_as_selector, meta_namespace_key, parse_selector
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
@@ -18,9 +21,6 @@ from kinformer_controllers.job.index import pods_of_nobody, pods_of_uid
 from kinformer_controllers.job.modes import external_manager, is_finished
 from kinformer_controllers.job.names import KIND, TRACKING_FINALIZER
 from kinformer_controllers.job.pods import is_tracked
-from kinformer_controllers.shared.owning.owners import controller_of
-from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
-from kinformer_controllers.shared.writing.pods import PodWriter
 
 __all__ = ("OrphanKey", "Orphans")
 

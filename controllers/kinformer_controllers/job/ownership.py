@@ -6,14 +6,14 @@ import copy
 from typing import Protocol
 
 from kinformer.cache import Indexer
+from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
+from kinformer.controllerutil.owning import OwnersByReference, controller_of
+from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.meta import label_selector_as_selector
 from kinformer.models import V1Job, V1Pod
 from kinformer_controllers.job.index import pods_of_job
 from kinformer_controllers.job.names import KIND, TRACKING_FINALIZER
 from kinformer_controllers.job.pods import is_tracked
-from kinformer_controllers.shared.owning.claim import ControllerRefManager, recheck_deletion
-from kinformer_controllers.shared.owning.owners import OwnersByReference, controller_of
-from kinformer_controllers.shared.writing.pods import PodWriter
 
 __all__ = ("JobPodClaims",)
 

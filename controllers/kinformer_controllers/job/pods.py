@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from kinformer.controllerutil.pods import pod_status, ready_condition
 from kinformer.logs import get_logger
+from kinformer.meta.integers import read_integer
 from kinformer.models import V1ContainerStatus, V1Job, V1Pod
 from kinformer_controllers.job.modes import replaces_only_failed
 from kinformer_controllers.job.names import COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING_FINALIZER
-from kinformer_controllers.shared.numbers import go_int
-from kinformer_controllers.shared.owning.status import pod_status, ready_condition
 
 __all__ = (
     "absolute_index_failures",
@@ -52,7 +52,7 @@ def completion_index(pod: V1Pod) -> int | None:
     """Return the index of a pod of an Indexed Job; None if it has no valid one."""
     annotations = pod.metadata.annotations
     text = annotations.get(COMPLETION_INDEX) if annotations else None
-    index = go_int(text) if text is not None else None
+    index = read_integer(text) if text is not None else None
     return index if index is not None and index >= 0 else None
 
 
@@ -80,7 +80,7 @@ def _count(pod: V1Pod, annotation: str) -> int:
     text = (pod.metadata.annotations or {}).get(annotation)
     if text is None:
         return 0
-    count = go_int(text)
+    count = read_integer(text)
     if count is None or not 0 <= count < 2**31:
         log.info("pod_annotation_invalid", pod=pod.metadata.name, annotation=annotation, value=text)
         return 0

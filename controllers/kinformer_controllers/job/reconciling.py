@@ -10,6 +10,10 @@ import anyio
 
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.owning import OwnerId, owner_id
+from kinformer.controllerutil.pod_control import PodWriter
+from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer.record import NORMAL, EventRecorder
 from kinformer_controllers.job.accounting import uncounted_of
@@ -22,10 +26,6 @@ from kinformer_controllers.job.outcome import completed, seconds_to_deadline, ve
 from kinformer_controllers.job.pods import phase_of
 from kinformer_controllers.job.released import Released
 from kinformer_controllers.job.tracking import JobTracker, StatusUpdater
-from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
-from kinformer_controllers.shared.owning.status import is_pod_ready
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.pods import PodWriter
 
 __all__ = ("Reconciled", "Reconciler", "own_copy")
 

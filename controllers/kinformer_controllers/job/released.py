@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from kinformer_controllers.shared.owning.identity import OwnerId
+from kinformer.controllerutil.owning import OwnerId
 
 __all__ = ("Released",)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from kinformer.controllerutil.ranking import least_first
 from kinformer.models import V1Job, V1Pod
 from kinformer_controllers.job.modes import is_indexed
 from kinformer_controllers.job.pods import valid_index
-from kinformer_controllers.shared.owning.ranking import least_first
 
 __all__ = ("active_pods_to_remove",)
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Final
 
+from kinformer.controllerutil.pod_control import pod_from_template
 from kinformer.meta import new_controller_ref
 from kinformer.models import (
     V1Container,
@@ -27,7 +28,6 @@ from kinformer_controllers.job.names import (
     TRACKING_FINALIZER,
 )
 from kinformer_controllers.job.pods import index_failures, index_ignored_failures
-from kinformer_controllers.shared.writing.pods import pod_from_template
 
 __all__ = ("generate_name", "index_failure_counts", "pod_maker")
 

@@ -14,6 +14,9 @@ import anyio
 
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
+from kinformer.controllerutil.finalizers import remove_finalizers_patch
+from kinformer.controllerutil.owning import OwnerId, owner_id
+from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.job.accounting import Accounts, account, settle_released, uncounted_of
@@ -25,9 +28,6 @@ from kinformer_controllers.job.modes import completion_mode
 from kinformer_controllers.job.names import TRACKING_FINALIZER
 from kinformer_controllers.job.outcome import failed_for
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
-from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
-from kinformer_controllers.shared.writing.pods import PodWriter
 
 __all__ = ("JobTracker", "StatusUpdater")
 

@@ -15,6 +15,7 @@ import anyio
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -31,7 +32,6 @@ from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, Rates
 from kinformer_controllers.shared.nodes.node_events import NODE_CONTROLLER
 from kinformer_controllers.shared.nodes.taint_writer import NodeWriter
-from kinformer_controllers.shared.owning.index import add_pod_node_index
 
 __all__ = ("NodeLifecycleController", "make_controller")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple, cast
 
+from kinformer.controllerutil.conditions import get_condition
 from kinformer.models import V1Lease, V1Node, V1NodeCondition
-from kinformer.operator.conditions import get_condition
 
 __all__ = ("GracePeriods", "Moment", "NodeHealth", "Observation", "observe", "ready_condition")
 

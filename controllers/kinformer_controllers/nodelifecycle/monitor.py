@@ -17,6 +17,7 @@ from kinformer.cache import Indexer
 from kinformer.client import Client
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
+from kinformer.controllerutil.owning import POD_NODE_INDEX
 from kinformer.logs import get_logger
 from kinformer.models import V1Lease, V1Node, V1NodeCondition, V1ObjectMeta, V1Pod, to_dict
 from kinformer.record import EventRecorder
@@ -28,7 +29,6 @@ from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, zone_state
 from kinformer_controllers.shared.nodes.node_events import record_node_event, record_status_change
 from kinformer_controllers.shared.nodes.zones import zone_key
-from kinformer_controllers.shared.owning.index import POD_NODE_INDEX
 
 __all__ = ("EXCLUDED_FROM_DISRUPTION", "NodeMonitor")
 

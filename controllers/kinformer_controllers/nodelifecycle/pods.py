@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from kinformer.client import Client
 from kinformer.client.errors import ClientError, NotFound
 from kinformer.clock import Clock
+from kinformer.controllerutil.pods import pod_condition, pod_condition_patch
 from kinformer.logs import get_logger
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer.record import WARNING, EventRecorder
-from kinformer_controllers.shared.writing.pod_conditions import pod_condition, pod_condition_patch
 
 __all__ = ("PodReadiness",)
 

@@ -18,11 +18,11 @@ from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import ClientError, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.conditions import get_condition
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node
-from kinformer.operator.conditions import get_condition
 from kinformer.options import OptionError
 from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.noderoute.metrics import ROUTE_SYNCS

@@ -12,6 +12,7 @@ import copy
 from kinformer.cache import Indexer
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
+from kinformer.controllerutil.finalizers import has_finalizer, without_finalizers
 from kinformer.models import V1PersistentVolume, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.persistentvolumebinder.binding import Binder
@@ -22,7 +23,6 @@ from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation
 from kinformer_controllers.shared.volumes.migration import MIGRATED_TO
 from kinformer_controllers.shared.volumes.plugins import DeleterPlugin, NoPlugin, VolumeInUse, VolumePlugins
 from kinformer_controllers.shared.volumes.pods import is_pod_done, pods_of_claim
-from kinformer_controllers.shared.writing.finalizers import has_finalizer, without_finalizers
 
 __all__ = ("Reclaimer",)
 

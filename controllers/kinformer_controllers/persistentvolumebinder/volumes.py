@@ -12,6 +12,7 @@ from typing import Final
 
 from kinformer.client import Resource
 from kinformer.client.errors import NotFound
+from kinformer.controllerutil.finalizers import without_finalizers
 from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.persistentvolumebinder.binding import Binder
 from kinformer_controllers.persistentvolumebinder.latest import Latest
@@ -24,7 +25,6 @@ from kinformer_controllers.shared.volumes.facts import (
     same_volume_mode,
 )
 from kinformer_controllers.shared.volumes.migration import MIGRATED, migration_of_volume
-from kinformer_controllers.shared.writing.finalizers import without_finalizers
 
 __all__ = ("DELETION_FINALIZER", "Volumes")
 

@@ -11,9 +11,9 @@ import copy
 from datetime import datetime
 from typing import Any, Final
 
+from kinformer.controllerutil.conditions import put_condition, without_condition
 from kinformer.meta import Quantity
 from kinformer.models import V1PersistentVolumeClaimCondition, V1PersistentVolumeClaimStatus
-from kinformer.operator.conditions import without_condition
 from kinformer_controllers.shared.volumes.facts import (
     PRE_RESIZE_CAPACITY,
     Claim,
@@ -22,7 +22,6 @@ from kinformer_controllers.shared.volumes.facts import (
     capacity_of,
     requested_storage,
 )
-from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = (
     "claimed_storage",
@@ -90,7 +89,7 @@ def _status(claim: Claim, size: Quantity, state: str, now: datetime, type_: str,
     condition = V1PersistentVolumeClaimCondition(type=type_, status="True", last_transition_time=now, message=message)
     others = [it for it in _without_resizing(status.conditions) if it.type != type_]
     same = [it for it in status.conditions or () if it.type == type_]
-    status.conditions = set_condition([*others, *same], condition)
+    status.conditions = put_condition([*others, *same], condition)
     return status
 
 

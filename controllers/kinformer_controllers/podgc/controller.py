@@ -18,6 +18,7 @@ import anyio
 from kinformer.client import Client, DeleteOptions, PatchType, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.pods import disruption_target
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -34,7 +35,6 @@ from kinformer_controllers.podgc.garbage import (
 )
 from kinformer_controllers.podgc.metrics import FORCED_DELETION_ERRORS, FORCED_DELETIONS
 from kinformer_controllers.podgc.spec import PodGCOptions
-from kinformer_controllers.shared.writing.pod_conditions import disruption_target
 
 __all__ = ("PodGCController", "make_controller")
 

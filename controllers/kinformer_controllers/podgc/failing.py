@@ -8,9 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kinformer.controllerutil.pods import is_pod_terminal, pod_condition_patch
 from kinformer.models import V1Pod, V1PodCondition
-from kinformer_controllers.shared.owning.status import is_pod_terminal
-from kinformer_controllers.shared.writing.pod_conditions import pod_condition_patch
 
 __all__ = ("failed_pod_patch",)
 

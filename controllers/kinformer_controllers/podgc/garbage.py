@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from kinformer.controllerutil.pods import pod_status
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.shared.nodes.taints import OUT_OF_SERVICE
-from kinformer_controllers.shared.owning.status import pod_status
 
 __all__ = (
     "Quarantine",

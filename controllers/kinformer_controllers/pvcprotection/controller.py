@@ -13,17 +13,17 @@ from kinformer.cache import last_state
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.finalizers import (
+    add_finalizers_patch,
+    is_finalizer_due,
+    remove_finalizers_patch,
+)
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolumeClaim, V1Pod
 from kinformer_controllers.pvcprotection.usage import LiveUse, keeps_claim
 from kinformer_controllers.shared.volumes.pods import add_claim_index, claims_of, is_pod_done, pods_of_claim
-from kinformer_controllers.shared.writing.finalizers import (
-    add_finalizers_patch,
-    is_finalizer_due,
-    remove_finalizers_patch,
-)
 
 __all__ = ("FINALIZER", "ClaimProtection", "make_controller")
 

@@ -15,9 +15,9 @@ import anyio
 from kinformer.cache import NAMESPACE_INDEX, Indexer
 from kinformer.client import Resource
 from kinformer.clock import Clock
+from kinformer.controllerutil.owning import controller_of
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolumeClaim, V1Pod
-from kinformer_controllers.shared.owning.owners import controller_of
 from kinformer_controllers.shared.volumes.pods import claims_of
 
 __all__ = ("LiveUse", "keeps_claim")

@@ -11,14 +11,14 @@ from typing import Any, Final
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
-from kinformer.informers import SharedInformerFactory
-from kinformer.manager import Controller, ControllerContext
-from kinformer.models import V1PersistentVolume
-from kinformer_controllers.shared.writing.finalizers import (
+from kinformer.controllerutil.finalizers import (
     add_finalizers_patch,
     is_finalizer_due,
     remove_finalizers_patch,
 )
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1PersistentVolume
 
 __all__ = ("FINALIZER", "VolumeProtection", "make_controller")
 

@@ -13,6 +13,7 @@ from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -20,7 +21,6 @@ from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
 from kinformer_controllers.rootcacertpublisher.metrics import counted_sync
 from kinformer_controllers.rootcacertpublisher.spec import RootCAOptions
 from kinformer_controllers.shared.identity.root_ca import root_ca
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("RootCAPublisher", "make_controller")
 

@@ -13,10 +13,10 @@ from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_
 from kinformer.client import Client
 from kinformer.client.errors import AlreadyExists
 from kinformer.clock import Clock
+from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Namespace, V1ObjectMeta, V1ServiceAccount
-from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("ServiceAccountController", "make_controller")
 

@@ -16,6 +16,11 @@ from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.finalizers import (
+    add_finalizers_patch,
+    has_finalizer,
+    remove_finalizers_patch,
+)
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
@@ -29,11 +34,6 @@ from kinformer_controllers.servicelb.services import FINALIZER, needs_cleanup, n
 from kinformer_controllers.servicelb.spec import ServiceLBOptions
 from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, LoadBalancers, RetryLater
 from kinformer_controllers.shared.cloud.loading import cloud_named
-from kinformer_controllers.shared.writing.finalizers import (
-    add_finalizers_patch,
-    has_finalizer,
-    remove_finalizers_patch,
-)
 
 __all__ = ("ServiceLBController", "make_controller")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kinformer.controllerutil.finalizers import has_finalizer
 from kinformer.models import V1Service
-from kinformer_controllers.shared.writing.finalizers import has_finalizer
 
 __all__ = ("FINALIZER", "needs_cleanup", "needs_update", "wants_load_balancer")
 

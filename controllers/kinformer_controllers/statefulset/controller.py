@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.claiming import OwnedPods
+from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
+from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
+from kinformer.controllerutil.owning import OwnersByReference, owner_id
+from kinformer.controllerutil.pod_control import PodControl
+from kinformer.controllerutil.pods import next_availability_check
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
@@ -21,14 +27,6 @@ from kinformer.models import (
     V1StatefulSetStatus,
 )
 from kinformer.record import EventRecorder
-from kinformer_controllers.shared.owning.handlers import PodHandler
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.owning.owned_pods import OwnedPods
-from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
-from kinformer_controllers.shared.owning.owners import OwnersByReference
-from kinformer_controllers.shared.owning.status import next_availability_check
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore, VersionedStore
-from kinformer_controllers.shared.writing.pods import PodControl
 from kinformer_controllers.statefulset.handlers import ClaimHandler, selects
 from kinformer_controllers.statefulset.identity import is_member
 from kinformer_controllers.statefulset.metrics import STALE_SYNC_SKIPS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, pod_status
 from kinformer.models import V1Pod
-from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready, pod_status
 
 __all__ = (
     "has_ended",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kinformer.meta.integers import read_integer
 from kinformer.models import V1Pod, V1StatefulSet
-from kinformer_controllers.shared.numbers import go_int
 
 __all__ = (
     "POD_INDEX_LABEL",
@@ -40,7 +40,7 @@ def parent_and_ordinal(name: str) -> tuple[str, int]:
     if match is None:
         return "", -1
     # A number that does not fit into Kubernetes' int32 is not an ordinal.
-    ordinal = go_int(match[2], 32)
+    ordinal = read_integer(match[2], 32)
     return match[1], ordinal if ordinal is not None else -1
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
+from kinformer.controllerutil.pod_control import pod_from_template
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.models import V1Pod, V1StatefulSet
-from kinformer_controllers.shared.writing.pods import pod_from_template
 from kinformer_controllers.statefulset.claims import set_storage
 from kinformer_controllers.statefulset.identity import REVISION_LABEL, pod_name, set_identity, start_ordinal
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.client import Resource
+from kinformer.controllerutil.writing import write_status
 from kinformer.models import V1StatefulSet, V1StatefulSetStatus
-from kinformer.operator.status import write_status
 from kinformer_controllers.statefulset.status import complete_rolling_update, needs_writing
 
 __all__ = ("StatefulSetStatusWriter",)

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from kinformer.controllerutil.batches import slow_start
 from kinformer.models import V1Pod, V1StatefulSet, V1StatefulSetStatus
-from kinformer_controllers.shared.writing.slow_start import slow_start
 from kinformer_controllers.statefulset.claims import has_storage
 from kinformer_controllers.statefulset.health import is_pending
 from kinformer_controllers.statefulset.identity import has_identity

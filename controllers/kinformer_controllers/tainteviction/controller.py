@@ -13,14 +13,14 @@ from __future__ import annotations
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.owning import add_pod_node_index
+from kinformer.controllerutil.pods import disruption_target, pod_condition_patch
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import split_key
 from kinformer.models import V1Node, V1Pod
 from kinformer.record import EventRecorder
 from kinformer_controllers.shared.nodes.taints import no_execute_taints
-from kinformer_controllers.shared.owning.index import add_pod_node_index
-from kinformer_controllers.shared.writing.pod_conditions import disruption_target, pod_condition_patch
 from kinformer_controllers.tainteviction.decision import Eviction, decide
 from kinformer_controllers.tainteviction.events import COMPONENT, EvictionEvents
 from kinformer_controllers.tainteviction.handlers import NodeHandler, PodHandler

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kinformer.cache import Indexer, deletion_handling_key
+from kinformer.controllerutil.owning import POD_NODE_INDEX
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.shared.nodes.taints import no_execute_taints
-from kinformer_controllers.shared.owning.index import POD_NODE_INDEX
 
 __all__ = ("NodeHandler", "PodHandler")
 

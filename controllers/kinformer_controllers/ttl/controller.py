@@ -14,8 +14,8 @@ from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
+from kinformer.meta.integers import read_integer
 from kinformer.models import V1Node
-from kinformer_controllers.shared.numbers import go_int
 from kinformer_controllers.ttl.steps import Sizes
 
 __all__ = ("ANNOTATION", "TtlController", "make_controller")
@@ -49,7 +49,7 @@ class TtlController:
             return
         there = (node.metadata.annotations or {}).get(ANNOTATION, "")
         wanted = self.sizes.seconds
-        if go_int(there) == wanted:
+        if read_integer(there) == wanted:
             return
         try:
             await self._server.patch(name, {"metadata": {"annotations": {ANNOTATION: str(wanted)}}})

@@ -12,8 +12,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, SyncError
 from kinformer.models import V1ClusterRole, from_dict
-from kinformer_controllers.clusterroleaggregation import make_controller
-from kinformer_controllers.clusterroleaggregation.controller import AggregationController
+from kinformer_controllers.clusterroleaggregation.controller import AggregationController, make_controller
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeInformers, forbidden
 from tests.turning import eventually

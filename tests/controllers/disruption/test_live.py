@@ -15,7 +15,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
 from kinformer.models import V1Pod, V1PodDisruptionBudget, from_dict
-from kinformer_controllers.disruption import make_controller
+from kinformer_controllers.disruption.controller import make_controller
 from tests.turning import eventually, turn
 
 

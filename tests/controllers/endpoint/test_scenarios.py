@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinformer_controllers.endpoint import make_controller
+from kinformer_controllers.endpoint.controller import make_controller
 from tests.controllers.shared.services.scenarios import SCENARIOS, replay_scenario, replay_with_crashes
 
 KNOWN = {"endpoint": make_controller}

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from kinformer.client.errors import Status, error_from_status
+from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpoint.controller import EndpointController
 from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
-from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 
 TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinformer_controllers.endpointslice import make_controller
+from kinformer_controllers.endpointslice.controller import make_controller
 from tests.controllers.shared.services.scenarios import SCENARIOS, replay_scenario, replay_with_crashes
 
 KNOWN = {"endpointslice": make_controller}

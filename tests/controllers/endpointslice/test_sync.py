@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from kinformer.client.errors import Status, error_from_status
+from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from kinformer_controllers.endpointslice.handlers import MIN_SYNC_DELAY
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
-from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
 from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,
     World,

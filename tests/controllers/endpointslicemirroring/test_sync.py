@@ -15,7 +15,7 @@ from kinformer.envtest import ApiServer
 from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import Manager
 from kinformer.models import CoreV1Event, V1Endpoints, V1EndpointSlice, V1Service, from_dict, to_dict
-from kinformer_controllers.endpointslicemirroring import make_controller
+from kinformer_controllers.endpointslicemirroring.controller import make_controller
 from kinformer_controllers.endpointslicemirroring.mirror import MANAGED_BY, MANAGER, SERVICE_NAME, mirror, should_mirror
 from tests.turning import eventually, turn
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1Pod
 from kinformer_controllers.job.backoff import Backoff
-from kinformer_controllers.shared.owning.identity import OwnerId
 from tests.controllers.job.world import KEY, NOW, UID, World, job_of, pod_of, stamp
 from tests.controllers.objects import forbidden, not_found
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1JobCondition, V1Pod, from_dict
 from kinformer_controllers.job.conditions import ensure_condition, new_condition
 from kinformer_controllers.job.counting import take_stock
 from kinformer_controllers.job.metrics import count_tracked_terminated_pod
 from kinformer_controllers.job.reconciling import own_copy
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.shared.owning.identity import OwnerId
 from tests.controllers.job.world import NOW, UID, World, job_of, pod_of
 from tests.controllers.objects import forbidden
 

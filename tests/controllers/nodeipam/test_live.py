@@ -10,7 +10,7 @@ import pytest
 
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, from_dict
-from kinformer_controllers.nodeipam import make_controller
+from kinformer_controllers.nodeipam.controller import make_controller
 from tests.controllers.nodes import Cluster, cluster
 
 FOUR = {"allocate_node_cidrs": True, "cluster_cidr": "10.0.0.0/22"}

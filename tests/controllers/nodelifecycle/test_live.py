@@ -11,7 +11,7 @@ import pytest
 
 from kinformer.client import PatchType
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.nodelifecycle import make_controller
+from kinformer_controllers.nodelifecycle.controller import make_controller
 from tests.controllers.nodes import Cluster, cluster
 
 NOT_READY, UNREACHABLE = "not-ready:NoExecute", "unreachable:NoExecute"

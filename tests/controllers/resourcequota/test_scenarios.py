@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from kinformer.manager import Manager
-from kinformer_controllers.replicationcontroller import make_controller as make_replication
-from kinformer_controllers.resourcequota import make_controller as make_quota
+from kinformer_controllers.replicationcontroller.controller import make_controller as make_replication
+from kinformer_controllers.resourcequota.controller import make_controller as make_quota
 from tests.controllers.shared.quota.serving import quota_server
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, replay

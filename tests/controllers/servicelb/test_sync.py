@@ -10,8 +10,7 @@ import pytest
 from kinformer.manager import ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node, V1Service, from_dict
 from kinformer.options import OptionError
-from kinformer_controllers.servicelb import make_controller
-from kinformer_controllers.servicelb.controller import ServiceLBController
+from kinformer_controllers.servicelb.controller import ServiceLBController, make_controller
 from kinformer_controllers.shared.cloud.fake import FakeCloud
 from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, RetryLater
 from tests.controllers.cluster import Cluster

@@ -12,7 +12,7 @@ import pytest
 from kinformer.client import DeleteOptions, PatchType
 from kinformer.clock import FakeClock
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.tainteviction import make_controller
+from kinformer_controllers.tainteviction.controller import make_controller
 from tests.controllers.nodes import Cluster, cluster, toleration
 
 EVICTED = "TaintManagerEviction"

@@ -9,8 +9,7 @@ import pytest
 
 from kinformer.client import PatchType
 from kinformer.models import V1Node
-from kinformer_controllers.ttl import make_controller
-from kinformer_controllers.ttl.controller import ANNOTATION
+from kinformer_controllers.ttl.controller import ANNOTATION, make_controller
 from tests.controllers.nodes import Cluster, cluster
 
 

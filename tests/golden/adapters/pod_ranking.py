@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kinformer.controllerutil.ranking import sort_for_deletion
 from kinformer.models import V1Pod, from_dict
-from kinformer_controllers.shared.owning.ranking import sort_for_deletion
 
 __all__ = ("answer",)
 

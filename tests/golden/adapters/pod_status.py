@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kinformer.models import V1Pod, from_dict
-from kinformer_controllers.shared.owning.status import (
+from kinformer.controllerutil.pods import (
     is_pod_active,
     is_pod_available,
     is_pod_ready,
     is_pod_terminal,
     is_pod_terminating,
 )
+from kinformer.models import V1Pod, from_dict
 
 __all__ = ("answer",)
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, Conflict, Invalid, NotFound
+from kinformer.controllerutil.claiming import AdoptionError
+from kinformer.controllerutil.owning import add_controller_index, owned_by
 from kinformer.meta import GroupVersionKind, Selector, accessor_of, get_controller_of, new_controller_ref
 from kinformer.models import V1ControllerRevision, to_dict
 from kinformer_controllers.shared.history.revisions import revision_hash, revision_name, same_revision, with_bytes
-from kinformer_controllers.shared.owning.claim import AdoptionError
-from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
 
 __all__ = ("RevisionHistory",)
 

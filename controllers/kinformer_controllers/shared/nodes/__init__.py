@@ -8,5 +8,5 @@
 :mod:`cluster_cidrs`    reads the flags that name networks
 ======================  ==================================================================================
 
-The index of pods by their node is in :mod:`kinformer_controllers.shared.owning.index`.
+The index of pods by their node is in :mod:`kinformer.controllerutil.owning`.
 """

@@ -14,24 +14,23 @@ from prometheus_client import Counter
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.controllerutil.consistency import ConsistencyStore
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import PodControl, PodWriter
+from kinformer.controllerutil.pods import next_availability_check
+from kinformer.controllerutil.writing import write_status
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller
 from kinformer.meta import GroupResource, SelectorError, get_controller_of
 from kinformer.models import V1Pod
-from kinformer.operator.status import write_status
 from kinformer.record import EventRecorder
-from kinformer_controllers.shared.owning.handlers import PodHandler
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
-from kinformer_controllers.shared.owning.status import next_availability_check
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
 from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf
 from kinformer_controllers.shared.replicas.replicas import BURST_REPLICAS, ReplicaManager
 from kinformer_controllers.shared.replicas.status import compute_status, same_status
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.pods import PodControl, PodWriter
 
 __all__ = ("PODS", "ReplicaController")
 

@@ -12,15 +12,21 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.client import Resource
+from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
+from kinformer.controllerutil.owning import (
+    OwnerId,
+    OwnersByReference,
+    PodOwners,
+    add_controller_index,
+    controller_of,
+    owned_by,
+    owner_id,
+)
+from kinformer.controllerutil.pod_control import PodWriter
+from kinformer.controllerutil.pods import is_pod_active, is_pod_terminating
 from kinformer.meta import Selector, get_controller_of
 from kinformer.models import V1Pod
-from kinformer_controllers.shared.owning.claim import ControllerRefManager, recheck_deletion
-from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
-from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
-from kinformer_controllers.shared.owning.owners import OwnersByReference, PodOwners, controller_of
-from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_terminating
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
-from kinformer_controllers.shared.writing.pods import PodWriter
 
 __all__ = ("ByLabels", "ByReference", "PodsOf", "ReplicaPods")
 

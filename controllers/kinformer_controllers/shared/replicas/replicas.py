@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kinformer.clock import Clock
+from kinformer.controllerutil.batches import write_children
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.pod_control import PodControlError, PodWriter, pod_from_template
+from kinformer.controllerutil.ranking import pods_to_delete
 from kinformer.logs import get_logger
 from kinformer.meta import GroupVersionKind, meta_namespace_key, new_controller_ref
 from kinformer.models import V1Pod
-from kinformer_controllers.shared.owning.identity import owner_id
-from kinformer_controllers.shared.owning.ranking import pods_to_delete
 from kinformer_controllers.shared.replicas.kind import desired_replicas
-from kinformer_controllers.shared.waiting.expectations import Expectations
-from kinformer_controllers.shared.writing.batches import write_children
-from kinformer_controllers.shared.writing.pods import PodControlError, PodWriter, pod_from_template
 
 __all__ = ("BURST_REPLICAS", "ReplicaManager")
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from kinformer.controllerutil.conditions import get_condition, put_condition, without_condition
+from kinformer.controllerutil.pod_control import FAILED_CREATE, FAILED_DELETE
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready
 from kinformer.models import V1Pod
-from kinformer.operator.conditions import get_condition, without_condition
-from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready
 from kinformer_controllers.shared.replicas.kind import ReplicaKind, desired_replicas
-from kinformer_controllers.shared.writing.conditions import set_condition
-from kinformer_controllers.shared.writing.pods import FAILED_CREATE, FAILED_DELETE
 
 __all__ = ("REPLICA_FAILURE", "compute_status", "same_status", "status_of")
 
@@ -93,4 +92,4 @@ def _conditions(kind: ReplicaKind[Any], owner: Any, have: int, failure: Exceptio
     condition = kind.condition(
         type=REPLICA_FAILURE, status="True", reason=reason, message=str(failure), last_transition_time=now
     )
-    return set_condition(conditions, condition)
+    return put_condition(conditions, condition)

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from kinformer.cache import SharedIndexInformer
+from kinformer.controllerutil.pods import is_pod_terminal, ready_condition
 from kinformer.models import V1EndpointAddress, V1ObjectReference, V1Pod
-from kinformer_controllers.shared.owning.status import is_pod_terminal, ready_condition
 from kinformer_controllers.shared.partly import partly
 
 __all__ = ("EndpointPod", "EndpointPods", "canonical_ip", "differs", "endpoint_pod", "is_ipv6")

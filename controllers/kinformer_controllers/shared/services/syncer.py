@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final, Generic, Protocol, TypeVar
 
 from kinformer.cache import SharedIndexInformer
+from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller
 from kinformer.models import V1Pod, V1Service
@@ -20,7 +21,6 @@ from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods
 from kinformer_controllers.shared.services.selection import Selection
 from kinformer_controllers.shared.services.service import gets_endpoints
 from kinformer_controllers.shared.services.trigger_time import TriggerTimes
-from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("CATCH_UP_TIMEOUT", "ServiceSyncer", "SyncMetrics")
 

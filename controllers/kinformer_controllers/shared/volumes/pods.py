@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.models import V1Pod
-from kinformer_controllers.shared.owning.status import is_pod_terminal
 
 __all__ = ("CLAIM_INDEX", "add_claim_index", "claims_of", "is_pod_done", "pods_of_claim")
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from kinformer.client import Client, NotFound, connect
+from kinformer.controllerutil.claiming import AdoptionError
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import Everything, GroupVersionKind, parse_selector
 from kinformer.models import V1ControllerRevision
 from kinformer_controllers.shared.history.control import RevisionHistory
 from kinformer_controllers.shared.history.revisions import new_revision
-from kinformer_controllers.shared.owning.claim import AdoptionError
 from tests.controllers.objects import make_rs
 
 KIND = GroupVersionKind("apps", "v1", "ReplicaSet")

@@ -5,15 +5,13 @@ import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
+from kinformer.controllerutil.expectations import Expectations
+from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
+from kinformer.controllerutil.owning import OwnerId, PodOwners
 from kinformer.models import V1OwnerReference, V1Pod, V1ReplicationController
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
-from kinformer_controllers.shared.owning.handlers import PodHandler
-from kinformer_controllers.shared.owning.identity import OwnerId
-from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
-from kinformer_controllers.shared.owning.owners import PodOwners
 from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference
-from kinformer_controllers.shared.waiting.expectations import Expectations
 from tests.controllers.objects import FakeInformers, FakePods, FakeServer, make_pod, make_rc
 
 NOW = FakeClock().now()

@@ -8,18 +8,18 @@ from structlog.testing import capture_logs
 
 from kinformer.client import connect
 from kinformer.clock import FakeClock
+from kinformer.controllerutil.consistency import LOOK_AGAIN
+from kinformer.controllerutil.owning import OwnerId
+from kinformer.controllerutil.writing import ObjectReplaced
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext
 from kinformer.models import V1LabelSelector, V1OwnerReference, V1Pod
-from kinformer.operator.status import ObjectReplaced
 from kinformer_controllers.replicaset.controller import REPLICA_SETS
 from kinformer_controllers.replicaset.controller import make_controller as make_replicaset
 from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
 from kinformer_controllers.replicationcontroller.controller import make_controller as make_replicationcontroller
-from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.replicas.controller import ReplicaController
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
-from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
 from tests.controllers.objects import (
     FakeInformers,
     FakePods,

@@ -1,0 +1,144 @@
+"""Finalizers: an object that is deleted stays, with a deletion timestamp, until its last finalizer is removed.
+
+:meth:`Finalizer.ensure` does all that a controller needs that cleans up outside the cluster. Call it at the beginning
+of a sync::
+
+    dns = Finalizer("example.com/dns", client)
+
+    async def sync(key: str) -> None:
+        app = apps.indexer.get_by_key(key)
+        if app is not None and (app := await dns.ensure(app, cleanup=remove_record)) is not None:
+            ...  # the object is alive, and has the finalizer
+
+Each patch has the UID and the resourceVersion of the object that it was made for. If the object has been replaced or
+changed since, the server answers with a conflict.
+
+The patches of :func:`add_finalizers_patch` and :func:`remove_finalizers_patch` are for kinds of Kubernetes. They work
+with any version of this one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+from kinformer.client import Client, NotFound, PatchType
+from kinformer.meta import accessor_of
+from kinformer.record import WARNING, EventRecorder
+
+__all__ = (
+    "Finalizer",
+    "add_finalizer",
+    "add_finalizers_patch",
+    "has_finalizer",
+    "is_finalizer_due",
+    "remove_finalizer",
+    "remove_finalizers_patch",
+    "without_finalizers",
+)
+
+T = TypeVar("T")
+
+
+def is_finalizer_due(obj: Any, finalizer: str) -> bool:
+    """Whether an object needs the finalizer and lacks it, or is being deleted and still has it."""
+    return has_finalizer(obj, finalizer) == accessor_of(obj).is_being_deleted(obj)
+
+
+def without_finalizers(finalizers: Iterable[str] | None, *removed: str) -> list[str]:
+    """Return the other finalizers, in their order."""
+    return [it for it in finalizers or () if it not in removed]
+
+
+def add_finalizers_patch(obj: Any, *finalizers: str) -> dict[str, Any]:
+    """Return a strategic merge patch that adds finalizers. Its uid makes it fail for another object with this name."""
+    return {"metadata": {"uid": accessor_of(obj).uid(obj), "finalizers": list(finalizers)}}
+
+
+def remove_finalizers_patch(obj: Any, *finalizers: str) -> dict[str, Any]:
+    """Return a strategic merge patch that removes finalizers. It works with any version of this object, by its uid."""
+    return {"metadata": {"uid": accessor_of(obj).uid(obj), "$deleteFromPrimitiveList/finalizers": list(finalizers)}}
+
+
+def has_finalizer(obj: Any, finalizer: str) -> bool:
+    """Whether an object has a finalizer."""
+    return finalizer in accessor_of(obj).finalizers(obj)
+
+
+async def add_finalizer(client: Client, obj: T, finalizer: str) -> T:
+    """
+    Add a finalizer to an object, and return the new object. If the object has the finalizer, it is returned as it is.
+
+    :raises Conflict: if the object has changed since it was read, or was replaced by another one
+    :raises NotFound: if the object is gone
+    :raises ValueError: if the name has no domain; the API wants one, as in ``example.com/dns``
+    """
+    if "/" not in finalizer:
+        raise ValueError(f"the finalizer {finalizer!r} has no domain: want a name such as 'example.com/{finalizer}'")
+    found = accessor_of(obj).finalizers(obj)
+    return obj if finalizer in found else await _write(client, obj, [*found, finalizer])
+
+
+async def remove_finalizer(client: Client, obj: T, finalizer: str) -> T | None:
+    """
+    Remove a finalizer from an object, and return the new object; None if the object is gone.
+
+    :raises Conflict: if the object has changed since it was read, or was replaced by another one
+    """
+    found = accessor_of(obj).finalizers(obj)
+    if finalizer not in found:
+        return obj
+    try:
+        return await _write(client, obj, [name for name in found if name != finalizer])
+    except NotFound:
+        return None
+
+
+async def _write(client: Client, obj: T, finalizers: list[str]) -> T:
+    accessor = accessor_of(obj)
+    resource = await client.resource_for_object(obj)
+    metadata = {
+        "uid": accessor.uid(obj),
+        "resourceVersion": accessor.resource_version(obj),
+        "finalizers": finalizers,
+    }
+    name, namespace = accessor.name(obj), accessor.namespace(obj)
+    patched: T = await resource.patch(name, {"metadata": metadata}, namespace, patch_type=PatchType.MERGE)
+    return patched
+
+
+class Finalizer:
+    """
+    A finalizer of an operator.
+
+    :param name: the name, with a domain: ``example.com/dns``
+    :param client: for the patches
+    :param events: if a clean-up fails, it records an Event ``CleanupFailed`` for the object; None: there is no Event
+    """
+
+    def __init__(self, name: str, client: Client, events: EventRecorder | None = None) -> None:
+        self.name = name
+        self._client = client
+        self._events = events
+
+    async def ensure(self, obj: T, cleanup: Callable[[T], Awaitable[None]]) -> T | None:
+        """
+        Add the finalizer to the object. If the object is being deleted, clean up and remove the finalizer instead.
+
+        :param obj: an object from the cache; it is not changed
+        :param cleanup: is awaited with the object. It may be called more than once for the same object
+        :return: the object with the finalizer; None if the object is being deleted, and the sync has nothing more to do
+        :raises Conflict: if the object has changed since it was read. Let this exception leave the sync: the key is
+            then synced again
+        """
+        if not accessor_of(obj).is_being_deleted(obj):
+            return await add_finalizer(self._client, obj, self.name)
+        if has_finalizer(obj, self.name):
+            try:
+                await cleanup(obj)
+            except Exception as error:
+                if self._events is not None:
+                    self._events.event(obj, WARNING, "CleanupFailed", str(error) or type(error).__name__)
+                raise
+            await remove_finalizer(self._client, obj, self.name)
+        return None

@@ -1,0 +1,185 @@
+"""Pod control: the writes of a controller that owns pods, and their Events.
+
+In: a pod template and its owner. Out: pods on the server, and Events about the owner. :func:`pod_from_template` makes a
+pod object. :class:`PodControl` creates, deletes and patches pods. All pods of one template are equal until the server
+generates their names. So one object is made, and sent for each new pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import ApiError, NotFound, has_status_cause
+from kinformer.controllerutil.owning import OwnerId, controller_of, owner_id
+from kinformer.logs import get_logger
+from kinformer.manager import SyncError
+from kinformer.meta.validation import dns1123_subdomain_errors
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec
+from kinformer.record import NORMAL, WARNING, EventRecorder
+
+__all__ = (
+    "FAILED_CREATE",
+    "FAILED_DELETE",
+    "PodControl",
+    "PodControlError",
+    "PodWriter",
+    "SUCCESSFUL_CREATE",
+    "SUCCESSFUL_DELETE",
+    "generated_name_prefix",
+    "is_namespace_terminating",
+    "pod_from_template",
+)
+
+
+def generated_name_prefix(owner: str) -> str:
+    """
+    Return the prefix for generated names, from which the server makes the full name.
+
+    It is the owner's name with a dash, or without the dash if the prefix would then not be valid. Kubernetes has the
+    same rule for pods and for EndpointSlices.
+
+    :param owner: the owner's name
+    """
+    prefix = f"{owner}-"
+    # The server replaces what follows the prefix. So the prefix is checked with a letter in place of the last two.
+    return owner if dns1123_subdomain_errors(f"{prefix[:-2]}a") else prefix
+
+
+log = get_logger(__name__)
+
+#: Reasons of Events and of conditions.
+FAILED_CREATE = "FailedCreate"
+SUCCESSFUL_CREATE = "SuccessfulCreate"
+FAILED_DELETE = "FailedDelete"
+SUCCESSFUL_DELETE = "SuccessfulDelete"
+
+
+class PodControlError(SyncError):
+    """A pod could not be made from its template, or could not be deleted."""
+
+
+def pod_from_template(
+    template: V1PodTemplateSpec,
+    namespace: str,
+    owner_name: str,
+    reference: V1OwnerReference | None,
+    generate_name: str = "",
+) -> V1Pod:
+    """
+    Make a pod from a template, with its owner. It can be created any number of times.
+
+    It shares parts with the template, so it must not be changed.
+
+    :param owner_name: the owner's name, from which the names of pods are generated
+    :param reference: the controller reference to the owner (:func:`kinformer.meta.new_controller_ref`); None for none
+    :param generate_name: the prefix of the pods' names, if it is not made from the owner's name
+    :raises PodControlError: if the template has no labels, or `reference` is not a controller reference
+    """
+    meta = template.metadata
+    if meta is None or not meta.labels:
+        raise PodControlError("unable to create pods, no labels")
+    if reference is not None:
+        _check_reference(reference)
+    return V1Pod(
+        api_version="v1",
+        kind="Pod",
+        metadata=V1ObjectMeta(
+            namespace=namespace,
+            generate_name=generate_name or generated_name_prefix(owner_name),
+            labels=meta.labels,
+            annotations=meta.annotations or None,
+            finalizers=meta.finalizers or None,
+            owner_references=[reference] if reference is not None else None,
+        ),
+        spec=template.spec,
+    )
+
+
+def is_namespace_terminating(error: Exception) -> bool:
+    """Whether a creation failed because its namespace is being deleted. Later ones will fail, too; this is no error."""
+    return isinstance(error, ApiError) and has_status_cause(error, "NamespaceTerminating")
+
+
+class PodWriter(Protocol):
+    """The interface of pod control. Tests pass an object that only records its calls."""
+
+    async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
+        """
+        Create a pod, and record an Event about `owner` for it.
+
+        :raises ClientError: if the server refuses
+        """
+
+    async def delete(self, namespace: str, name: str, owner: Any) -> None:
+        """
+        Delete a pod, and record an Event about `owner` for it.
+
+        :raises NotFound: if the pod is already gone; then no Event is recorded
+        :raises PodControlError: if the server refuses
+        """
+
+    async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> object:
+        """
+        Apply a strategic merge patch.
+
+        :raises ClientError: if the server refuses
+        """
+
+
+class PodControl:
+    """
+    A :class:`PodWriter` that writes to a server.
+
+    :param wrote: called for each pod that was created or patched, with its owner and its new resource version
+    """
+
+    __slots__ = ("_pods", "_recorder", "_wrote")
+
+    def __init__(
+        self, client: Client, recorder: EventRecorder, wrote: Callable[[OwnerId, str], object] | None = None
+    ) -> None:
+        self._pods = client.resource(V1Pod)
+        self._recorder = recorder
+        self._wrote = wrote
+
+    async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
+        """See :meth:`PodWriter.create`."""
+        try:
+            created = await self._pods.create(pod)
+        except Exception as error:
+            if not is_namespace_terminating(error):
+                self._recorder.event(owner, WARNING, FAILED_CREATE, f"Error creating: {error}")
+            raise
+        if self._wrote is not None:
+            self._wrote(owner_id(owner), created.metadata.resource_version)
+        self._recorder.event(owner, NORMAL, SUCCESSFUL_CREATE, f"Created pod: {created.metadata.name}")
+        return created
+
+    async def delete(self, namespace: str, name: str, owner: Any) -> None:
+        """See :meth:`PodWriter.delete`."""
+        try:
+            await self._pods.delete(name, namespace)
+        except NotFound:
+            log.debug("pod_already_deleted", namespace=namespace, pod=name)
+            raise
+        except Exception as error:
+            self._recorder.event(owner, WARNING, FAILED_DELETE, f"Error deleting: {error}")
+            raise PodControlError(f"unable to delete pods: {error}") from error
+        self._recorder.event(owner, NORMAL, SUCCESSFUL_DELETE, f"Deleted pod: {name}")
+
+    async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1Pod:
+        """See :meth:`PodWriter.patch`."""
+        patched = await self._pods.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
+        owner = controller_of(patched)
+        if self._wrote is not None and owner is not None:
+            self._wrote(OwnerId(f"{namespace}/{owner.name}", owner.uid), patched.metadata.resource_version)
+        return patched
+
+
+def _check_reference(reference: V1OwnerReference) -> None:
+    if not all((reference.api_version, reference.kind, reference.name, reference.uid)):
+        raise PodControlError(f"the owner reference has no apiVersion, kind, name or uid: {reference}")
+    if not (reference.controller and reference.block_owner_deletion):
+        raise PodControlError(f"the owner reference to {reference.name} does not make it the pods' controller")

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kinformer.clock import FakeClock
+from kinformer.controllerutil.pods import (
+    is_pod_active,
+    is_pod_available,
+    is_pod_ready,
+    next_availability_check,
+)
+from kinformer.models import V1ObjectMeta, V1Pod, V1PodCondition, V1PodStatus
+
+
+def ready_since(clock: FakeClock, seconds: float) -> V1Pod:
+    since = clock.now() - timedelta(seconds=seconds)
+    condition = V1PodCondition(type="Ready", status="True", last_transition_time=since)
+    return V1Pod(metadata=V1ObjectMeta(name="p"), status=V1PodStatus(conditions=[condition]))
+
+
+def test_a_pod_without_a_status_is_active_and_not_ready() -> None:
+    pod = V1Pod(metadata=V1ObjectMeta(name="p"))
+
+    assert is_pod_active(pod)
+    assert not is_pod_ready(pod)
+
+
+def test_a_pod_becomes_available_the_moment_its_time_is_over() -> None:
+    clock = FakeClock()
+    pod = ready_since(clock, 29)
+
+    assert not is_pod_available(pod, 30, clock.now())
+    clock.turn(1)
+    assert is_pod_available(pod, 30, clock.now())
+
+
+def test_the_next_check_is_due_when_the_first_pod_becomes_available() -> None:
+    clock = FakeClock()
+    pods = [ready_since(clock, 5), ready_since(clock, 20), ready_since(clock, 40), V1Pod(metadata=V1ObjectMeta())]
+
+    assert next_availability_check(pods, 30, clock.now(), clock) == 10
+
+
+def test_a_pod_that_became_available_since_the_status_was_computed_is_due_at_once() -> None:
+    clock = FakeClock()
+    pods = [ready_since(clock, 29)]
+    evaluated_at = clock.now()
+    clock.turn(2)
+
+    assert next_availability_check(pods, 30, evaluated_at, clock) == 0
+
+
+def test_without_pods_on_their_way_there_is_no_next_check() -> None:
+    clock = FakeClock()
+
+    assert next_availability_check([ready_since(clock, 40)], 30, clock.now(), clock) is None
+    assert next_availability_check([ready_since(clock, 40)], 0, clock.now(), clock) is None
