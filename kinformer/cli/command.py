@@ -97,6 +97,13 @@ def logging_flags(command: F) -> F:
     is_flag=True,
     help="Do not run the garbage collector and the namespace controller, because a manager runs them.",
 )
+@click.option(
+    "--api",
+    "apis",
+    multiple=True,
+    metavar="GROUP/VERSION",
+    help="Serve this version, too, e.g. resource.k8s.io/v1beta2; kube-apiserver's --runtime-config. May be repeated.",
+)
 @logging_flags
 def apiserver(**options: Any) -> None:
     """Serve an embedded API server until interrupted."""

@@ -94,6 +94,10 @@ class ApiServer:
         and port; raises LookupError if there is none. The server has no network of services
     :param coordinated_leader_election: allow Leases with a strategy and a preferred holder, like the feature gate
         ``CoordinatedLeaderElection``, which is off by default
+    :param apis: groups and versions to serve besides those that kube-apiserver serves by default, like its
+        ``--runtime-config``: ``("resource.k8s.io/v1beta2",)`` for DeviceTaintRules. Only kinds that a controller of
+        kube-controller-manager needs are known
+    :raises ServerError: if the token is empty, or one of `apis` is not known
     """
 
     def __init__(
@@ -112,6 +116,7 @@ class ApiServer:
         advertise: str = "",
         resolve_service: ServiceResolver | None = None,
         coordinated_leader_election: bool = False,
+        apis: Collection[str] = (),
     ):
         self._host = host
         self._port = port
@@ -136,6 +141,7 @@ class ApiServer:
         self._least_version = 0
         self._users = Users(self.token, self.clock, lambda: self.storage)
         self._coordinated = coordinated_leader_election
+        self._apis = tuple(apis)
         self._build()
         self._stack: AsyncExitStack | None = None
         self._tasks: TaskGroup | None = None
@@ -145,7 +151,10 @@ class ApiServer:
     def _build(self) -> None:
         """Make the server's parts, with empty storage."""
         self.storage = Storage(first=max(self._least_version, first_version(self.clock.now())))
-        self.registry = Registry()
+        try:
+            self.registry = Registry(self._apis)
+        except LookupError as error:
+            raise ServerError(str(error)) from error
         self.watches = self._new_watches()
         self.faults = Faults(self.storage, self.watches, self.clock)
         self.admission = Admission()

@@ -81,6 +81,7 @@ class WorldOptions:
     :param events: whether Events are written. Nothing depends on them, and a run takes a quarter longer with them
     :param plugins: whether the admission plug-ins of installed packages are used
     :param log: whether kinformer's log of a run is shown
+    :param apis: versions that the server serves besides the default ones; see :class:`~kinformer.envtest.ApiServer`
     """
 
     loops: tuple[str, ...] = tuple(LOOPS)
@@ -92,6 +93,7 @@ class WorldOptions:
     events: bool = False
     plugins: bool = True
     log: bool = False
+    apis: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -174,6 +176,7 @@ class World(User):
             controllers=options.loops,
             seed=plan.seed,
             plugins=options.plugins,
+            apis=options.apis,
             resolve_service=self._endpoint_of,
         )
         super().__init__(server, self.clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,12 +13,39 @@ import aiohttp
 
 from kinformer.models import builtin_resources
 
-__all__ = ("PATCHES", "Api", "Refused", "Unreachable", "connected")
+__all__ = ("PATCHES", "Api", "Refused", "Unreachable", "connected", "path_of")
 
 _MERGE = "application/merge-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _JSON = "application/json-patch+json"
 PATCHES = {"merge": _MERGE, "strategic": _STRATEGIC, "json": _JSON}
+
+
+#: Kinds that custom resources serve in a scenario: group, version, plural.
+_CUSTOM = {"PodMetrics": ("metrics.k8s.io", "v1beta1", "pods")}
+_STAGES = {"alpha": 0, "beta": 1, "": 2}
+
+
+def path_of(kind: str, *rest: str, namespace: str) -> str:
+    """
+    The path of a kind's objects, or of what is below them, at the best version of the API that has the kind.
+
+    :param namespace: where they are, if the kind has namespaces
+    """
+    if kind in _CUSTOM:
+        group, version, plural = _CUSTOM[kind]
+        return "/".join([f"/apis/{group}/{version}/namespaces/{namespace}/{plural}", *rest])
+    served = [each for each in builtin_resources().values() if each.kind == kind and each.group != "events.k8s.io"]
+    best = max(served, key=lambda each: _rank(each.version))
+    root = f"/apis/{best.group}/{best.version}" if best.group else f"/api/{best.version}"
+    scope = f"/namespaces/{namespace}" if best.namespaced else ""
+    return "/".join([f"{root}{scope}/{best.plural}", *rest])
+
+
+def _rank(version: str) -> tuple[int, int, int]:
+    """Versions that are stable come first, then those with a higher number."""
+    _, major, stage, minor = re.split(r"v(\d+)(alpha|beta)?(\d+)?", version)[:4]
+    return _STAGES[stage or ""], int(major), int(minor or 0)
 
 
 class Refused(Exception):
@@ -89,12 +117,12 @@ class Api:
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         await self._ask("POST", self._path("Pod", pod, "binding"), json=body)
 
+    async def get(self, namespace: str, plural: str, name: str) -> dict[str, Any]:
+        """An object of the core group, in any namespace."""
+        return await self._ask("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
+
     def _path(self, kind: str, *rest: str, namespace: str = "") -> str:
-        served = builtin_resources().values()
-        resource = next(each for each in served if each.kind == kind and each.group != "events.k8s.io")
-        root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-        scope = f"/namespaces/{namespace or self.namespace}" if resource.namespaced else ""
-        return "/".join([f"{root}{scope}/{resource.plural}", *rest])
+        return path_of(kind, *rest, namespace=namespace or self.namespace)
 
     async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:

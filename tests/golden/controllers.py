@@ -6,8 +6,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kinformer.manager import find_name
+from kinformer.manager.names import long_name
 
-__all__ = ("SCENARIOS", "cluster_scenarios", "controllers_for", "workload_scenarios")
+__all__ = ("SCENARIOS", "apis_for", "cluster_scenarios", "controllers_for", "missing_for", "workload_scenarios")
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -58,6 +59,18 @@ _BY_PREFIX = {
     "lb": ("service",),
     "route": ("route",),
     "instance": ("cloud-node-lifecycle",),
+    "hpa": ("horizontal-pod-autoscaler-controller", "deployment", "replicaset"),
+    "eph": ("ephemeral-volume-controller", "persistentvolume-binder"),
+    "rcl": ("resourceclaim-controller",),
+    "dte": ("device-taint-eviction-controller",),
+    "cidr": ("service-cidr-controller",),
+    "vac": ("volumeattributesclass-protection-controller",),
+    "vap": ("validatingadmissionpolicy-status-controller",),
+    "ad": ("persistentvolume-attach-detach-controller", "persistentvolume-binder", "ttl"),
+    "boot": ("bootstrap-signer-controller", "token-cleaner-controller"),
+    "ttl": ("ttl",),
+    "agg": ("clusterrole-aggregation",),
+    "mir": ("endpointslicemirroring",),
 }
 
 
@@ -70,10 +83,35 @@ def controllers_for(scenario: str, known: Collection[str]) -> list[str] | None:
     :return: by the names that they have among `known`; None if one of them is not there
     """
     wanted = _BY_PREFIX.get(scenario.partition("_")[0])
-    if wanted is None:
+    if wanted is None or missing_for(scenario, known):
         return None
-    found = [find_name(name, known) for name in wanted]
-    return [name for name in found if name is not None] if all(found) else None
+    return [name for name in (find_name(name, known) for name in wanted) if name is not None]
+
+
+#: Versions of the API that a controller needs and no server serves by default.
+_APIS = {
+    "device-taint-eviction-controller": "resource.k8s.io/v1beta2",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": "certificates.k8s.io/v1beta1",
+    "podcertificaterequest-cleaner-controller": "certificates.k8s.io/v1beta1",
+    "podgroup-protection-controller": "scheduling.k8s.io/v1alpha2",
+    "resourcepoolstatusrequest-controller": "resource.k8s.io/v1alpha3",
+    "storage-version-migrator-controller": "storagemigration.k8s.io/v1beta1",
+    "storageversion-garbage-collector-controller": "internal.apiserver.k8s.io/v1alpha1",
+}
+
+
+def apis_for(controllers: Collection[str]) -> tuple[str, ...]:
+    """The versions that an embedded server serves for controllers, besides the default ones."""
+    return tuple(sorted({_APIS[name] for name in map(long_name, controllers) if name in _APIS}))
+
+
+def missing_for(scenario: str, known: Collection[str]) -> list[str]:
+    """
+    The controllers that a scenario was recorded with and that are not there.
+
+    :raises KeyError: if the first part of the scenario's name is not known
+    """
+    return [name for name in _BY_PREFIX[scenario.partition("_")[0]] if find_name(name, known) is None]
 
 
 def workload_scenarios(known: Collection[str]) -> list[Path]:

@@ -49,6 +49,7 @@ def key_flags() -> dict[str, Any]:
         "cluster_cidr": "10.244.0.0/16",
         "allocate_node_cidrs": True,
         "route_reconciliation_period": 2.0,
+        "horizontal_pod_autoscaler_sync_period": 2.0,
         "cluster_signing_cert_file": str(folder / "ca.crt"),
         "cluster_signing_key_file": str(folder / "ca.key"),
         "root_ca_file": str(folder / "ca.crt"),

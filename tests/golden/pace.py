@@ -27,6 +27,9 @@ class NotSettled(Exception):
 
 
 class Pace(Protocol):
+    def now(self) -> datetime:
+        """The time that controllers see."""
+
     async def sleep(self, seconds: float) -> None:
         """Let so many seconds pass."""
 
@@ -52,6 +55,9 @@ class RealPace:
     between: float = 0.1
     timeout: float = 60.0
 
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(seconds)
 
@@ -75,6 +81,9 @@ class TurnedPace:
 
     clock: FakeClock
     timeout: float = 600.0
+
+    def now(self) -> datetime:
+        return self.clock.now()
 
     async def sleep(self, seconds: float) -> None:
         await turn(self.clock, seconds)

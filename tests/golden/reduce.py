@@ -23,6 +23,7 @@ _DROPPED = {
     "lastHeartbeatTime",
     "lastScheduleTime",
     "lastSuccessfulTime",
+    "lastScaleTime",
     "timeAdded",
     "clusterIP",
     "clusterIPs",
@@ -40,7 +41,19 @@ _HASHES = {
     "batch.kubernetes.io/controller-uid",
 }
 #: Kinds of the cluster: those of a scenario are labelled with its namespace.
-_LABELLED = {"Node", "PersistentVolume", "Namespace", "CertificateSigningRequest"}
+_LABELLED = {
+    "Node",
+    "PersistentVolume",
+    "Namespace",
+    "CertificateSigningRequest",
+    "StorageClass",
+    "CSINode",
+    "VolumeAttributesClass",
+    "ServiceCIDR",
+    "ResourceSlice",
+    "ValidatingAdmissionPolicy",
+    "ClusterRole",
+}
 _UNORDERED = {
     "addresses",
     "notReadyAddresses",
@@ -118,6 +131,9 @@ class Reducer:
         kind = kind.partition("@")[0]
         if kind in _LABELLED:
             objects = [obj for obj in objects if obj["metadata"].get("labels", {}).get("set") == self._namespace]
+        if kind == "VolumeAttachment":
+            objects = [obj for obj in objects if obj["spec"]["nodeName"].startswith(self._namespace)]
+            objects = [{**obj, "metadata": {**obj["metadata"], "name": "<va>"}} for obj in objects]
         reduced = [self._value(_SHOWN.get(kind, _whole)(obj)) for obj in objects]
         for obj in reduced:
             obj.pop("kind", None)

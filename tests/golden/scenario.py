@@ -11,6 +11,7 @@ import json
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,16 @@ _OWNERS_FIRST = (
     "ReplicationController",
     "Pod",
 )
-_OF_THE_CLUSTER = ("Node", "PersistentVolume", "CertificateSigningRequest")
+_OF_THE_CLUSTER = (
+    "Node",
+    "PersistentVolume",
+    "CertificateSigningRequest",
+    "CSINode",
+    "ResourceSlice",
+    "ServiceCIDR",
+    "ValidatingAdmissionPolicy",
+    "VolumeAttributesClass",
+)
 #: Seconds for which a state has to stand before a snapshot of it.
 _SNAPSHOT_SETTLE = 2.0
 
@@ -177,6 +187,10 @@ class Run:
                 if error.code != 409:
                     raise
 
+    async def _ensure_in(self, objects: Any) -> None:
+        """The same for objects that name another namespace than the scenario's."""
+        await self._ensure(objects)
+
     async def _try_create(self, obj: dict[str, Any]) -> None:
         code, message = 201, ""
         try:
@@ -224,6 +238,66 @@ class Run:
             }
             await self._api.patch("Pod", name, {"status": status}, type_="strategic", subresource="status")
 
+    async def _run_ds(self, what: dict[str, Any]) -> None:
+        """The same for daemon pods: each runs on the node that its affinity names."""
+        for pod in await self._pods(what):
+            if not pod["spec"].get("nodeName"):
+                affinity = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+                [name] = affinity["nodeSelectorTerms"][0]["matchFields"][0]["values"]
+                await self._api.bind(pod["metadata"]["name"], name)
+        await self._run_pods(what)
+
+    async def _pod_metrics(self, what: dict[str, Any]) -> None:
+        """What a metrics server says of pods now."""
+        for pod in await self._pods(what):
+            meta = {"name": pod["metadata"]["name"], "labels": pod["metadata"].get("labels") or {}}
+            containers = [{"name": each["name"], "usage": what["usage"]} for each in pod["spec"]["containers"]]
+            now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            body = {"metadata": meta, "timestamp": now, "window": "30s", "containers": containers}
+            try:
+                await self._api.create({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", **body})
+            except Refused as error:
+                if error.code != 409:
+                    raise
+                await self._api.patch("PodMetrics", meta["name"], body, type_="merge")
+
+    async def _attach(self, what: dict[str, Any]) -> None:
+        """What a CSI driver says: each of the scenario's volumes is attached, or why it is not."""
+        status: dict[str, Any] = {"attached": True}
+        if error := what.get("error"):
+            status = {"attached": False, "attachError": {"message": error, "time": "2026-01-01T00:00:00Z"}}
+        for attachment in await self._api.list("VolumeAttachment"):
+            if attachment["spec"]["nodeName"].startswith(self._api.namespace):
+                name = attachment["metadata"]["name"]
+                await self._api.patch("VolumeAttachment", name, {"status": status}, type_="merge", subresource="status")
+
+    async def _reserve(self, what: dict[str, Any]) -> None:
+        """What a scheduler does: a claim is for a pod."""
+        pod = await self._api.get(self._api.namespace, "pods", what["pod"])
+        user = {"resource": "pods", "name": what["pod"], "uid": pod["metadata"]["uid"]}
+        body = {"status": {"reservedFor": [user]}}
+        await self._api.patch("ResourceClaim", what["claim"], body, type_="merge", subresource="status")
+
+    async def _exists(self, objects: list[list[str]]) -> None:
+        """For each namespace, plural and name: whether it is there."""
+        found = []
+        for namespace, plural, name in objects:
+            try:
+                await self._api.get(namespace, plural, name)
+            except Refused as error:
+                if error.code != 404:
+                    raise
+                found.append(False)
+            else:
+                found.append(True)
+        self.answers.append({"exists": found})
+
+    async def _data(self, where: list[str]) -> None:
+        self.answers.append({"data": (await self._api.get(*where)).get("data") or {}})
+
+    def _now(self) -> datetime:
+        return self._pace.now()
+
     async def _sleep(self, seconds: float) -> None:
         await self._pace.sleep(seconds)
 
@@ -239,11 +313,13 @@ class Run:
         # The server's version may move by what others do, and by events: then the objects tell.
         if self._revision != (revision := await self._api.revision()):
             self._revision = revision
-            self._versions = [
-                f"{kind}/{obj['metadata']['name']}@{obj['metadata']['resourceVersion']}"
-                for kind in self._watched
-                for obj in await self._api.list(kind)
-            ]
+            self._versions = []
+            for kind in self._watched:
+                for obj in await self._api.list(kind):
+                    # Events tell of pods by name, also where no snapshot shows pods.
+                    self._reducer.saw(obj)
+                    meta = obj["metadata"]
+                    self._versions.append(f"{kind}/{meta['name']}@{meta['resourceVersion']}")
         return self._versions
 
     async def _pods(self, what: dict[str, Any]) -> list[dict[str, Any]]:

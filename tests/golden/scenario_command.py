@@ -11,7 +11,7 @@ import click
 import structlog
 
 from kinformer.clock import Clock
-from tests.golden.controllers import controllers_for
+from tests.golden.controllers import apis_for, controllers_for, missing_for
 from tests.golden.keys import key_flags
 from tests.golden.pace import RealPace
 from tests.golden.scenario import Outcome, Scenario, ScenarioError, replay
@@ -104,7 +104,9 @@ async def serving(
 
     async with AsyncExitStack() as stack:
         if url is None:
-            server = await stack.enter_async_context(ApiServer(clock=clock, controllers=WITHOUT_KUBELET))
+            server = await stack.enter_async_context(
+                ApiServer(clock=clock, controllers=WITHOUT_KUBELET, apis=apis_for(controllers))
+            )
             url, token = server.url, server.token
         if controllers:
             client = await stack.enter_async_context(
@@ -122,10 +124,14 @@ async def serving(
 def _controllers_of(scenario: Scenario) -> tuple[str, ...]:
     from kinformer.manager import known_controllers
 
-    names = controllers_for(scenario.name, known_controllers())
-    if names is None:
-        raise click.ClickException(f"{scenario.name}: a controller that it was recorded with is not installed")
-    return tuple(names)
+    known = known_controllers()
+    try:
+        missing = missing_for(scenario.name, known)
+    except KeyError:
+        raise click.ClickException(f"{scenario.name}: nobody knows which controllers it was recorded with") from None
+    if missing:
+        raise click.ClickException(f"{scenario.name}: not installed: {', '.join(missing)}")
+    return tuple(controllers_for(scenario.name, known) or ())
 
 
 def _report(outcome: Outcome) -> None:

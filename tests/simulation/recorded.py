@@ -20,7 +20,7 @@ from kinformer.simulation.single import single_deviations
 from kinformer.simulation.trial import Trial
 from kinformer.simulation.world import World, WorldOptions
 from tests.controllers.scenarios.replaying import same_in_the_end, what_converges
-from tests.golden.controllers import SCENARIOS, cluster_scenarios, controllers_for, workload_scenarios
+from tests.golden.controllers import SCENARIOS, apis_for, cluster_scenarios, controllers_for, workload_scenarios
 from tests.golden.run import difference
 from tests.golden.scenario import Scenario
 from tests.simulation.controllers.catalogue import loops_beside, told
@@ -93,8 +93,10 @@ def trial_of_recorded(name: str) -> Trial:
     """
     :param name: one of :data:`RECORDED`
     """
-    loops = loops_beside(controllers_for(name, _KNOWN) or ())
-    options = WorldOptions(loops=loops, quiet=2.0, longest=2 * _HALF_A_YEAR)
+    controllers = controllers_for(name, _KNOWN) or ()
+    options = WorldOptions(
+        loops=loops_beside(controllers), quiet=2.0, longest=2 * _HALF_A_YEAR, apis=apis_for(controllers)
+    )
     # A successor sees all that was done before it, so that it makes nothing twice.
     checks = Checks(may_differ=(*_MAY_DIFFER, *_MAY_DIFFER_IN.get(name, ())), extra_generated=0.0)
     return Trial(_OfRecorded(name), checks, options)

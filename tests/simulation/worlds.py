@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kinformer.simulation.oracles import Checks
 from kinformer.simulation.trial import Trial
 from kinformer.simulation.world import World, WorldOptions
+from tests.golden.controllers import apis_for
 from tests.simulation.bugs import BUGS
 from tests.simulation.bugs.base import User
 from tests.simulation.controllers.catalogue import CASES, loops_beside, told
@@ -58,6 +59,6 @@ def trial_of_case(case: str) -> Trial:
     :param case: its name in :data:`tests.simulation.controllers.catalogue.CASES`
     """
     found = next(each for each in CASES if each.name == case)
-    options = WorldOptions(loops=loops_beside(found.controllers), quiet=found.quiet)
+    options = WorldOptions(loops=loops_beside(found.controllers), quiet=found.quiet, apis=apis_for(found.controllers))
     checks = Checks(may_differ=found.may_differ, churn_left_out=found.churn_left_out)
     return Trial(_OfCase(case), checks, options)

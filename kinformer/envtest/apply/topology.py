@@ -103,6 +103,15 @@ V1ValidatingAdmissionPolicyStatus conditions=type
 V1ValidatingWebhook matchConditions=name
 V1ValidatingWebhookConfiguration webhooks=name
 V1Variable !
+V1alpha1StorageVersionStatus conditions=type storageVersions=apiServerID
+V1alpha2PodGroupSpec resourceClaims=name
+V1alpha2PodGroupStatus conditions=type resourceClaimStatuses=name
+V1alpha2PodGroupTemplate resourceClaims=name
+V1alpha2WorkloadSpec podGroupTemplates=name
+V1alpha3ResourcePoolStatusRequestStatus conditions=type
+V1beta1PodCertificateRequestStatus conditions=type
+V1beta1StorageVersionMigrationStatus conditions=type
+V1beta2DeviceTaintRuleStatus conditions=type
 V2HorizontalPodAutoscalerStatus conditions=type
 """
 

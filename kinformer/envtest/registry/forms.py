@@ -176,6 +176,7 @@ V1GRPCAction port:! service:!n
 V1GitRepoVolumeSource directory:~ repository:! revision:~
 V1GlusterfsPersistentVolumeSource endpoints:! path:! readOnly:~
 V1GlusterfsVolumeSource endpoints:! path:! readOnly:~
+V1GroupResource group:! resource:!
 V1GroupSubject name:!
 V1HTTPGetAction host:~ path:~ port:!i scheme:~
 V1HTTPHeader name:! value:!
@@ -451,6 +452,36 @@ V1VolumeResourceRequirements limits:q requests:q
 V1VsphereVirtualDiskVolumeSource fsType:~ storagePolicyID:~ storagePolicyName:~ volumePath:!
 V1WebhookConversion conversionReviewVersions:!
 V1WeightedPodAffinityTerm podAffinityTerm:= weight:!
+V1alpha1ServerStorageVersion apiServerID:~ encodingVersion:~
+V1alpha1StorageVersion metadata:= status:=
+V1alpha1StorageVersionCondition lastTransitionTime:! message:~ observedGeneration:~L reason:! status:! type:!
+V1alpha2GangSchedulingPolicy minCount:!
+V1alpha2PodGroup metadata:= spec:= status:=
+V1alpha2PodGroupResourceClaim name:!
+V1alpha2PodGroupResourceClaimStatus name:!
+V1alpha2PodGroupSpec podGroupTemplateRef:!n priorityClassName:~ schedulingPolicy:=
+V1alpha2PodGroupTemplate name:! priorityClassName:~ schedulingConstraints:!n schedulingPolicy:=
+V1alpha2PodGroupTemplateReference workload:!n
+V1alpha2TopologyConstraint key:!
+V1alpha2TypedLocalObjectReference apiGroup:~ kind:! name:!
+V1alpha2Workload metadata:= spec:=
+V1alpha2WorkloadPodGroupTemplateReference podGroupTemplateName:! workloadName:!
+V1alpha2WorkloadSpec podGroupTemplates:!
+V1alpha3PoolStatus driver:~ generation:!L poolName:~
+V1alpha3ResourcePoolStatusRequest metadata:= spec:=
+V1alpha3ResourcePoolStatusRequestSpec driver:!
+V1beta1ClusterTrustBundle metadata:= spec:=
+V1beta1ClusterTrustBundleSpec signerName:~ trustBundle:!
+V1beta1PodCertificateRequest metadata:= spec:= status:=
+V1beta1PodCertificateRequestSpec nodeName:! nodeUID:! pkixPublicKey:!b podName:! podUID:! proofOfPossession:!b
+  serviceAccountName:! serviceAccountUID:! signerName:! stubPKCS10Request:!b
+V1beta1PodCertificateRequestStatus certificateChain:~
+V1beta1StorageVersionMigration metadata:= spec:= status:=
+V1beta1StorageVersionMigrationSpec resource:=
+V1beta1StorageVersionMigrationStatus resourceVersion:~
+V1beta2DeviceTaint effect:! key:! value:~
+V1beta2DeviceTaintRule metadata:= spec:= status:=
+V1beta2DeviceTaintRuleSpec taint:=
 V2ContainerResourceMetricSource container:! name:! target:=
 V2ContainerResourceMetricStatus container:! current:= name:!
 V2CrossVersionObjectReference apiVersion:~ kind:! name:!

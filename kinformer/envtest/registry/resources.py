@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from kinformer.envtest.registry.table import GROUPS, KEPT_BY_STATUS, METADATA
+from kinformer.envtest.registry.table import GROUPS, KEPT_BY_STATUS, METADATA, OPTIONAL_GROUPS
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 __all__ = ("ALL_VERBS", "Registry", "Resource", "Subresource")
@@ -134,11 +134,19 @@ class Resource:
 
 
 class Registry:
-    """All resources that the server serves now."""
+    """
+    All resources that the server serves now.
 
-    def __init__(self) -> None:
+    :param apis: the groups and versions that are served besides those that kube-apiserver serves by default
+    :raises LookupError: if one of them is not known; the text names those that are
+    """
+
+    def __init__(self, apis: Collection[str] = ()) -> None:
         self._resources: dict[tuple[str, str], dict[str, Resource]] = {}
-        for resource in _built_in():
+        optional = {resource.api_version for resource in _optional()}
+        if unknown := sorted(set(apis) - optional):
+            raise LookupError(f"apis: {', '.join(unknown)}: not known; these are: {', '.join(sorted(optional))}")
+        for resource in (*_built_in(), *(one for one in _optional() if one.api_version in apis)):
             self._resources.setdefault((resource.group, resource.version), {})[resource.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -192,12 +200,17 @@ class Registry:
 def _built_in() -> tuple[Resource, ...]:
     # The built-in resources are the same for every server and never change. Reading the table takes a millisecond, so
     # it is read only once.
-    return tuple(_read_table())
+    return tuple(_read_table(GROUPS))
 
 
-def _read_table() -> Iterator[Resource]:
+@cache
+def _optional() -> tuple[Resource, ...]:
+    return tuple(_read_table(OPTIONAL_GROUPS))
+
+
+def _read_table(table: str) -> Iterator[Resource]:
     group = version = ""
-    for line in GROUPS.strip("\n").splitlines():
+    for line in table.strip("\n").splitlines():
         words = line.split(" ")
         if len(words) == 2:
             group, version = words

@@ -8,7 +8,7 @@ follow from its name.
 
 from __future__ import annotations
 
-__all__ = ("GROUPS", "KEPT_BY_STATUS", "METADATA")
+__all__ = ("GROUPS", "KEPT_BY_STATUS", "METADATA", "OPTIONAL_GROUPS")
 
 #: The fields of the metadata that belong to users.
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -23,7 +23,10 @@ KEPT_BY_STATUS: dict[str, tuple[str, ...]] = {
             *("apiservices.apiregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io"),
             *("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "resourceclaims.resource.k8s.io"),
             *("servicecidrs.networking.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io"),
-            "volumeattachments.storage.k8s.io",
+            *("volumeattachments.storage.k8s.io", "devicetaintrules.resource.k8s.io"),
+            *("resourcepoolstatusrequests.resource.k8s.io", "podgroups.scheduling.k8s.io"),
+            *("storageversions.internal.apiserver.k8s.io", "podcertificaterequests.certificates.k8s.io"),
+            "storageversionmigrations.storagemigration.k8s.io",
         ),
         METADATA,
     ),
@@ -121,4 +124,23 @@ resourceslices ResourceSlice cl - - -
 flowcontrol.apiserver.k8s.io v1
 flowschemas FlowSchema cl - - status
 prioritylevelconfigurations PriorityLevelConfiguration cl - - status
+"""
+
+#: The same for resources of versions that kube-apiserver serves only if it is told to (``--runtime-config``). Only
+#: those are here that a controller of kube-controller-manager needs.
+OPTIONAL_GROUPS = """
+certificates.k8s.io v1beta1
+clustertrustbundles ClusterTrustBundle cl - - -
+podcertificaterequests PodCertificateRequest ns - - status
+internal.apiserver.k8s.io v1alpha1
+storageversions StorageVersion cl - - status
+resource.k8s.io v1beta2
+devicetaintrules DeviceTaintRule cl - - status
+resource.k8s.io v1alpha3
+resourcepoolstatusrequests ResourcePoolStatusRequest cl - - status
+scheduling.k8s.io v1alpha2
+podgroups PodGroup ns - - status
+workloads Workload ns - - -
+storagemigration.k8s.io v1beta1
+storageversionmigrations StorageVersionMigration cl - - status
 """

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.checks import immutable
 
 __all__ = (
     "AdmissionBindingStrategy",
     "AdmissionPolicyStrategy",
+    "FixedStrategy",
     "FlowSchemaStrategy",
+    "PodCertificateStrategy",
+    "PodGroupStrategy",
     "PriorityLevelStrategy",
     "SigningRequestStrategy",
+    "StorageVersionStrategy",
+    "TrustBundleStrategy",
 )
 
 
@@ -105,3 +112,43 @@ class SigningRequestStrategy(Strategy):
 
 def _conditions_of(request: Obj) -> list[Obj]:
     return (request.get("status") or {}).get("conditions") or []
+
+
+class FixedStrategy(Strategy):
+    """Kinds whose spec never changes, and whose objects are not overwritten without a version."""
+
+    allow_unconditional_update = False
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"], old["spec"], "spec"))
+
+
+class PodCertificateStrategy(FixedStrategy):
+    selectable: ClassVar[dict[str, str]] = {"spec.signerName": "", "spec.podName": "", "spec.nodeName": ""}
+
+    def default(self, obj: Obj) -> None:
+        obj.setdefault("spec", {}).setdefault("maxExpirationSeconds", 86400)
+
+
+class TrustBundleStrategy(Strategy):
+    """ClusterTrustBundles. Their certificates change, their signer does not."""
+
+    allow_unconditional_update = False
+    selectable: ClassVar[dict[str, str]] = {"spec.signerName": ""}
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"].get("signerName"), old["spec"].get("signerName"), "spec.signerName"))
+
+
+class PodGroupStrategy(FixedStrategy):
+    allow_unconditional_update = True
+
+    def default(self, obj: Obj) -> None:
+        obj.setdefault("spec", {}).setdefault("disruptionMode", "Pod")
+
+
+class StorageVersionStrategy(Strategy):
+    allow_unconditional_update = False
+
+    def default(self, obj: Obj) -> None:
+        obj.setdefault("spec", {})

@@ -66,6 +66,7 @@ class TaintRuleStrategy(Strategy):
     :param now: returns the present time, as in objects
     """
 
+    returns_deleted = True
     has_generation = True
 
     def __init__(self, resource: Resource, now: Now):
@@ -85,6 +86,7 @@ class TaintRuleStrategy(Strategy):
 class PoolStatusStrategy(Strategy):
     """ResourcePoolStatusRequests. One has no status before the controller has answered it."""
 
+    returns_deleted = True
     allow_unconditional_update = False
 
     def default(self, obj: Obj) -> None:

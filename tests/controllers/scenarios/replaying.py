@@ -19,7 +19,7 @@ from kinformer.envtest import ApiServer
 from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import ControllerFactory, Manager, known_controllers
 from tests.controllers.scenarios.transports import Fuse, HeldBack
-from tests.golden.controllers import controllers_for
+from tests.golden.controllers import apis_for, controllers_for
 from tests.golden.keys import key_flags
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.run import same_json
@@ -55,7 +55,7 @@ async def replay_crashed(
     """Replay what converges of a scenario, the manager being killed after so many writes, and another one following."""
     clock = scenario_clock()
     scenario = what_converges(scenario)
-    async with ApiServer(clock=clock, controllers=WITHOUT_KUBELET) as server:
+    async with _server(scenario, clock) as server:
         first, second = Fuse(server, writes), Fuse(server, math.inf)
         successor = _manager(scenario, second, clock, controllers)
 
@@ -99,7 +99,7 @@ async def replay_held_back(
     clock = scenario_clock()
     scenario = what_converges(scenario)
     scenario = replace(scenario, steps=[each for step in scenario.steps for each in (step, {"settle": 0.5})])
-    async with ApiServer(clock=clock, controllers=WITHOUT_KUBELET) as server:
+    async with _server(scenario, clock) as server:
         transport = HeldBack(server, clock, random.Random(seed), resources)
         async with transport, anyio.create_task_group() as tasks:
             tasks.start_soon(_manager(scenario, transport, clock, controllers).run)
@@ -142,6 +142,11 @@ def _without_history(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: _without_history(item) for key, item in value.items() if key not in _HISTORY}
+
+
+def _server(scenario: Scenario, clock: FakeClock) -> ApiServer:
+    apis = apis_for(controllers_for(scenario.name, known_controllers()) or ())
+    return ApiServer(clock=clock, controllers=WITHOUT_KUBELET, apis=apis)
 
 
 def _manager(

@@ -15,7 +15,7 @@ from kinformer.manager import known_controllers
 from kinformer.manager.loading import builtin_controllers
 from kinformer_controllers.shared.quota.admission import QuotaPlugin
 from tests.controllers.scenarios.allowed import managers_with_their_permissions, rules_of
-from tests.golden.controllers import SCENARIOS, controllers_for
+from tests.golden.controllers import SCENARIOS, apis_for, controllers_for
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, replay
 
@@ -36,7 +36,12 @@ async def test_this_scenario_settles_the_same_where_each_controller_may_do_only_
     server = (
         ApiServer()
         if file.stem.startswith(ITS_OWN_TIME)
-        else ApiServer(clock=clock, plugins=not enforces, controllers=True if enforces else WITHOUT_KUBELET)
+        else ApiServer(
+            clock=clock,
+            plugins=not enforces,
+            controllers=True if enforces else WITHOUT_KUBELET,
+            apis=apis_for(controllers_for(file.stem, KNOWN) or ()),
+        )
     )
     async with server:
         if enforces:

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import anyio
 
 from kinformer.client import AlreadyExists, ApiError, Client, Conflict, ConnectionLost, NotFound, ServerUnreachable
-from kinformer.models import builtin_resources
-from tests.golden.api import PATCHES, Refused
+from tests.golden.api import PATCHES, Refused, path_of
 from tests.golden.scenario import Run
 
 __all__ = ("NAMESPACE", "World", "answers", "play")
@@ -142,12 +141,11 @@ class _Api:
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         await self._ask("POST", self._path("Pod", pod, "binding"), body=body)
 
+    async def get(self, namespace: str, plural: str, name: str) -> dict[str, Any]:
+        return await self._ask("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
+
     def _path(self, kind: str, *rest: str, namespace: str = "") -> str:
-        served = builtin_resources().values()
-        resource = next(each for each in served if each.kind == kind and each.group != "events.k8s.io")
-        root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-        scope = f"/namespaces/{namespace or NAMESPACE}" if resource.namespaced else ""
-        return "/".join([f"{root}{scope}/{resource.plural}", *rest])
+        return path_of(kind, *rest, namespace=namespace or NAMESPACE)
 
     async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         again = False
