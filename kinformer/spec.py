@@ -48,6 +48,7 @@ class ControllerSpec:
         :class:`~kinformer.manager.ControllerContext` and gives a :class:`~kinformer.manager.Controller`, or another
         object with ``async def run()``
     :param aliases: further names that users may write, such as kube-controller-manager's older short names
+    :param summary: what it does, as half a sentence: ``keeps the number of pods``
     :param options: the dataclass of its options (:mod:`kinformer.options`); None if it has none
     :param permissions: the permissions that it needs at the server; None if they are not declared
     :param metrics: the names of the metrics that only this controller has
@@ -62,6 +63,7 @@ class ControllerSpec:
     name: str
     factory: str
     aliases: tuple[str, ...] = ()
+    summary: str = ""
     options: type[Any] | None = None
     permissions: tuple[Rule, ...] | None = None
     metrics: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Write what is made from the controllers' specs: the table in docs/controllers/README.md, and the entry points.
+"""Write what is made from the controllers' specs: the tables in the documentation, and the entry points.
 
-Run ``python -m scripts.catalogue`` after a spec was added or changed. A test in ``tests/docs`` checks that both files
-are up to date.
+Run ``python -m scripts.catalogue`` after a spec was added or changed. A test in ``tests/docs`` checks that all of it
+is up to date.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Final
 
 import kinformer_controllers
+from kinformer.options import options_of
 from kinformer.spec import ControllerSpec
 
-__all__ = ("PAGE", "PYPROJECT", "SECTIONS", "entry_points_text", "main", "specs", "table_text")
+__all__ = ("GUIDE", "PAGE", "PYPROJECT", "SECTIONS", "entry_points_text", "flags_text", "main", "specs", "table_text")
 
 _ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = _ROOT / "docs" / "controllers" / "README.md"
+GUIDE: Final = _ROOT / "docs" / "controllers.md"
 PYPROJECT: Final = _ROOT / "pyproject.toml"
 
 #: The sections of the page, and the controllers in each. A controller without a spec is left out for the given reason:
@@ -158,6 +160,7 @@ _BY_DEFAULT: Final = {
 }
 #: Short names that Kubernetes does not have.
 _OWN_ALIASES: Final = ("taint-eviction",)
+_GUIDE_HEAD: Final = "| name | what it does | flags |\n"
 _HEAD: Final = (
     "| long name | short name | by default | here | what differs, or why it is left out |\n|---|---|---|---|---|\n"
 )
@@ -199,6 +202,20 @@ def _row(name: str, left_out: tuple[str, str, str] | None, found: tuple[str, Con
     return f"| `{name}` |{short}| {default} | [`{package}`]({spec.page}) | {differs} |\n"
 
 
+def flags_text() -> str:
+    """The table of the guide: what each controller does, and its flags."""
+    lines = ["| name | what it does | flags |\n|---|---|---|\n"]
+    here = specs()
+    for name in [name for names in SECTIONS.values() for name in names if name in here]:
+        _, spec = here[name]
+        flags = [f"`{one.flag}`" for one in options_of(spec.options)] if spec.options is not None else []
+        short = (spec.aliases or (name,))[0]
+        lines.append(
+            f"| [`{short}`](controllers/{spec.page}) | {spec.summary} | {', '.join(flags)} |\n".replace("|  |", "| |")
+        )
+    return "".join(lines)
+
+
 def entry_points_text() -> str:
     """The entry points of the built-in controllers, as lines of pyproject.toml: by the short name, if there is one."""
     lines = sorted(
@@ -209,7 +226,9 @@ def entry_points_text() -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write all files."""
+    guide = GUIDE.read_text()
+    GUIDE.write_text(guide[: guide.index(_GUIDE_HEAD)] + flags_text())
     page = PAGE.read_text()
     PAGE.write_text(page[: page.index("## ")] + table_text())
     PYPROJECT.write_text(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
-from scripts.catalogue import PAGE, PYPROJECT, SECTIONS, entry_points_text, specs, table_text
+from scripts.catalogue import GUIDE, PAGE, PYPROJECT, SECTIONS, entry_points_text, flags_text, specs, table_text
 
 
 def test_the_table_of_controllers_is_made_from_their_specs() -> None:
     text = PAGE.read_text()
 
     assert text[text.index("## ") :] == table_text(), "run: python -m scripts.catalogue"
+
+
+def test_the_table_of_flags_is_made_from_the_specs() -> None:
+    assert GUIDE.read_text().endswith(flags_text()), "run: python -m scripts.catalogue"
 
 
 def test_the_entry_points_are_made_from_the_specs() -> None:

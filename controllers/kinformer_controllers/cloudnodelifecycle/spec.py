@@ -24,6 +24,7 @@ class CloudNodeLifecycleOptions:
 SPEC: Final = ControllerSpec(
     name="cloud-node-lifecycle-controller",
     aliases=("cloud-node-lifecycle",),
+    summary="deletes nodes whose machine is gone",
     factory="kinformer_controllers.cloudnodelifecycle.controller:make_controller",
     options=CloudNodeLifecycleOptions,
     permissions=(

@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="clusterrole-aggregation-controller",
     aliases=("clusterrole-aggregation",),
+    summary="fills in the rules of ClusterRoles that collect those of others",
     factory="kinformer_controllers.clusterroleaggregation.controller:make_controller",
     permissions=(
         # `escalate`: it writes rules that it does not have itself.

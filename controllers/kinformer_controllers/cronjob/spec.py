@@ -23,6 +23,7 @@ class CronJobOptions:
 SPEC: Final = ControllerSpec(
     name="cronjob-controller",
     aliases=("cronjob",),
+    summary="makes Jobs by a schedule",
     factory="kinformer_controllers.cronjob.controller:make_controller",
     options=CronJobOptions,
     permissions=(

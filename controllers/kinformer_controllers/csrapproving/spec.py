@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="certificatesigningrequest-approving-controller",
     aliases=("csrapproving",),
+    summary="approves the certificate requests of kubelets",
     factory="kinformer_controllers.csrapproving.controller:make_controller",
     permissions=(
         allow("list watch", "certificatesigningrequests.certificates.k8s.io"),

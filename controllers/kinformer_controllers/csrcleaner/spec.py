@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="certificatesigningrequest-cleaner-controller",
     aliases=("csrcleaner",),
+    summary="deletes old certificate requests",
     factory="kinformer_controllers.csrcleaner.controller:make_controller",
     permissions=(allow("list watch delete", "certificatesigningrequests.certificates.k8s.io"),),
     page="identity.md",

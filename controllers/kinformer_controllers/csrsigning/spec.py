@@ -94,6 +94,7 @@ def signer_files(options: SigningOptions) -> dict[str, SignerFiles]:
 SPEC: Final = ControllerSpec(
     name="certificatesigningrequest-signing-controller",
     aliases=("csrsigning",),
+    summary="signs certificates",
     factory="kinformer_controllers.csrsigning.controller:make_controller",
     options=SigningOptions,
     permissions=(

@@ -23,6 +23,7 @@ class DaemonSetOptions:
 SPEC: Final = ControllerSpec(
     name="daemonset-controller",
     aliases=("daemonset",),
+    summary="keeps a pod on every node",
     factory="kinformer_controllers.daemonset.controller:make_controller",
     options=DaemonSetOptions,
     permissions=(

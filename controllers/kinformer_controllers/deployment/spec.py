@@ -23,6 +23,7 @@ class DeploymentOptions:
 SPEC: Final = ControllerSpec(
     name="deployment-controller",
     aliases=("deployment",),
+    summary="rolls out ReplicaSets, and keeps their history",
     factory="kinformer_controllers.deployment.controller:make_controller",
     options=DeploymentOptions,
     permissions=(

@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="disruption-controller",
     aliases=("disruption",),
+    summary="keeps the status of PodDisruptionBudgets, which decides about evictions",
     factory="kinformer_controllers.disruption.controller:make_controller",
     permissions=(
         allow("list watch", "poddisruptionbudgets.policy"),

@@ -26,6 +26,7 @@ class EndpointOptions:
 SPEC: Final = ControllerSpec(
     name="endpoints-controller",
     aliases=("endpoint",),
+    summary="keeps Endpoints of Services",
     factory="kinformer_controllers.endpoint.controller:make_controller",
     options=EndpointOptions,
     permissions=(

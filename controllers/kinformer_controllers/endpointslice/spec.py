@@ -27,6 +27,7 @@ class EndpointSliceOptions:
 SPEC: Final = ControllerSpec(
     name="endpointslice-controller",
     aliases=("endpointslice",),
+    summary="keeps EndpointSlices of Services",
     factory="kinformer_controllers.endpointslice.controller:make_controller",
     options=EndpointSliceOptions,
     permissions=(

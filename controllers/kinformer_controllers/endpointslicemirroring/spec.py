@@ -29,6 +29,7 @@ class MirroringOptions:
 SPEC: Final = ControllerSpec(
     name="endpointslice-mirroring-controller",
     aliases=("endpointslicemirroring",),
+    summary="makes EndpointSlices from Endpoints that users write",
     factory="kinformer_controllers.endpointslicemirroring.controller:make_controller",
     options=MirroringOptions,
     permissions=(

@@ -25,6 +25,7 @@ class GarbageCollectorOptions:
 SPEC: Final = ControllerSpec(
     name="garbage-collector-controller",
     aliases=("garbagecollector",),
+    summary="deletes objects that have lost their owners; does foreground deletion and orphaning",
     factory="kinformer_controllers.garbagecollector.controller:make_controller",
     options=GarbageCollectorOptions,
     permissions=(

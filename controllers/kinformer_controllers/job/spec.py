@@ -23,6 +23,7 @@ class JobOptions:
 SPEC: Final = ControllerSpec(
     name="job-controller",
     aliases=("job",),
+    summary="runs pods that end, and counts each once",
     factory="kinformer_controllers.job.controller:make_controller",
     options=JobOptions,
     permissions=(

@@ -27,6 +27,7 @@ class TokenCleanerOptions:
 SPEC: Final = ControllerSpec(
     name="legacy-serviceaccount-token-cleaner-controller",
     aliases=("legacy-service-account-token-cleaner",),
+    summary="deletes those of these Secrets that nobody uses",
     factory="kinformer_controllers.legacytokencleaner.controller:make_controller",
     options=TokenCleanerOptions,
     permissions=(

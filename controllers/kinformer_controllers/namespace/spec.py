@@ -24,6 +24,7 @@ class NamespaceOptions:
 SPEC: Final = ControllerSpec(
     name="namespace-controller",
     aliases=("namespace",),
+    summary="deletes all objects of a deleted namespace, and then the namespace",
     factory="kinformer_controllers.namespace.controller:make_controller",
     options=NamespaceOptions,
     permissions=(

@@ -33,6 +33,7 @@ class NodeIpamOptions:
 SPEC: Final = ControllerSpec(
     name="node-ipam-controller",
     aliases=("nodeipam",),
+    summary="gives each node a part of the cluster's network",
     factory="kinformer_controllers.nodeipam.controller:make_controller",
     options=NodeIpamOptions,
     permissions=(allow("list watch patch", "nodes"), RECORD_EVENTS),

@@ -46,6 +46,7 @@ class NodeLifecycleOptions:
 SPEC: Final = ControllerSpec(
     name="node-lifecycle-controller",
     aliases=("nodelifecycle",),
+    summary="watches which nodes are alive, and taints those that are not",
     factory="kinformer_controllers.nodelifecycle.controller:make_controller",
     options=NodeLifecycleOptions,
     permissions=(

@@ -33,6 +33,7 @@ class NodeRouteOptions:
 SPEC: Final = ControllerSpec(
     name="node-route-controller",
     aliases=("route",),
+    summary="keeps the cloud's routes to the nodes' networks",
     factory="kinformer_controllers.noderoute.controller:make_controller",
     options=NodeRouteOptions,
     permissions=(

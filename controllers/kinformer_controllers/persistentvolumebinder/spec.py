@@ -30,6 +30,7 @@ class BinderOptions:
 SPEC: Final = ControllerSpec(
     name="persistentvolume-binder-controller",
     aliases=("persistentvolume-binder",),
+    summary="binds claims to volumes, makes and reclaims volumes",
     factory="kinformer_controllers.persistentvolumebinder.controller:make_controller",
     options=BinderOptions,
     permissions=(

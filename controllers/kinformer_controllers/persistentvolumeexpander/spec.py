@@ -23,6 +23,7 @@ class ExpanderOptions:
 SPEC: Final = ControllerSpec(
     name="persistentvolume-expander-controller",
     aliases=("persistentvolume-expander",),
+    summary="enlarges volumes of claims that ask for more",
     factory="kinformer_controllers.persistentvolumeexpander.controller:make_controller",
     options=ExpanderOptions,
     permissions=(

@@ -26,6 +26,7 @@ class PodGCOptions:
 SPEC: Final = ControllerSpec(
     name="pod-garbage-collector-controller",
     aliases=("podgc",),
+    summary="deletes pods that nothing else deletes: too many ended pods, pods of nodes that are gone",
     factory="kinformer_controllers.podgc.controller:make_controller",
     options=PodGCOptions,
     permissions=(

@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="persistentvolumeclaim-protection-controller",
     aliases=("pvc-protection",),
+    summary="protects claims that pods use from deletion",
     factory="kinformer_controllers.pvcprotection.controller:make_controller",
     permissions=(
         allow("list watch patch", "persistentvolumeclaims"),

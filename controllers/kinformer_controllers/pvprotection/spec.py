@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="persistentvolume-protection-controller",
     aliases=("pv-protection",),
+    summary="protects bound volumes from deletion",
     factory="kinformer_controllers.pvprotection.controller:make_controller",
     permissions=(allow("list watch patch", "persistentvolumes"),),
     sharded_by="name",

@@ -23,6 +23,7 @@ class ReplicaSetOptions:
 SPEC: Final = ControllerSpec(
     name="replicaset-controller",
     aliases=("replicaset",),
+    summary="keeps the number of pods",
     factory="kinformer_controllers.replicaset.controller:make_controller",
     options=ReplicaSetOptions,
     permissions=(

@@ -25,6 +25,7 @@ class ReplicationControllerOptions:
 SPEC: Final = ControllerSpec(
     name="replicationcontroller-controller",
     aliases=("replicationcontroller",),
+    summary="the same, for another kind",
     factory="kinformer_controllers.replicationcontroller.controller:make_controller",
     options=ReplicationControllerOptions,
     permissions=(

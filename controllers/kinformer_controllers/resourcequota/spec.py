@@ -24,6 +24,7 @@ class ResourceQuotaOptions:
 SPEC: Final = ControllerSpec(
     name="resourcequota-controller",
     aliases=("resourcequota",),
+    summary="counts what namespaces use; admission is done by the webhook",
     factory="kinformer_controllers.resourcequota.controller:make_controller",
     options=ResourceQuotaOptions,
     permissions=(

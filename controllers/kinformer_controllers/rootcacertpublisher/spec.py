@@ -23,6 +23,7 @@ class RootCAOptions:
 SPEC: Final = ControllerSpec(
     name="root-ca-certificate-publisher-controller",
     aliases=("root-ca-cert-publisher",),
+    summary="keeps the ConfigMap `kube-root-ca.crt` in each namespace",
     factory="kinformer_controllers.rootcacertpublisher.controller:make_controller",
     options=RootCAOptions,
     permissions=(

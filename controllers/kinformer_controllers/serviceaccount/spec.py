@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="serviceaccount-controller",
     aliases=("serviceaccount",),
+    summary="makes the ServiceAccount `default` in each namespace",
     factory="kinformer_controllers.serviceaccount.controller:make_controller",
     permissions=(
         allow("list watch", "namespaces"),

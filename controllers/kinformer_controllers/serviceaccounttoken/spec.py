@@ -30,6 +30,7 @@ class TokenOptions:
 SPEC: Final = ControllerSpec(
     name="serviceaccount-token-controller",
     aliases=("serviceaccount-token",),
+    summary="writes tokens into Secrets of the type `service-account-token`",
     factory="kinformer_controllers.serviceaccounttoken.controller:make_controller",
     options=TokenOptions,
     permissions=(

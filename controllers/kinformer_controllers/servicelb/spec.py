@@ -26,6 +26,7 @@ class ServiceLBOptions:
 SPEC: Final = ControllerSpec(
     name="service-lb-controller",
     aliases=("service",),
+    summary="keeps load balancers of Services",
     factory="kinformer_controllers.servicelb.controller:make_controller",
     options=ServiceLBOptions,
     permissions=(

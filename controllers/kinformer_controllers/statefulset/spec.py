@@ -23,6 +23,7 @@ class StatefulSetOptions:
 SPEC: Final = ControllerSpec(
     name="statefulset-controller",
     aliases=("statefulset",),
+    summary="makes pods in order, each with a number and storage of its own",
     factory="kinformer_controllers.statefulset.controller:make_controller",
     options=StatefulSetOptions,
     permissions=(

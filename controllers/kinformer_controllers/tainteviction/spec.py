@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="taint-eviction-controller",
     aliases=("taint-eviction",),
+    summary="deletes pods that do not tolerate a NoExecute taint",
     factory="kinformer_controllers.tainteviction.controller:make_controller",
     permissions=(
         allow("get list watch delete", "pods"),

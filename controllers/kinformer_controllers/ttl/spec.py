@@ -13,6 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="ttl-controller",
     aliases=("ttl",),
+    summary="says how long kubelets may cache Secrets and ConfigMaps",
     factory="kinformer_controllers.ttl.controller:make_controller",
     permissions=(allow("list watch patch", "nodes"),),
     sharded_by="name",

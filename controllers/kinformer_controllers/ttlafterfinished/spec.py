@@ -23,6 +23,7 @@ class TtlAfterFinishedOptions:
 SPEC: Final = ControllerSpec(
     name="ttl-after-finished-controller",
     aliases=("ttl-after-finished",),
+    summary="deletes Jobs that have ended, after `ttlSecondsAfterFinished`",
     factory="kinformer_controllers.ttlafterfinished.controller:make_controller",
     options=TtlAfterFinishedOptions,
     permissions=(allow("get list watch delete", "jobs.batch"),),

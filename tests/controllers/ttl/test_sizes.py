@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer_controllers.ttl.steps import STEPS, Sizes
+from kinformer_controllers.ttl.controller import STEPS, Sizes
 
 
 @pytest.mark.parametrize(
