@@ -32,6 +32,9 @@ __all__ = (
     "ready_condition",
 )
 
+#: Seconds after which a sync is asked for that should come at once.
+_AT_ONCE: Final = 0.001
+
 
 def pod_status(pod: V1Pod) -> V1PodStatus | None:
     """Return the pod's status. A pod that was not read from a server may have none; the models' types hide this."""
@@ -89,10 +92,10 @@ def next_availability_check(
     Return the seconds until the next of these pods becomes available; None if no ready pod is waiting for this.
 
     :param evaluated_at: the time for which the owner's status was computed. If a pod has become available since, the
-        result is 0, so that it is not missed
+        result is a millisecond, so that it is not missed: zero seconds would mean that no sync is needed
     """
     waits = [due for pod in pods if (due := _available_at(pod, min_ready_seconds)) is not None and due > evaluated_at]
-    return max((min(waits) - clock.now()).total_seconds(), 0.0) if waits else None
+    return max((min(waits) - clock.now()).total_seconds(), _AT_ONCE) if waits else None
 
 
 def _available_at(pod: V1Pod, min_ready_seconds: int) -> datetime | None:

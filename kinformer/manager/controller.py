@@ -91,7 +91,8 @@ class Controller:
 
     :param name: the name in logs and metrics
     :param sync: called with a key. It returns None when it is done, or the time (seconds or a timedelta) after which
-        the key is to be synced again. If it raises, the key is synced again after the delay of the rate limiter
+        the key is to be synced again. Zero counts as None. A negative number or NaN is logged as an error. If it
+        raises, the key is synced again after the delay of the rate limiter
     :param workers: how many keys are synced at a time
     :param queue_name: the name of the queue in metrics; `name` if empty
     :param limiter: the delay of a key whose sync failed; client-go's default limiter if None
@@ -236,7 +237,13 @@ class Controller:
         return self.watch_mapped(informer, keys_of, *predicates)
 
     def watch_mapped(self, informer: SharedIndexInformer[Any], keys_of: KeysOf, *predicates: Predicate) -> Controller:
-        """Add the keys that `keys_of` returns for each object of the informer that changes."""
+        """
+        Add the keys that `keys_of` returns for each object of the informer that changes.
+
+        :param keys_of: returns a list of keys. A string or None in its place is logged once with the function's name,
+            and adds no key
+        :raises TypeError: if `keys_of` cannot be called, or is async
+        """
         told = self._listen(informer, EnqueueKeys(self.queue.add, keys_of, predicates, later=self._later))
         self._told.append(told)
         # This handler has no state, so syncs need not wait until it was called for every object of the first list.

@@ -6,14 +6,19 @@ when it runs.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kinformer.cache import last_state
+from kinformer.logs import get_logger
 from kinformer.manager.predicates import Predicate, resource_version_changed
 from kinformer.meta import GroupKind, GroupVersion, accessor_for, accessor_of, get_controller_of
 
 __all__ = ("EnqueueKeys", "KeysOf", "own_key", "owner_keys")
+
+log = get_logger(__name__)
 
 #: Returns the keys to sync when an object has changed.
 KeysOf = Callable[[Any], Iterable[str]]
@@ -34,9 +39,10 @@ class EnqueueKeys:
     :param keys_of: returns the keys of an object
     :param predicates: a change adds keys only if all of them accept it
     :param later: adds the keys of the first list and of resyncs; `add` if None
+    :raises TypeError: if `keys_of` cannot be called, or is async
     """
 
-    __slots__ = ("_add", "_keys_of", "_later", "_predicates")
+    __slots__ = ("_add", "_keys_of", "_later", "_predicates", "_refused")
 
     def __init__(
         self,
@@ -46,10 +52,13 @@ class EnqueueKeys:
         *,
         later: Callable[[str], object] | None = None,
     ) -> None:
+        if not callable(keys_of) or inspect.iscoroutinefunction(keys_of):
+            raise TypeError(f"{_name_of(keys_of)} cannot give keys: want a plain function that returns a list of keys")
         self._add = add
         self._later = later or add
         self._keys_of = keys_of
         self._predicates = tuple(predicates)
+        self._refused = False
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
         # The same as _enqueue(None, obj, ...), but faster: a new leader gets all existing objects at once.
@@ -57,7 +66,7 @@ class EnqueueKeys:
             if not predicate(None, obj):
                 return
         add = self._later if is_in_initial_list else self._add
-        for key in self._keys_of(obj):
+        for key in self._keys(obj):
             add(key)
 
     def on_update(self, old: Any, new: Any, /) -> None:
@@ -71,16 +80,37 @@ class EnqueueKeys:
         if obj is not None:
             self._enqueue(obj, None, self._add)
 
+    def _keys(self, obj: Any) -> Iterable[str]:
+        """The keys of an object. A string would be taken apart into letters, so it is refused, as None is."""
+        keys: Any = self._keys_of(obj)
+        if keys.__class__ is not str and keys is not None:
+            return keys  # type: ignore[no-any-return]
+        if not self._refused:
+            self._refused = True
+            log.error(
+                "keys_refused",
+                function=_name_of(self._keys_of),
+                returned="None" if keys is None else "a string",
+                hint='want a list or a tuple of keys, such as ["namespace/name"], or ()',
+            )
+        return ()
+
     def _enqueue(self, old: Any, new: Any, add: Callable[[str], object]) -> None:
         for predicate in self._predicates:
             if not predicate(old, new):
                 return
-        before = () if old is None else tuple(self._keys_of(old))
+        before = () if old is None else tuple(self._keys(old))
         for key in before:
             add(key)
-        for key in () if new is None else self._keys_of(new):
+        for key in () if new is None else self._keys(new):
             if key not in before:
                 add(key)
+
+
+def _name_of(function: object) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__qualname__", None) or repr(function)
 
 
 def own_key(obj: Any) -> tuple[str]:

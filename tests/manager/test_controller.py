@@ -22,6 +22,7 @@ from kinformer.manager import (
     Controller,
     NotAsync,
     Predicate,
+    RequeueAfter,
     SyncError,
     annotations_changed,
     any_of,
@@ -398,7 +399,13 @@ async def test_a_sync_that_cancels_its_task_and_returns_at_once_ends_no_worker()
 
 
 @pytest.mark.parametrize(
-    ("answer", "what"), [({"metadata": {}}, "dict"), ("5s", "str"), (True, "True"), (float("nan"), "nan")]
+    ("answer", "what"),
+    [
+        *[({"metadata": {}}, "dict"), ("5s", "str"), (True, "True"), (float("nan"), "nan"), (-1, "-1")],
+        pytest.param(1 << 20000, "a very large int", id="huge"),
+        (timedelta(seconds=-1), "datetime.timedelta(days=-1, seconds=86399)"),
+        (RequeueAfter(-0.5), r"RequeueAfter(seconds=-0.5, jitter=0.1)"),
+    ],
 )
 async def test_an_answer_that_is_no_time_is_refused_once_and_the_controller_goes_on(
     syncs: Syncs, answer: Any, what: str
@@ -416,6 +423,48 @@ async def test_an_answer_that_is_no_time_is_refused_once_and_the_controller_goes
     (refused,) = [line for line in logs if line["event"] == "sync_answer_ignored"]
     assert refused["log_level"] == "error"
     assert refused["error"].startswith(f"the sync of controller configmaps returned {what}: want None, or seconds")
+
+
+async def test_a_sync_is_not_called_again_after_zero_seconds(syncs: Syncs) -> None:
+    clock = FakeClock()
+    controller = Controller("again", syncs, clock=clock)
+    syncs.answers = [0, 0.0, timedelta(), RequeueAfter(0)]
+    async with running(controller):
+        for key in "abcd":
+            controller.queue.add(key)
+        await clock.advance(60)
+
+    assert sorted(syncs.keys) == ["a", "b", "c", "d"]
+
+
+def test_a_function_that_returns_no_list_of_keys_is_named_once(syncs: Syncs) -> None:
+    def owner_of(obj: Any) -> Any:
+        return next(answers)
+
+    answers = iter(["ns/a", None, ["ns/b"], "ns/c"])
+    informer: Any = FakeInformer()
+    controller = Controller("mapped", syncs).watch_mapped(informer, owner_of)
+    with structlog.testing.capture_logs() as logs:
+        for name in "abc":
+            informer.add(obj(name))
+        informer.delete(obj("c"))
+
+    assert len(controller.queue) == 1
+    (refused,) = [line for line in logs if line["event"] == "keys_refused"]
+    assert refused["function"].endswith("owner_of")
+    assert refused["returned"] == "a string"
+
+
+async def keys_later(obj: Any) -> list[str]:
+    return []
+
+
+@pytest.mark.parametrize("keys_of", [None, "ns/a", keys_later])
+def test_keys_come_from_a_plain_function(syncs: Syncs, keys_of: Any) -> None:
+    informer: Any = FakeInformer()
+
+    with pytest.raises(TypeError, match="cannot give keys: want a plain function"):
+        Controller("mapped", syncs).watch_mapped(informer, keys_of)
 
 
 def test_a_sync_that_is_not_async_is_refused_by_name() -> None:

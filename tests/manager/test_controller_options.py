@@ -204,6 +204,22 @@ async def test_each_kind_of_error_has_the_limiter_of_its_nearest_class() -> None
     assert waits == pytest.approx([60, 120, 5, 0.005])
 
 
+async def test_conflicts_that_go_on_are_tried_again_more_and_more_slowly() -> None:
+    clock, syncs = FakeClock(), Syncs()
+    syncs.answers = [Conflict(Status(code=409, reason="Conflict"), "") for _ in range(4)]
+    controller = Controller("conflicts", syncs, clock=clock)
+    controller.queue.add("a")
+    waits: list[float] = []
+
+    async with running(controller):
+        for _ in range(4):
+            await turn(clock, 0)
+            waits.append(clock.next_due or 0.0)
+            await turn(clock, waits[-1])
+
+    assert waits == pytest.approx([0.005, 0.01, 0.02, 0.04])
+
+
 # -- what it starts after
 
 

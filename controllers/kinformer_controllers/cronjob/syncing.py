@@ -120,7 +120,8 @@ class CronJobSync:
             log.info("too_many_missed_runs", namespace=meta.namespace, cron_job=meta.name)
         if runs.most_recent is not None and self._may_start(runs.most_recent):
             await self._start(runs.most_recent)
-        return seconds_to_next_run(self._cron_job, self._now, schedule)
+        after = seconds_to_next_run(self._cron_job, self._now, schedule)
+        return after if after > 0 else None
 
     async def _look_after_jobs(self) -> None:
         """Remove ended jobs from the active ones, and record an Event for each running job that is not among them."""

@@ -10,7 +10,7 @@ server. If it exists, the reservation stays until the cache has the object.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kinformer.client import Client
 from kinformer.logs import get_logger
@@ -22,6 +22,9 @@ from kinformer_controllers.groupquota.reservations import ReservationLedger, rel
 from kinformer_controllers.groupquota.sightings import Sightings
 
 __all__ = ("Objects", "RecordTidier")
+
+#: Seconds between two looks at a reservation whose time is over.
+_SOON: Final = 1.0
 
 log = get_logger(__name__)
 
@@ -81,7 +84,8 @@ class RecordTidier:
                 await self._accessor.write(tidied, self._client)
         if over:
             log.info("reservations_given_back", quota=name, count=len(over))
-        return min((self._left(name, one) for one in tidied.record.reservations.values()), default=None)
+        # A reservation whose time is over stays while its object exists. It is looked at again, but not at once.
+        return min((max(self._left(name, one), _SOON) for one in tidied.record.reservations.values()), default=None)
 
     def _overdue(self, name: str, record: Record) -> list[Reservation]:
         return [one for one in record.reservations.values() if self._left(name, one) <= 0]

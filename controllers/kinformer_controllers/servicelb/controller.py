@@ -139,7 +139,7 @@ class ServiceLBController:
                 await self._ensure(service)
         except Exception as error:
             self._recorder.event(service, WARNING, "SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
-            if isinstance(error.__cause__, RetryLater):
+            if isinstance(error.__cause__, RetryLater) and error.__cause__.seconds > 0:
                 return error.__cause__.seconds
             raise
         return None

@@ -59,7 +59,7 @@ def enable_hostpath_provisioner() -> bool:
 
 def node_monitor_period() -> float:
     """The field ``node_monitor_period``, in seconds."""
-    return duration(5.0, "How often all nodes are checked.")
+    return duration(5.0, "How often all nodes are checked.", minimum=0.1)
 
 
 def root_ca_file() -> str:
