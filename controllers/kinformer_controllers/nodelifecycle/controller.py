@@ -14,6 +14,7 @@ import anyio
 
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
+from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.informers import SharedInformerFactory
@@ -67,7 +68,7 @@ class NodeLifecycleController:
         add_pod_node_index(pods)
         self._informers = (nodes, pods, leases)
         self._nodes, self._pods = nodes.indexer, pods.indexer
-        self._writer = NodeWriter(client, clock)
+        self._server, self._writer = client.resource(V1Node), NodeWriter(client, clock)
         self.tainter = NoExecuteTainter(self._writer, nodes.indexer, options.node_eviction_rate, clock)
         self._readiness = PodReadiness(client, recorder, clock)
         self.disruption = Disruption(
@@ -79,8 +80,8 @@ class NodeLifecycleController:
         )
         self.monitor = NodeMonitor(
             client,
-            nodes.indexer,
-            leases.indexer,
+            nodes,
+            leases,
             pods.indexer,
             self.tainter,
             self._readiness,
@@ -146,7 +147,15 @@ class NodeLifecycleController:
         # Before the first check of all nodes, the node's own condition is used, because the pod is not queued again.
         health = self.monitor.health.get(node.metadata.name)
         ready = health.ready if health is not None else ready_condition(node)
-        if ready is None or ready.status == "True":
+        if ready is None or ready.status == "True" or not await self._is_not_ready(node):
             return
         if errors := await self._readiness.mark_not_ready([pod]):
             raise errors[0]
+
+    async def _is_not_ready(self, node: V1Node) -> bool:
+        """Whether the server says so, too. The cache may not show yet that the node is ready again."""
+        try:
+            ready = ready_condition(await self._server.get(node.metadata.name))
+        except NotFound:
+            return False
+        return ready is not None and ready.status != "True"

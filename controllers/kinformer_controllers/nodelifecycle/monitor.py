@@ -3,6 +3,9 @@
 One pass goes over the cache. A node without changes costs no request. Nodes that need writes are handled a few at a
 time. An error for one node is logged, and the node is checked again in the next pass. If a node's conditions could not
 be written, nothing else is done about it in that pass, because its state may be wrong.
+
+After an outage of this process's own, all Leases look old. So there is no pass while the caches of nodes or Leases are
+known to be behind, and a node's Lease is read from the server before the node becomes Unknown.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from typing import Any, Final
 
 import anyio.lowlevel
 
-from kinformer.cache import Indexer
+from kinformer.cache import Indexer, SharedIndexInformer, wait_until_current
 from kinformer.client import Client
-from kinformer.client.errors import ClientError
+from kinformer.client.errors import ClientError, NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.owning import POD_NODE_INDEX
 from kinformer.logs import get_logger
@@ -57,8 +60,8 @@ class NodeMonitor:
     def __init__(
         self,
         client: Client,
-        nodes: Indexer[V1Node],
-        leases: Indexer[V1Lease],
+        nodes: SharedIndexInformer[V1Node],
+        leases: SharedIndexInformer[V1Lease],
         pods: Indexer[V1Pod],
         tainter: NoExecuteTainter,
         readiness: PodReadiness,
@@ -68,7 +71,7 @@ class NodeMonitor:
         unhealthy_threshold: float,
         clock: Clock,
     ) -> None:
-        self._server = client.resource(V1Node)
+        self._server, self._lease_server = client.resource(V1Node), client.resource(V1Lease)
         self._nodes, self._leases, self._pods = nodes, leases, pods
         self._tainter = tainter
         self._readiness = readiness
@@ -89,9 +92,12 @@ class NodeMonitor:
         self._to_retry.discard(name)
 
     async def check(self) -> None:
-        """Check all nodes once."""
+        """Check all nodes once. Do nothing if the caches do not catch up with the server within ten seconds."""
+        if late := await wait_until_current((self._nodes, self._leases), clock=self._clock):
+            log.warning("nodes_not_checked", behind=late)
+            return
         began = self._clock.monotonic()
-        nodes = self._nodes.list()
+        nodes = self._nodes.indexer.list()
         await self._note_changes(nodes)
         zones: dict[str, list[V1NodeCondition | None]] = defaultdict(list)
 
@@ -151,13 +157,16 @@ class NodeMonitor:
         """
         name = node.metadata.name
         for _ in range(_TRIES):
-            lease = self._leases.get_by_key(f"{LEASE_NAMESPACE}/{name}")
-            now = Moment(self._clock.now(), self._clock.monotonic())
-            seen = observe(self.health.get(name), node, lease, now, self._grace)
-            self.health[name] = seen.health
+            lease = self._leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}")
+            seen = self._seen(node, lease)
             if not seen.conditions:
                 return node, seen
             try:
+                # The cache may be older than the server. That of nodes may be, too: then the patch meets a conflict.
+                lease = await self._live_lease(name)
+                seen = self._seen(node, lease)
+                if not seen.conditions:
+                    return node, seen
                 written = await self._server.patch(name, _patch(node, seen.conditions), subresource="status")
             except ClientError as error:
                 log.error("node_health_not_written", node=name, error=str(error))
@@ -171,6 +180,18 @@ class NodeMonitor:
                 break
             await self._clock.sleep(_PAUSE)
         return None
+
+    def _seen(self, node: V1Node, lease: V1Lease | None) -> Observation:
+        name, now = node.metadata.name, Moment(self._clock.now(), self._clock.monotonic())
+        seen = observe(self.health.get(name), node, lease, now, self._grace)
+        self.health[name] = seen.health
+        return seen
+
+    async def _live_lease(self, name: str) -> V1Lease | None:
+        try:
+            return await self._lease_server.get(name, LEASE_NAMESPACE)
+        except NotFound:
+            return None
 
     async def _follow(self, node: V1Node, seen: Observation) -> None:
         """Taint a node and mark its pods, by its Ready condition before and after this check."""

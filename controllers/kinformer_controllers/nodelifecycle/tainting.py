@@ -1,8 +1,8 @@
 """Tainting nodes NoExecute, at a limited rate in each zone.
 
 The monitor reports nodes that are not ready, and they wait here in a queue. When a node's turn comes, the cache is read
-again: a node that is ready by then is not tainted. A node has only one of the taints *not-ready* and *unreachable*,
-depending on the status of its Ready condition.
+again, and then the server's node: a node that is ready by then is not tainted. A node has only one of the taints
+*not-ready* and *unreachable*, depending on the status of its Ready condition.
 """
 
 from __future__ import annotations
@@ -185,8 +185,12 @@ class NoExecuteTainter:
         return asked if is_older(cached.metadata.resource_version, asked.metadata.resource_version) else cached
 
     async def _swap(self, node: V1Node, taint: V1Taint, opposite: V1Taint) -> bool:
+        def still(there: V1Node) -> bool:
+            condition = ready_condition(there)
+            return condition is not None and condition.status in _TAINTS
+
         try:
-            await self._writer.swap_taints(node, [taint], [opposite])
+            await self._writer.swap_taints(node, [taint], [opposite], still=still)
         except ClientError as error:
             log.error("node_not_tainted", node=node.metadata.name, taint=taint.key, error=str(error))
             return False

@@ -1,8 +1,9 @@
 """The taint eviction controller, as kube-controller-manager has it.
 
 In: pods and nodes. Out: the DisruptionTarget condition and the deletion of pods that do not tolerate a NoExecute taint.
-Promised: a pod is not deleted before its tolerations end; it is not deleted if the taint is removed before; another pod
-with the same name is never deleted.
+Promised: a pod is not deleted before its tolerations end; it is not deleted if the taint is removed before, also if the
+cache does not show that yet: pod and node are read from the server before; another pod with the same name is never
+deleted.
 
 Pods wait in the work queue, which has one timer. A pod is checked again when its time has come, so it stays if its
 taint was just removed.
@@ -50,7 +51,7 @@ class TaintEvictionController:
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or RealClock()
-        self._server = client.resource(V1Pod)
+        self._server, self._node_server = client.resource(V1Pod), client.resource(V1Node)
         self._events = EvictionEvents(recorder)
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
         add_pod_node_index(pods)
@@ -82,8 +83,7 @@ class TaintEvictionController:
         if node is None:  # the node is not in the cache yet, or is gone; the last decision stays
             eviction = waiting
         else:
-            taints = no_execute_taints(node.spec.taints)
-            eviction = decide(pod.metadata.uid, pod.spec.tolerations, taints, waiting, self._clock.monotonic())
+            eviction = self._decide(pod, node, waiting)
         if waiting is not None and eviction is not waiting:
             self._cancel(key)
         if eviction is None:
@@ -91,23 +91,37 @@ class TaintEvictionController:
         self.waiting[key] = eviction
         if (left := eviction.due - self._clock.monotonic()) > 0:
             return left
-        await self._evict(key, eviction)
-        return None
+        return await self._evict(key, eviction)
+
+    def _decide(self, pod: V1Pod, node: V1Node, waiting: Eviction | None) -> Eviction | None:
+        taints = no_execute_taints(node.spec.taints)
+        return decide(pod.metadata.uid, pod.spec.tolerations, taints, waiting, self._clock.monotonic())
 
     def _cancel(self, key: str) -> None:
         del self.waiting[key]
         self._told.discard(key)
         self._events.cancelled(key)
 
-    async def _evict(self, key: str, eviction: Eviction) -> None:
-        """Delete a pod. After an error, the queue retries while the pod has to be evicted."""
-        if key not in self._told:
-            self._told.add(key)
-            self._events.deleting(key)
+    async def _evict(self, key: str, eviction: Eviction) -> float | None:
+        """
+        Delete a pod, if the server says that it still has to go. After an error, the queue retries.
+
+        :return: seconds until its time is over, if it has got more; otherwise None
+        """
         namespace, name = split_key(key)
         try:
             pod = await self._server.get(name, namespace)
             if pod.metadata.uid == eviction.uid:
+                now = await self._decide_live(pod, eviction)
+                if now is not eviction and (now is None or now.due > self._clock.monotonic()):
+                    self._cancel(key)
+                    if now is None:
+                        return None
+                    self.waiting[key] = now
+                    return now.due - self._clock.monotonic()
+                if key not in self._told:
+                    self._told.add(key)
+                    self._events.deleting(key)
                 await self._delete(pod)
                 POD_DELETIONS.inc()
                 POD_DELETION_SECONDS.observe(self._clock.monotonic() - eviction.due)
@@ -115,6 +129,15 @@ class TaintEvictionController:
             pass  # the pod is already gone
         del self.waiting[key]
         self._told.discard(key)
+        return None
+
+    async def _decide_live(self, pod: V1Pod, eviction: Eviction) -> Eviction | None:
+        """Decide by the server's node. If it is gone, the last decision stays."""
+        try:
+            node = await self._node_server.get(pod.spec.node_name or "")
+        except NotFound:
+            return eviction
+        return self._decide(pod, node, eviction)
 
     async def _delete(self, pod: V1Pod) -> None:
         meta = pod.metadata

@@ -18,7 +18,7 @@ SPEC: Final = ControllerSpec(
     permissions=(
         allow("get list watch delete", "pods"),
         allow("patch", "pods/status"),
-        allow("list watch", "nodes"),
+        allow("get list watch", "nodes"),
         RECORD_EVENTS,
     ),
     metrics=(

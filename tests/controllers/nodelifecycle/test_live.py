@@ -268,3 +268,82 @@ async def pod_ready(world: Cluster, name: str) -> str:
     pod = await world.pod(name)
     conditions = (pod.status.conditions if pod.status is not None else None) or ()
     return next((each.status for each in conditions if each.type == "Ready"), "")
+
+
+# A cache that is behind
+
+
+async def test_no_node_is_unknown_whose_lease_is_renewed_where_the_cache_does_not_show_it() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("n")
+        await world.make_node("silent")
+        await keep_alive(world, "n", seconds=10)
+
+        world.server.faults.stall_watches()
+        await keep_alive(world, "n", seconds=90)
+        assert await world.conditions("n") == {"Ready": "True"}
+        assert (await world.conditions("silent"))["Ready"] == "Unknown"
+
+
+def cut_off(world: Cluster, plural: str) -> list[bool]:
+    """Break all watches, and let nobody list or watch one kind until the returned list has an item."""
+    over: list[bool] = []
+    world.server.faults.refuse(
+        503,
+        times=10_000,
+        matching=lambda call: call.resource.plural == plural and call.verb in ("list", "watch") and not over,
+    )
+    world.server.faults.cut_watches()
+    return over
+
+
+async def test_nobody_is_judged_by_leases_that_cannot_be_followed() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("silent")
+        await keep_alive(world, "alive", "silent", seconds=20)
+
+        over = cut_off(world, "leases")
+        await keep_alive(world, "alive", seconds=120)
+        assert await world.conditions("silent") == {"Ready": "True"}
+
+        over.append(True)
+        await keep_alive(world, "alive", seconds=60)
+        assert (await world.conditions("silent"))["Ready"] == "Unknown"
+        assert await world.conditions("alive") == {"Ready": "True"}
+
+
+async def test_a_node_that_became_ready_unseen_is_not_tainted() -> None:
+    async with with_lifecycle(node_eviction_rate=0.1) as world:
+        names = ("alive", "fine", "first", "second")
+        for name in names:
+            await world.make_node(name)
+        await world.turn(5)
+        for name in names[2:]:
+            await world.report(name, "False")
+        await world.turn(6)
+        (waits,) = [name for name in names[2:] if NOT_READY not in await world.taints(name)]
+
+        world.server.faults.stall_watches()
+        await world.report(waits, "True")
+        await keep_alive(world, *names, seconds=30)
+        assert NOT_READY not in await world.taints(waits)
+
+
+async def test_a_pod_is_not_marked_whose_node_became_ready_unseen() -> None:
+    async with with_lifecycle(node_eviction_rate=0.0) as world:
+        await world.make_node("alive")
+        await world.make_node("n", "False")
+        await world.turn(5)
+        cut_off(world, "nodes")
+        await world.report("n", "True")
+        for name in ("before", "after"):
+            await world.make_pod(name)
+            await world.run_pod(name)
+            if name == "after":
+                await world.report("n", "False")
+            await world.client.resource(V1Pod).bind(name, "n", "default")
+            await world.turn(5)
+
+        assert await pod_ready(world, "before") == "True"
+        assert await pod_ready(world, "after") == "False"

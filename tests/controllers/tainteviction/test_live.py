@@ -241,6 +241,28 @@ async def test_a_deletion_that_fails_is_given_up_when_the_taint_goes() -> None:
         assert (await world.events(EVICTED))[-1] == "Cancelling deletion of Pod default/p"
 
 
+async def test_a_pod_stays_if_the_taint_went_and_the_cache_does_not_show_it() -> None:
+    async with node_with_pods(p=[toleration("a", 60)], q=[toleration("a", 60), toleration("b", 90)]) as world:
+        await world.set_taints("n", "a")
+        await world.turn(30)
+        world.server.faults.stall_watches()
+        await world.set_taints("n", "b")
+        await world.set_taints("n")
+        await world.turn(31)
+        assert await world.staying() == ["p", "q"]
+        assert await world.events(EVICTED) == [
+            "Cancelling deletion of Pod default/p",
+            "Cancelling deletion of Pod default/q",
+        ]
+
+        world.server.faults.resume_watches()
+        await world.set_taints("n", "a")
+        await world.turn(59)
+        assert await world.staying() == ["p", "q"]
+        await world.turn(2)
+        assert await world.staying() == []
+
+
 async def test_pods_that_wait_have_one_timer_and_no_task_of_their_own() -> None:
     async with cluster({"taint-eviction": make_controller}) as world:
         await world.make_node("n")

@@ -64,7 +64,14 @@ class NodeWriter:
         if taints and (cached is None or _has_any(cached, taints)):
             await self._change_taints(name, lambda there: without_taints(there, *taints))
 
-    async def swap_taints(self, node: V1Node, add: Sequence[V1Taint], remove: Sequence[V1Taint]) -> None:
+    async def swap_taints(
+        self,
+        node: V1Node,
+        add: Sequence[V1Taint],
+        remove: Sequence[V1Taint],
+        *,
+        still: Callable[[V1Node], bool] = lambda _: True,
+    ) -> None:
         """
         Add taints to a node, with the current time, and remove others, in one write.
 
@@ -72,6 +79,7 @@ class NodeWriter:
         at that moment leaves it so.
 
         :param node: the node from a cache; if there is nothing to add and it has nothing to remove, no request is made
+        :param still: whether the server's node is to get the taints; if not, nothing is written
         :raises NotFound: if there is no such node
         :raises Conflict: if all five tries met a conflict
         """
@@ -79,7 +87,9 @@ class NodeWriter:
             return
         now = self._clock.now().replace(microsecond=0)
         added = [V1Taint(key=it.key, value=it.value, effect=it.effect, time_added=now) for it in add]
-        await self._change_taints(node.metadata.name, lambda there: without_taints(with_taints(there, *added), *remove))
+        await self._change_taints(
+            node.metadata.name, lambda there: without_taints(with_taints(there, *added), *remove), still
+        )
 
     async def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """
@@ -92,14 +102,19 @@ class NodeWriter:
         if labels:
             await self._nodes.patch(name, {"metadata": {"labels": dict(labels)}})
 
-    async def _change_taints(self, name: str, changed: Callable[[list[V1Taint]], list[V1Taint]]) -> None:
+    async def _change_taints(
+        self,
+        name: str,
+        changed: Callable[[list[V1Taint]], list[V1Taint]],
+        still: Callable[[V1Node], bool] = lambda _: True,
+    ) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
             # The first read may come from the API server's cache, which is cheaper. After a conflict the newest version
             # is needed.
             node = await self._nodes.get(name, resource_version="0" if tries_left == _TRIES - 1 else "")
             there = node.spec.taints or []
             taints = changed(there)
-            if taints == there:
+            if taints == there or not still(node):
                 return
             body: dict[str, Any] = {
                 "metadata": {"resourceVersion": node.metadata.resource_version},
