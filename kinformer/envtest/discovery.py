@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinformer.envtest.openapi import openapi_document, openapi_index
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.meta.names import GroupVersion
 
@@ -86,11 +87,11 @@ class Discovery:
                 about = {"title": "Kubernetes", "version": self._version["gitVersion"]}
                 return {"swagger": "2.0", "info": about, "paths": {}, "definitions": {}}
             case ["openapi", "v3"]:
-                return self._openapi_index()
+                return openapi_index(self._registry)
             case ["openapi", "v3", "api", version]:
-                return self._openapi("", version)
+                return openapi_document(self._registry, "", version, self._version["gitVersion"])
             case ["openapi", "v3", "apis", group, version]:
-                return self._openapi(group, version)
+                return openapi_document(self._registry, group, version, self._version["gitVersion"])
             case ["version"]:
                 return dict(self._version)
             case ["api"]:
@@ -116,35 +117,6 @@ class Discovery:
             paths.update(f"/{probe}/{check}" for check in (*checks.split(), *_COMMON_CHECKS.split()))
             paths.update(f"/{probe}/poststarthook/{hook}" for hook in _HOOKS.split())
         return sorted(paths)
-
-    def _openapi_index(self) -> Document:
-        paths = {}
-        for group, version in self._registry.group_versions():
-            path = f"apis/{group}/{version}" if group else f"api/{version}"
-            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={hash((group, version)) & 0xFFFFFFFF:08X}"}
-        return {"paths": paths}
-
-    def _openapi(self, group: str, version: str) -> Document | None:
-        """
-        The paths of a group, without types. kubectl reads there that the server validates fields, and then does not
-        validate them itself.
-        """
-        if not self._registry.has_group_version(group, version):
-            return None
-        parameters = [
-            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
-            for name in ("dryRun", "fieldManager", "fieldValidation")
-        ]
-        paths = {}
-        for resource in self._registry.resources(group, version):
-            base = f"/apis/{group}/{version}" if group else f"/api/{version}"
-            place = "/namespaces/{namespace}" if resource.namespaced else ""
-            kind = {"group": group, "version": version, "kind": resource.kind}
-            answer = {"x-kubernetes-group-version-kind": kind, "responses": {"200": {"description": "OK"}}}
-            operations: Document = {"patch": {**answer, "x-kubernetes-action": "patch", "parameters": parameters}}
-            paths[f"{base}{place}/{resource.plural}/{{name}}"] = operations
-        about = {"title": "Kubernetes", "version": self._version["gitVersion"]}
-        return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": {}}}
 
     def _core_versions(self) -> Document:
         addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self._address}]

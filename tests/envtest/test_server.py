@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -316,3 +317,26 @@ async def test_the_address_of_a_pod_is_the_first_of_its_addresses(http: Http) ->
     await http.create(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
     status = (await http.merge(f"{pods}/p/status", {"status": {"podIP": "10.0.0.1"}}))["status"]
     assert status["podIPs"] == [{"ip": "10.0.0.1"}]
+
+
+async def test_the_openapi_documents_say_of_what_type_each_field_is(http: Http) -> None:
+    document = await http.get("/openapi/v3/apis/apps/v1")
+    schemas = document["components"]["schemas"]
+
+    def field(schema: Any, *names: str) -> Any:
+        for name in names:
+            while target := schema.get("items") or (schema.get("allOf") or [None])[0]:
+                schema = target
+            if reference := schema.get("$ref"):
+                schema = schemas[reference.rpartition("/")[2]]
+            schema = schema["properties"][name]
+        return schema
+
+    kind = {"group": "apps", "version": "v1", "kind": "Deployment"}
+    [deployment] = [one for one in schemas.values() if one.get("x-kubernetes-group-version-kind") == [kind]]
+    assert field(deployment, "spec", "replicas") == {"type": "integer", "format": "int32"}
+    containers = field(deployment, "spec", "template", "spec", "containers")
+    assert (containers["x-kubernetes-list-map-keys"], containers["x-kubernetes-patch-merge-key"]) == (["name"], "name")
+    limits = field(deployment, "spec", "template", "spec", "containers", "resources", "limits")
+    assert limits["additionalProperties"] == {"oneOf": [{"type": "string"}, {"type": "number"}]}
+    assert set(re.findall(r"schemas/([\w.]+)", json.dumps(document))) <= schemas.keys()

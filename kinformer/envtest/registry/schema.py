@@ -29,7 +29,7 @@ from kinformer.meta.quantity import Quantity, QuantityError, canonical_quantity
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
-__all__ = ("Problems", "WrongType", "check", "check_model", "is_known", "zero_of")
+__all__ = ("Problems", "WrongType", "check", "check_model", "forms_of", "is_known", "model_of", "zero_of")
 
 Obj = dict[str, Any]
 _decode = msgspec.json.Decoder(Obj).decode
@@ -72,7 +72,7 @@ def check(resource: Resource, data: Obj, problems: Problems) -> Obj:
     :param data: the object without kind and apiVersion
     :param problems: collects unknown fields, and the error if a value has a wrong type. The result is then empty
     """
-    model = _model_of(resource)
+    model = model_of(resource)
     if model is None:
         return data
     try:
@@ -98,7 +98,7 @@ def is_known(kind: GroupVersionKind) -> bool:
 
 def zero_of(resource: Resource) -> Obj:
     """The wire form of an object without any values, without its metadata."""
-    model = _model_of(resource)
+    model = model_of(resource)
     # Decoding makes a new object in a tenth of the time of a copy.
     return _decode(_zero(model)) if model is not None else {}
 
@@ -110,7 +110,8 @@ def _zero(model: str) -> bytes:
     return msgspec.json.encode(zero)
 
 
-def _model_of(resource: Resource) -> str | None:
+def model_of(resource: Resource) -> str | None:
+    """The type of a built-in resource's objects, by kubernetes_asyncio's name."""
     if resource.is_custom:
         return None
     return _model_by_kind(GroupVersionKind(resource.group, resource.version, resource.kind))
@@ -134,6 +135,11 @@ def _forms() -> dict[str, dict[str, str]]:
             of_type = forms[words.pop(0)] = {}
         of_type.update(word.partition(":")[::2] for word in words)
     return forms
+
+
+def forms_of(model: str) -> dict[str, str]:
+    """The marks of a type's fields; see :mod:`.forms`."""
+    return _forms().get(model, {})
 
 
 #: Returns the canonical form of a value. The arguments are the value, its path, and the problems.
@@ -162,7 +168,7 @@ class _Object:
 
     def _compile(self) -> dict[str, _Field]:
         shape = shape_of(self._model)
-        forms = _forms().get(self._model, {})
+        forms = forms_of(self._model)
         fields: dict[str, _Field] = {}
         for attribute, type_ in shape.types.items():
             name = shape.json_names[attribute]
