@@ -43,8 +43,8 @@ class Shards:
         return self.member.snapshot()
 
     def unready(self) -> str:
-        """Why this process is not a member yet; empty if it is one."""
-        return "" if self.member.has_joined else f"not a member of {self.member.group} yet"
+        """Why this process is not a member yet, or cannot read the group's table; empty if all is well."""
+        return self.member.trouble or ("" if self.member.has_joined else f"not a member of {self.member.group} yet")
 
     @staticmethod
     def check(made: Made) -> None:

@@ -1,7 +1,8 @@
 """GroupLeases: the Leases of a group of members. One Lease holds the table, and each member has its own.
 
-All of them have the group's label, so that one request reads them all. Every write and deletion requires that the Lease
-has not changed since it was read.
+All of them have the group's label, so that one request reads them all. If somebody takes the label off the table, it is
+found by its name, and gets the label again with the next write. A member's Lease gets it again with the next renewal.
+Every write and deletion requires that the Lease has not changed since it was read.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kinformer.leaderelection import ElectionRecord, LeaseLock
 from kinformer.leaderelection.record import record_from_spec
 from kinformer.models import V1Lease
 from kinformer.sharding.sightings import MemberLease
-from kinformer.sharding.table import Table
+from kinformer.sharding.table import Table, TableError
 
 __all__ = ("GroupLeases", "LeaseGone", "MemberLock", "Seen")
 
@@ -29,13 +30,22 @@ class Seen:
     """
     The Leases as they were read from the server.
 
-    :param table: None if there is none yet
-    :param lease: the Lease of the table
+    :param table: None if there is none yet, or if it is not valid
+    :param lease: the Lease of the table; None if there is none yet
+    :param broken: why the Lease has no valid table; empty if it has one
+    :param has_label: whether the Lease of the table has the group's label
     """
 
     members: tuple[MemberLease, ...]
     table: Table | None
     lease: dict[str, Any] | None
+    broken: str = ""
+    has_label: bool = True
+
+    @property
+    def version(self) -> str:
+        """The version of the Lease with the table; empty if there is none."""
+        return self.lease["metadata"]["resourceVersion"] if self.lease is not None else ""
 
 
 class GroupLeases:
@@ -55,10 +65,9 @@ class GroupLeases:
 
     async def read(self) -> Seen:
         """
-        Read everything, in one request.
+        Read everything, in one request if the table has its label.
 
         :raises ClientError: if that failed
-        :raises TableError: if the Lease of the group has no table
         """
         found = await self._leases.list(self.namespace, label_selector=f"{_GROUP}={self.group}")
         members: list[MemberLease] = []
@@ -68,8 +77,22 @@ class GroupLeases:
                 lease = item
             else:
                 members.append(_member(item))
-        table = Table.read(lease["metadata"].get("annotations") or {}) if lease is not None else None
-        return Seen(tuple(members), table, lease)
+        has_label = lease is not None
+        if lease is None:
+            lease = await self._table_by_name()
+        if lease is None:
+            return Seen(tuple(members), None, None)
+        try:
+            table = Table.read(lease["metadata"].get("annotations") or {})
+        except TableError as error:
+            return Seen(tuple(members), None, lease, str(error), has_label)
+        return Seen(tuple(members), table, lease, has_label=has_label)
+
+    async def _table_by_name(self) -> dict[str, Any] | None:
+        try:
+            return await self._leases.get(self.group, self.namespace)
+        except NotFound:
+            return None
 
     async def write(self, seen: Seen, table: Table) -> None:
         """
@@ -89,6 +112,7 @@ class GroupLeases:
             await self._leases.create(lease, self.namespace)
             return
         metadata = dict(seen.lease["metadata"])
+        metadata["labels"] = {**(metadata.get("labels") or {}), _GROUP: self.group}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **table.annotations()}
         await self._leases.update({**seen.lease, "metadata": metadata})
 

@@ -15,6 +15,11 @@ A member works in rounds. In each it reads the group's Leases in one request, ma
 - An owner whose Lease has not changed for its full duration has expired. Its Lease is deleted first, if it has not
   changed since it was seen, so that a renewal on its way fails. Only then are its ranges free.
 
+Somebody may edit the table. A range that it gives to a member which did not claim it is left alone for the duration of
+a Lease: by then the former owner has read the table and ended, or its guard is closed. If the table was deleted or
+cannot be read, a member writes a new one, and each claims the ranges again that it holds. Nobody claims another range
+for the duration of a Lease (:mod:`kinformer.sharding.table`).
+
 A write of the table whose response was lost may still arrive. A range that it would have given up is not opened again
 before another write of the table has succeeded. After that, the late write finds another version and fails.
 """
@@ -44,7 +49,7 @@ from kinformer.sharding.options import Sharding
 from kinformer.sharding.plan import Plan, make_plan
 from kinformer.sharding.sightings import Sightings
 from kinformer.sharding.snapshot import MemberSnapshot, ShardsSnapshot
-from kinformer.sharding.table import ShardCountConflict, Table, TableError
+from kinformer.sharding.table import ShardCountConflict, Table
 
 __all__ = ("MembershipLost", "RangeCaches", "ShardMember")
 
@@ -140,9 +145,18 @@ class ShardMember:
         self._uncertain = False
         #: The ranges that this write would give up.
         self._giving: frozenset[int] = frozenset()
+        #: The ranges that a write of unknown result has claimed, and the version of the table that it was to replace.
+        self._claimed: frozenset[int] = frozenset()
+        self._claimed_on = ""
+        #: The ranges that the table gives to this member without its claim, and since when this member knows it.
+        self._unclaimed: dict[int, float] = {}
         #: The table that says that claims must wait, and since when this member knows it.
-        self._waits_for = ""
+        self._waits_for = ("", "")
         self._waiting_since = 0.0
+        #: The ranges that this member holds, and that were lost with the table.
+        self._claims_again: frozenset[int] = frozenset()
+        #: Why the table cannot be read.
+        self._broken = ""
         self._leaving = False
         self._failing = False
         self._lost = ""
@@ -160,6 +174,11 @@ class ShardMember:
     def has_joined(self) -> bool:
         """Whether this process is a member, and has claimed the ranges that were free."""
         return self._first_round.is_set()
+
+    @property
+    def trouble(self) -> str:
+        """Why this process cannot take part in its group at the moment; empty if it can."""
+        return f"the table of {self.group} cannot be read: {self._broken}" if self._broken else ""
 
     async def wait_joined(self) -> None:
         """Return once :attr:`has_joined` is true."""
@@ -304,7 +323,7 @@ class ShardMember:
                 return await self._round()
             except (Conflict, AlreadyExists):
                 self._log.debug("shard_table_conflict")
-            except (ClientError, TableError) as error:
+            except ClientError as error:
                 # Logged as an error once, not at each try while the server is gone.
                 (self._log.debug if self._failing else self._log.error)("shard_round_failed", error=str(error))
                 self._failing = True
@@ -318,8 +337,9 @@ class ShardMember:
         began = self._now()
         seen = await self._leases.read()
         now = self._now()
+        self._note_broken(seen.broken)
         table = self._checked(seen)
-        if not self._agrees(table):
+        if not self._agrees(seen, table, now):
             self._lose("others took its ranges")
             return True
         self.guard.table_until = began + self._options.write_duration
@@ -329,30 +349,55 @@ class ShardMember:
         live = self._sightings.live(now)
         live = live - {self.name} if self._leaving else live | {self.name}
         over = {name for name in self._sightings.names if self._sightings.is_over(name, now)}
-        plan = make_plan(self.name, table, live, over, self.gate.held, self.gate.draining)
+        adoptable = self._adoptable(seen, table, now)
+        plan = make_plan(self.name, table, live, over, self.gate.held, self.gate.draining, adoptable)
         self.gate.drain(plan.drain)
         fenced = await self._fence(plan.over)
         await self._carry_out(seen, table, plan, fenced)
         self._metrics.tell(members=len(live), owned=len(self.gate.held))
         self._failing = False
+        self._broken = ""
         self._first_round.set()
         return plan.settled and not table.waits
 
     def _checked(self, seen: Seen) -> Table:
         if seen.table is None:
             others = {member.name for member in seen.members} | self._sightings.names
-            return Table.empty(len(self.ranges), waits=bool(others - {self.name}))
+            waits = seen.version or ("0" if others - {self.name} else "")
+            return Table.empty(len(self.ranges), waits=waits)
         if len(seen.table.owners) != len(self.ranges):
             raise ShardCountConflict(self.group, len(seen.table.owners), len(self.ranges))
         return seen.table
 
-    def _agrees(self, table: Table) -> bool:
-        """Whether the table has all ranges that this member holds, except those that it may have given up itself."""
+    def _note_broken(self, why: str) -> None:
+        if why and why != self._broken:
+            self._log.error("shard_table_broken", why=why)
+        self._broken = why
+
+    def _adoptable(self, seen: Seen, table: Table, now: float) -> frozenset[int]:
+        """The ranges that nobody else can write to if the table says that they are this member's."""
+        mine = table.of(self.name)
+        if seen.version != self._claimed_on:
+            self._claimed &= mine  # the write has arrived by now, or never will
+        self._unclaimed = {number: self._unclaimed.get(number, now) for number in mine - self.gate.held - self._claimed}
+        waited = {number for number, since in self._unclaimed.items() if now - since >= self._sightings.longest}
+        return self._claimed | waited
+
+    def _agrees(self, seen: Seen, table: Table, now: float) -> bool:
+        """
+        Whether this member can go on: no range that it holds is another's by the table.
+
+        A range that it may have given up itself is given up now. Another one that has no owner was lost with a table
+        that somebody has deleted or damaged. This member claims it again (:attr:`_claims_again`).
+        """
         missing = self.gate.held - table.of(self.name)
-        if missing - self._giving:
+        lost = missing - self._giving
+        is_new = seen.table is None or bool(table.waits)
+        if lost and not (is_new and lost <= table.of("") and now < self.guard.table_until):
             return False
+        self._claims_again = lost
         self._giving = frozenset()
-        self._gave_up(missing)
+        self._gave_up(missing - lost)
         return True
 
     def _may_claim(self, seen: Seen, table: Table) -> bool:
@@ -362,10 +407,10 @@ class ShardMember:
             return True
         if seen.lease is None:
             return False
-        uid, now = seen.lease["metadata"]["uid"], self._now()
-        if self._waits_for != uid:
-            self._waits_for, self._waiting_since = uid, now
-        return now - self._waiting_since >= self._options.lease_seconds
+        wait, now = (seen.lease["metadata"]["uid"], table.waits), self._now()
+        if self._waits_for != wait:
+            self._waits_for, self._waiting_since = wait, now
+        return now - self._waiting_since >= self._sightings.longest
 
     async def _fence(self, over: frozenset[str]) -> frozenset[str]:
         """Take the Leases of expired members. Return those that cannot renew them any more."""
@@ -381,17 +426,18 @@ class ShardMember:
 
     async def _carry_out(self, seen: Seen, table: Table, plan: Plan, fenced: frozenset[str]) -> None:
         give = self.gate.drained - plan.keep
-        after = table.with_owner(give, "")
+        after = table.with_owner(self._claims_again, self.name).with_owner(give, "")
         for name in fenced:
             after = after.with_owner(after.of(name), "")
         claim = frozenset[int]()
         if self._may_claim(seen, table):
             claim = (plan.wanted & after.of("")) - give
-            after = replace(after.with_owner(claim, self.name), waits=False)
+            after = replace(after.with_owner(claim, self.name), waits="")
         # After this write, an earlier one that may still arrive finds another version and fails.
         to_be_sure = self._uncertain and plan.keep
-        if after != table or seen.lease is None or to_be_sure:
+        if after != table or seen.lease is None or not seen.has_label or to_be_sure:
             self._giving = give
+            self._claimed, self._claimed_on = self._claimed | claim, seen.version
             await self._write(seen, after.touched())
             self._giving = frozenset()
         self._table = after
@@ -420,6 +466,7 @@ class ShardMember:
             return
         self._log.info("shards_claimed", shards=len(numbers))
         self._metrics.claimed.inc(len(numbers))
+        self._claimed -= numbers
         self.gate.claim(numbers)
         self._caches.hold(self.gate.held)
         self._fills.set()

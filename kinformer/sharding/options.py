@@ -12,9 +12,13 @@ from kinformer.client import Client
 from kinformer.leaderelection import ElectionOptions, new_identity
 from kinformer.sharding.hashing import LEAST_RANGES, MOST_RANGES
 
-__all__ = ("DEFAULT_GROUP", "ShardOptionError", "Sharding")
+__all__ = ("DEFAULT_GROUP", "LONGEST_LEASE", "ShardOptionError", "Sharding")
 
 DEFAULT_GROUP: Final = "kinformer-manager-shards"
+
+#: The longest duration of a member's Lease, in seconds. A Lease that says more is not a member's, and no member waits
+#: for it any longer than this.
+LONGEST_LEASE: Final = 60
 
 #: A Lease's name has at most 253 characters. It also contains the group and a random part.
 _LONGEST: Final = 100
@@ -39,7 +43,7 @@ class Sharding:
         use, so that renewals do not wait behind their requests
     :param by_uid: types of objects that are divided by their uid instead of their namespace. The keys of their
         controllers must begin with the uid, too (``shard_by``)
-    :raises ShardOptionError: if the number of shards is out of bounds
+    :raises ShardOptionError: if the number of shards is out of bounds, or the Lease is to last more than 60 seconds
     """
 
     shards: int = LEAST_RANGES
@@ -53,6 +57,10 @@ class Sharding:
     def __post_init__(self) -> None:
         if not LEAST_RANGES <= self.shards <= MOST_RANGES:
             raise ShardOptionError(f"the number of shards is {self.shards}: want {LEAST_RANGES} to {MOST_RANGES}")
+        if self.options.lease_seconds > LONGEST_LEASE:
+            raise ShardOptionError(
+                f"the Lease of a member is to last {self.options.lease_seconds} s: want at most {LONGEST_LEASE} s"
+            )
 
     def new_member(self) -> str:
         """Make a name for a member and its Lease. No other process has it, nor this one after a restart."""

@@ -6,12 +6,18 @@ is taken from it.
 
 A Lease that disappears counts as changed: its holder may have renewed it right before, without being seen here. So the
 duration is waited for that member as well, unless this process itself took the Lease, after the wait.
+
+The duration in a Lease is a text that anybody may write. No more than :data:`~kinformer.sharding.options.LONGEST_LEASE`
+is waited for. A member that owns no range has nothing to write to. It can be given ranges only while its Lease changes
+as often as this process's own would, so a Lease that nobody renews keeps no range from the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from kinformer.sharding.options import LONGEST_LEASE
 
 __all__ = ("MemberLease", "Sightings")
 
@@ -49,6 +55,7 @@ class Sightings:
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
         self._seen: dict[str, _Sighting] = {}
+        self._owning: frozenset[str] = frozenset()
 
     def look(self, leases: Iterable[MemberLease], owners: Iterable[str], now: float) -> None:
         """
@@ -58,17 +65,16 @@ class Sightings:
         :param now: a time after the response was read
         """
         found: Mapping[str, MemberLease] = {lease.name: lease for lease in leases}
-        owning = set(owners)
+        self._owning = owning = frozenset(owners)
         for name in self._seen.keys() - found.keys() - owning:
             del self._seen[name]
         for name in found.keys() | owning:
             lease, before = found.get(name), self._seen.get(name)
             if before is None:
-                seconds = lease.seconds if lease is not None else 0
-                self._seen[name] = _Sighting(lease, now, max(seconds, self._seconds))
+                self._seen[name] = _Sighting(lease, now, self._duration(lease))
             elif lease is not None and (before.lease is None or lease.version != before.lease.version):
                 before.lease, before.changed_at = lease, now
-                before.seconds = max(lease.seconds, self._seconds)
+                before.seconds = self._duration(lease)
             elif lease is None and before.lease is not None:
                 before.lease, before.changed_at = None, now
 
@@ -78,11 +84,20 @@ class Sightings:
 
     def live(self, now: float) -> frozenset[str]:
         """The members that can be given ranges."""
-        return frozenset(
-            name
-            for name, seen in self._seen.items()
-            if seen.lease is not None and seen.lease.holds and not seen.lease.leaving and not self.is_over(name, now)
-        )
+        return frozenset(name for name, seen in self._seen.items() if self._is_live(name, seen, now))
+
+    def _is_live(self, name: str, seen: _Sighting, now: float) -> bool:
+        if seen.lease is None or not seen.lease.holds or seen.lease.leaving:
+            return False
+        return now < seen.changed_at + (seen.seconds if name in self._owning else self._seconds)
+
+    def _duration(self, lease: MemberLease | None) -> int:
+        return max(min(lease.seconds, LONGEST_LEASE) if lease is not None else 0, self._seconds)
+
+    @property
+    def longest(self) -> int:
+        """Seconds for which any member that was seen may still write: the longest duration of their Leases."""
+        return max((seen.seconds for seen in self._seen.values()), default=self._seconds)
 
     def is_over(self, name: str, now: float) -> bool:
         """Whether a member's Lease has expired, if it is not renewed now."""

@@ -13,16 +13,18 @@ that it is alive. Only that Lease is written every few seconds.
 
 The first member makes the group's first table. If there are other members already, the table may have been deleted
 while they use it. They go on with the ranges that they owned until they read that, or until they have not read the
-table for too long. So the new table says ``kinformer.dev/shard-waits``. Then no member claims anything until it has
-seen that for as long as a member's Lease lasts.
+table for too long. So the new table says ``kinformer.dev/shard-waits``, as does one that replaces a table that cannot
+be read. Then each member claims the ranges again that it holds. No member claims another range until it has seen that
+for as long as a member's Lease lasts.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 from kinformer.sharding.hashing import MOST_RANGES
 
@@ -32,6 +34,14 @@ _COUNT: Final = "kinformer.dev/shards"
 _OWNERS: Final = "kinformer.dev/shard-owners"
 _CHANGES: Final = "kinformer.dev/shard-changes"
 _WAITS: Final = "kinformer.dev/shard-waits"
+
+_owners: Final = msgspec.json.Decoder(dict[str, str])
+
+#: The most characters of a text that are shown in an error. An annotation may have 256 KiB.
+_SHOWN: Final = 60
+
+#: The number of changes begins again at 0 after this many.
+_MOST_CHANGES: Final = 2**53
 
 
 class TableError(Exception):
@@ -58,15 +68,16 @@ class Table:
     :param owners: the owner of each range, ``""`` for none
     :param changes: the number of writes of the table. So even a write that changes no owner changes the Lease, and an
         earlier write that is still on its way finds another version and fails
-    :param waits: whether there may be owners that the table does not have
+    :param waits: not empty if there may be owners that the table does not have. It is the resourceVersion of the Lease
+        that this table replaced, or ``0`` if there was none, so that each wait has a text of its own
     """
 
     owners: tuple[str, ...]
     changes: int = 0
-    waits: bool = False
+    waits: str = ""
 
     @classmethod
-    def empty(cls, count: int, *, waits: bool = False) -> Table:
+    def empty(cls, count: int, *, waits: str = "") -> Table:
         """Make a table of `count` ranges without owners."""
         return cls(("",) * count, waits=waits)
 
@@ -79,27 +90,37 @@ class Table:
         """
         try:
             count, changes = int(annotations[_COUNT]), int(annotations.get(_CHANGES, 0))
-            given: dict[str, str] = json.loads(annotations[_OWNERS])
+            given = _owners.decode(annotations[_OWNERS])
+            if not 0 <= changes < _MOST_CHANGES:
+                raise TableError(f"the annotation {_CHANGES} is out of range")
             if not 0 < count <= MOST_RANGES:
                 raise TableError(f"it has {count} ranges: want 1 to {MOST_RANGES}")
             owners = [""] * count
             for owner, numbers in given.items():
                 for number in _numbers(numbers):
+                    if not number < count:
+                        raise TableError(f"{owner[:_SHOWN]} owns range {number}, and there are {count}")
                     if owners[number]:
-                        raise TableError(f"range {number} has two owners, {owners[number]} and {owner}")
+                        raise TableError(
+                            f"range {number} has two owners, {owners[number][:_SHOWN]} and {owner[:_SHOWN]}"
+                        )
                     owners[number] = owner
-        except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
-            raise TableError(f"{type(error).__name__}: {error}") from error
-        return cls(tuple(owners), changes, annotations.get(_WAITS) == "true")
+        except KeyError as error:
+            raise TableError(f"the annotation {error.args[0]} is missing") from error
+        except msgspec.MsgspecError as error:
+            raise TableError(f"the annotation {_OWNERS} is not an object of texts: {error}") from error
+        except ValueError as error:
+            raise TableError(str(error)[: 2 * _SHOWN]) from error
+        return cls(tuple(owners), changes, annotations.get(_WAITS, ""))
 
     def annotations(self) -> dict[str, str]:
         """The annotations for the Lease."""
         by_owner = {owner: _text(self.of(owner)) for owner in sorted(self.members)}
         return {
             _COUNT: str(len(self.owners)),
-            _OWNERS: json.dumps(by_owner),
+            _OWNERS: msgspec.json.encode(by_owner).decode(),
             _CHANGES: str(self.changes),
-            _WAITS: "true" if self.waits else "false",
+            _WAITS: self.waits,
         }
 
     @property
@@ -117,7 +138,7 @@ class Table:
 
     def touched(self) -> Table:
         """The table for the next write, with the number of changes raised by one."""
-        return replace(self, changes=self.changes + 1)
+        return replace(self, changes=(self.changes + 1) % _MOST_CHANGES)
 
 
 def _numbers(text: str) -> Iterator[int]:
@@ -125,7 +146,7 @@ def _numbers(text: str) -> Iterator[int]:
         first, _, last = part.partition("-")
         begin, end = int(first), int(last or first)
         if not 0 <= begin <= end:
-            raise TableError(f"{part!r} is not a range of numbers")
+            raise TableError(f"{part[:_SHOWN]!r} is not a range of numbers")
         yield from range(begin, end + 1)
 
 

@@ -12,11 +12,12 @@ import anyio
 import pytest
 
 from kinformer.client import Client, connect
+from kinformer.client.errors import ConnectionLost
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Controller, ControllerContext, Manager, MembershipLost, OptionError, Sharding
-from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
-from kinformer.sharding import RangeState
+from kinformer.models import V1ConfigMap, V1Lease, V1Namespace, V1Node, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
+from kinformer.sharding import DEFAULT_GROUP, RangeState
 from tests.turning import eventually, quiet, turn
 
 NAMESPACES = [f"team-{number:02d}" for number in range(12)]
@@ -32,6 +33,8 @@ class Process:
         self.synced: list[str] = []
         self.running: set[str] = set()
         self.is_cut = False
+        #: Whether objects cannot be replaced.
+        self.has_no_puts = False
         #: Seconds of a sync.
         self.takes = 0.2
         self.error: Exception | None = None
@@ -88,6 +91,8 @@ class _Wire:
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         if self._process.is_cut:
             await anyio.sleep_forever()
+        if method == "PUT" and path.endswith(f"/{DEFAULT_GROUP}") and self._process.has_no_puts:
+            raise ConnectionLost("test", "reset")
         answer: bytes = await self._transport.request(method, path, **request)
         return answer
 
@@ -376,3 +381,18 @@ async def test_what_the_group_is_like_can_be_looked_at() -> None:
         snapshot = a.manager.shards.snapshot()
         assert snapshot.group == "kube-system/kinformer-manager-shards"
         assert [len(member.ranges) for member in snapshot.members] == [64]
+
+
+async def test_a_table_that_cannot_be_read_is_named_by_readyz_until_it_is_replaced() -> None:
+    async with a_world() as world:
+        table = V1Lease(metadata=V1ObjectMeta(name=DEFAULT_GROUP, namespace="kube-system"))
+        await world.client.resource(V1Lease).create(table)
+        member = world.start("a")
+        member.has_no_puts = True
+        shards = member.manager.shards
+        assert shards is not None
+        await eventually(lambda: "the annotation kinformer.dev/shards is missing" in shards.unready(), world.clock)
+        member.has_no_puts = False
+        await world.until_shared(member)
+
+        assert not shards.unready()

@@ -79,6 +79,8 @@ class Line:
     server: LeaseServer
     own: Clock
     is_cut: bool = False
+    #: Whether a list needs 9 seconds on its way to the server.
+    is_slow: bool = False
     endpoint: Any = field(default_factory=lambda: SimpleNamespace(server="memory"))
 
     @property
@@ -93,6 +95,8 @@ class Line:
         if self.is_cut:
             await self.own.sleep(0.3)
             raise ServerUnreachable("memory", "no route")
+        if self.is_slow and params:
+            await self.own.sleep(9)
         await anyio.lowlevel.checkpoint()
         return _encode(self.server.serve(method, path, params or {}, body))
 

@@ -115,7 +115,7 @@ async def test_the_first_member_owns_every_range() -> None:
         member = group.start("a")
         await group.clock.advance(1)
         assert opened(member) == frozenset(range(8))
-        assert group.owners()["kinformer.dev/shard-owners"] == '{"a": "0-7"}'
+        assert group.owners()["kinformer.dev/shard-owners"] == '{"a":"0-7"}'
 
 
 async def test_who_joins_gets_its_ranges_from_the_others_within_a_few_rounds() -> None:
@@ -332,23 +332,6 @@ async def test_giving_up_whose_answer_was_lost_is_no_loss_of_membership() -> Non
         assert opened(b) == should_own("b", "a", "b")
 
 
-async def test_when_the_table_is_deleted_nobody_claims_before_all_who_owned_something_have_ended() -> None:
-    async with a_group() as group:
-        group.start("a")
-        await group.clock.advance(1)
-        group.start("b")
-        await group.clock.advance(5)
-        del group.server.leases[GROUP]
-        await group.clock.advance(3)
-        assert isinstance(group.ended["a"], MembershipLost)
-        assert isinstance(group.ended["b"], MembershipLost)
-        c = group.start("c")
-        await group.clock.advance(10)
-        assert not opened(c)
-        await group.clock.advance(8)
-        assert opened(c) == frozenset(range(8))
-
-
 async def test_when_the_table_is_deleted_and_with_it_its_owners_lease_who_saw_that_one_waits_for_its_end() -> None:
     async with a_group() as group:
         a = group.start("a")
@@ -366,6 +349,106 @@ async def test_when_the_table_is_deleted_and_with_it_its_owners_lease_who_saw_th
         assert not opened(b)
         assert not a.guard.is_open
         await group.clock.advance(8)
+        assert opened(b) == frozenset(range(8))
+
+
+def edit(group: Group, **annotations: str) -> None:
+    """Somebody edits the table."""
+    table = group.server.leases[GROUP]
+    given = {f"kinformer.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}
+    there = table["metadata"]["annotations"]
+    group.server._store(
+        {**table, "metadata": {**table["metadata"], "annotations": {**there, **given}}}, table["metadata"]["uid"]
+    )
+
+
+async def test_a_range_that_an_edited_table_gives_away_is_left_alone_for_a_lease() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        mine = opened(b)
+        group.lines["a"].is_slow = True  # it does not hear of the edit for 9 s
+        edit(group, shard_owners='{"b":"0-7"}')
+        for _ in range(15):
+            await group.clock.advance(1)
+            assert not a.guard.is_open or opened(b) == mine
+        assert isinstance(group.ended["a"], MembershipLost)
+        await group.clock.advance(13)  # until the Lease of a has run out
+        assert opened(b) == frozenset(range(8))
+
+
+async def test_a_table_whose_label_is_gone_is_found_and_gets_it_again() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        del group.server.leases[GROUP]["metadata"]["labels"]
+        await group.clock.advance(3)
+        assert opened(a) == frozenset(range(8))
+        assert group.server.leases[GROUP]["metadata"]["labels"] == {"kinformer.dev/shard-group": GROUP}
+
+
+@pytest.mark.parametrize("how", ["deleted", "damaged"])
+async def test_members_whose_table_is_lost_claim_again_what_they_hold(how: str) -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        before = group.owners()["kinformer.dev/shard-owners"]
+        if how == "deleted":
+            del group.server.leases[GROUP]
+        else:
+            edit(group, shard_owners="[" * 99_999)
+        await group.clock.advance(3)
+        assert group.owners()["kinformer.dev/shard-owners"] == before
+        assert (opened(a), opened(b)) == (should_own("a", "a", "b"), should_own("b", "a", "b"))
+        assert not a.trouble
+        # Somebody who was cut off may hold ranges, too: nothing else is claimed for the time of a Lease.
+        group.scopes["a"].cancel()
+        await group.clock.advance(11)
+        assert opened(b) == should_own("b", "a", "b")
+        await group.clock.advance(6)
+        assert opened(b) == frozenset(range(8))
+
+
+async def test_ranges_of_a_lost_table_that_may_have_been_given_up_are_not_claimed_again() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        write = a._leases.write
+
+        async def answer_lost(seen: Any, table: Any) -> None:
+            a._leases.write = write  # type: ignore[method-assign]
+            await write(seen, table)
+            edit(group, shard_owners="{}x")
+            raise ConnectionLost("memory", "reset")
+
+        a._leases.write = answer_lost  # type: ignore[method-assign]
+        group.start("b")
+        await group.clock.advance(3)
+        assert group.ended["a"] is None
+        assert opened(a) == should_own("a", "a", "b")
+
+
+async def test_a_lease_of_68_years_that_nobody_renews_keeps_no_range_from_the_others() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        metadata = {"name": "ghost", "labels": {"kinformer.dev/shard-group": GROUP}}
+        spec = {"holderIdentity": "ghost", "leaseDurationSeconds": 2**31 - 1}
+        group.server._store({"metadata": metadata, "spec": spec}, "ghost")
+        await group.clock.advance(14)
+        assert opened(a) < frozenset(range(8))
+        await group.clock.advance(20)
+        assert opened(a) == frozenset(range(8))
+
+        edit(group, shard_owners='{"a":"0-3","ghost":"4-7"}')
+        await group.clock.advance(3)
+        assert isinstance(group.ended["a"], MembershipLost)
+        b = group.start("b")
+        await group.clock.advance(66)
         assert opened(b) == frozenset(range(8))
 
 
@@ -419,6 +502,8 @@ async def test_what_is_known_of_the_group_is_there_to_be_looked_at() -> None:
 def test_there_are_64_to_256_shards() -> None:
     with pytest.raises(ShardOptionError, match="the number of shards is 8: want 64 to 256"):
         Sharding(shards=8)
+    with pytest.raises(ShardOptionError, match="is to last 61 s: want at most 60 s"):
+        Sharding(options=ElectionOptions(61, 10, 2))
 
 
 def test_a_member_is_called_after_its_pod_and_is_another_when_it_is_started_again() -> None:

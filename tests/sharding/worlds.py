@@ -81,6 +81,16 @@ class Group:
         """Somebody deletes the Lease with the table."""
         await self._delete(DEFAULT_GROUP)
 
+    async def edit_table(self) -> None:
+        """Somebody edits the table: takes its label off, or makes it unreadable."""
+        metadata = random.choice(
+            ({"labels": {"kinformer.dev/shard-group": None}}, {"annotations": {"kinformer.dev/shard-owners": "{}x"}})
+        )
+        try:
+            await self.world.patch(V1Lease, DEFAULT_GROUP, {"metadata": metadata}, NAMESPACE)
+        except NotFound:
+            return
+
     async def _delete(self, lease: str) -> None:
         try:
             await self.world.delete(V1Lease, lease, NAMESPACE)
@@ -88,13 +98,13 @@ class Group:
             return
 
     async def something_happens(self) -> None:
-        """What no plan has a word for: members that come and go, and what somebody does to their Leases."""
+        """What no plan has a word for: members that come and go, and what is done to their Leases and the table."""
         running = self.running
         if len(running) < random.choice((1, 2, 3, 3, 4)):
             self.join()
             return
         process = random.choice(running)
-        match random.choice(("leave", "terminate", "kill", "pause", "cut", "delete", "table", "nothing")):
+        match random.choice(("leave", "terminate", "kill", "pause", "cut", "delete", "table", "edit", "nothing")):
             case "leave":
                 process.terminate(for_good=True)
             case "terminate":
@@ -107,6 +117,8 @@ class Group:
                 process.isolate(random.random() * 9)
             case "delete":
                 await self.delete_lease(process)
+            case "edit":
+                await self.edit_table()
             case "table" if random.random() < 0.3:
                 await self.delete_lease(process)
                 await self.delete_table()
