@@ -149,14 +149,15 @@ def redirected(url: URL, response: aiohttp.ClientResponse) -> URL:
 
 
 def retry_after(header: str | None) -> int | None:
-    """The seconds of a Retry-After header, at most :data:`MAX_RETRY_AFTER`. None if it is no number."""
-    if header is None:
+    """
+    The seconds of a Retry-After header, at most :data:`MAX_RETRY_AFTER`. None if it is no number, or has no place in
+    64 bits: then it is ignored, as in client-go.
+    """
+    digits = (header or "").strip()
+    # Python refuses to parse numbers of thousands of digits.
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 19 or int(digits) >= 2**63:
         return None
-    digits = header.strip()
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    # Python refuses to parse numbers of thousands of digits, and floats have at most 309.
-    return min(int(digits), MAX_RETRY_AFTER) if len(digits) < 10 else MAX_RETRY_AFTER
+    return min(int(digits), MAX_RETRY_AFTER)
 
 
 def warning_text(header: str) -> str:

@@ -396,8 +396,8 @@ def suggested_delay(error: BaseException | None) -> float | None:
 
 
 def _bounded(seconds: int) -> float:
-    # Bounded before it becomes a float: a number of 400 digits cannot be one.
-    return float(min(max(seconds, 0), MAX_RETRY_AFTER))
+    # In the API it has 32 bits. What is larger makes no sense and is ignored, as in a Retry-After header.
+    return float(min(seconds, MAX_RETRY_AFTER)) if 0 < seconds < 2**31 else 0.0
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -212,7 +212,8 @@ def kubeconfig(tmp_path: Path) -> Write:
 
 @pytest.fixture(autouse=True)
 def _no_cluster_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "HTTP_PROXY", "HTTPS_PROXY"):
+    proxies = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", *proxies):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
