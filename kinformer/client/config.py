@@ -283,7 +283,10 @@ class _KubeconfigSource:
             return f"Bearer {token}"
         name, password = chosen.user_text("username"), chosen.user_text("password")
         if name is not None and password is not None:
-            return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+            try:
+                return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+            except UnicodeEncodeError:
+                raise ConfigError(f"user {chosen.user_name!r}: its username and password are not valid text") from None
         return ""
 
 

@@ -130,10 +130,12 @@ class Credentials:
             if isinstance(found, str):
                 found = Identity(found, self.identity.tls)
             checked_header(found.header)
-        except ConfigError as error:
+        except Exception as raised:
+            # Whatever a source raises is an error of the requests that need it. Its text may hold a secret.
+            error = raised if isinstance(raised, ConfigError) else _unexpected(raised)
             self._renewals += 1
             self._failure = error
-            raise
+            raise error from None
         self._renewals += 1
         self._failure = None
         if found[:2] != self.identity[:2]:
@@ -145,6 +147,10 @@ class Credentials:
         # Not more than once a second, even if a plug-in gives credentials that have already expired.
         wait = _REFRESH_EVERY if good_for is None else min(max(good_for, 1.0), _REFRESH_EVERY)
         return self.clock.monotonic() + wait
+
+
+def _unexpected(error: Exception) -> ConfigError:
+    return ConfigError(f"the credentials cannot be renewed: their source raised {type(error).__name__}")
 
 
 def checked_header(header: str) -> str:

@@ -140,7 +140,7 @@ class ExecPlugin:
                 return self._understood(await self._output(interactive))
             finally:
                 timer.cancel()
-        raise self._failure(f"did not end within {timeout:g} s and was killed")
+        raise self._failure(f"did not end within {timeout:g} s, or left a child that keeps its output, and was killed")
 
     def _is_interactive(self) -> bool:
         if self.interactive_mode == "Never":
@@ -156,13 +156,41 @@ class ExecPlugin:
             spec["cluster"] = self.cluster
         info = {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec}
         seen = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+        # A pipe of asyncio would have to end before the wait for the process does, and a child may keep it open.
+        reading, writing = os.pipe()
+        try:
+            process = await self._started(interactive, info, seen=seen, output=writing)
+            try:
+                output = await self._read(reading)
+                status = await process.wait()
+            except BaseException:
+                _kill(process, group=not interactive)
+                raise
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await process.wait()
+                    await process.aclose()
+        finally:
+            os.close(reading)
+        if status:
+            how = f"was ended by signal {-status}" if status < 0 else f"failed with exit code {status}"
+            raise self._failure(f"{how}: run it by hand to see why")
+        return output
+
+    async def _started(self, interactive: bool, info: Mapping[str, Any], *, seen: bool, output: int) -> Process:
+        """
+        Start it.
+
+        :param seen: whether its standard error is shown
+        :param output: the end of a pipe to write to, which is closed here
+        """
         try:
             # Shielded: a caller that is cancelled during the start must know the process, to kill it and its children.
             with anyio.CancelScope(shield=True):
                 process = await anyio.open_process(
                     [self.command, *self.arguments],
                     stdin=None if interactive else subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
+                    stdout=output,
                     stderr=None if seen else subprocess.DEVNULL,
                     env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": json.dumps(info)},
                     # Its children can be found by a process group of its own. But such a group has no terminal.
@@ -172,30 +200,23 @@ class ExecPlugin:
             why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "cannot be started"
             hint = f" ({self.install_hint})" if self.install_hint else ""
             raise self._failure(f"cannot be started: {why}{hint}") from None
-        try:
-            output = await self._read(process)
-            status = await process.wait()
-        except BaseException:
-            _kill(process, group=not interactive)
-            raise
         finally:
-            with anyio.CancelScope(shield=True):
-                await _discard_output(process)
-                await process.wait()
-                await process.aclose()
-        if status:
-            how = f"was ended by signal {-status}" if status < 0 else f"failed with exit code {status}"
-            raise self._failure(f"{how}: run it by hand to see why")
-        return output
+            os.close(output)
+        return process
 
-    async def _read(self, process: Process) -> bytes:
-        assert process.stdout is not None
+    async def _read(self, pipe: int) -> bytes:
+        os.set_blocking(pipe, False)
         output = bytearray()
-        async for piece in process.stdout:
+        while len(output) <= _MAX_OUTPUT:
+            try:
+                piece = os.read(pipe, 2**16)
+            except BlockingIOError:
+                await anyio.wait_readable(pipe)
+                continue
+            if not piece:
+                return bytes(output)
             output += piece
-            if len(output) > _MAX_OUTPUT:
-                raise self._failure(f"prints more than {_MAX_OUTPUT} bytes")
-        return bytes(output)
+        raise self._failure(f"prints more than {_MAX_OUTPUT} bytes")
 
     def _understood(self, output: bytes) -> ExecCredential:
         try:
@@ -216,6 +237,8 @@ class ExecPlugin:
             raise self._failure("gives credentials that are not text")
         if bool(certificate) != bool(key):
             raise self._failure("gives a client certificate without a key, or a key without a certificate")
+        if certificate and key and not (certificate.isascii() and key.isascii()):
+            raise self._failure("gives a client certificate or a key that is not in PEM")
         if not token and not certificate:
             raise self._failure("gives neither a token nor a client certificate")
         return ExecCredential(
@@ -235,13 +258,6 @@ class ExecPlugin:
 
     def _failure(self, what: str) -> ConfigError:
         return ConfigError(f"user {self.user!r}: its exec plug-in {self.command!r} {what}")
-
-
-async def _discard_output(process: Process) -> None:
-    """Read what is left of the output: asyncio's `wait()` may not return while a pipe has not been read to its end."""
-    assert process.stdout is not None
-    async for _ in process.stdout:
-        pass
 
 
 def _kill(process: Process, *, group: bool) -> None:

@@ -312,3 +312,15 @@ async def tls_listener(folder: Path, server: ScriptedServer) -> AsyncIterator[tu
         yield f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}", authority, names
     finally:
         listener.close()
+
+
+async def test_whatever_the_source_of_credentials_raises_is_an_error_of_the_request(server: ScriptedServer) -> None:
+    async def reload(refused: bool) -> str:
+        raise UnicodeEncodeError("utf-8", "canary", 0, 1, "surrogates not allowed")
+
+    server.refuse(401, "Unauthorized")
+    async with connect(endpoint=Endpoint(server=server.url, credentials=Credentials("Bearer x", reload))) as client:
+        with pytest.raises(ConfigError, match="their source raised UnicodeEncodeError") as caught:
+            await client.request("GET", "/x")
+
+    assert "canary" not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,10 @@ async def test_a_plug_in_that_did_not_ask_is_told_nothing_of_the_cluster(kubecon
         ("kill -9 $$", "was ended by signal 9"),
         ("head -c 2000000 /dev/zero", "prints more than 1048576 bytes"),
         ("yes", "prints more than 1048576 bytes"),
+        (
+            f"cat <<'E'\n{credential(clientCertificateData=chr(0xD800), clientKeyData='canary')}\nE",
+            "gives a client certificate or a key that is not in PEM",
+        ),
     ],
 )
 async def test_a_plug_in_that_gives_nothing_is_named_with_its_user_and_not_quoted(
@@ -192,7 +197,7 @@ async def test_a_plug_in_that_hangs_is_killed_with_its_children(
         await eventually(lambda: started(pids))
         clock.turn(60)
 
-    assert errors[0].endswith("did not end within 60 s and was killed")
+    assert "did not end within 60 s" in errors[0]
     await eventually(lambda: not any(map(alive, started(pids))))
 
 
@@ -227,6 +232,28 @@ async def test_a_plug_in_that_ends_and_leaves_a_child_with_its_output_is_not_wai
         clock.turn(7)
 
     await eventually(lambda: not any(map(alive, started(pids))))
+
+
+async def test_a_child_that_left_the_group_and_keeps_the_output_holds_nobody_up(
+    kubeconfig: Write, tmp_path: Path, clock: FakeClock
+) -> None:
+    pids = tmp_path / "pids"
+    text = f"setsid sh -c 'echo $$ > {pids}; echo ready >> {pids}; exec sleep 20' & exit 0"
+    path = kubeconfig(user=plugin(script(tmp_path, text)))
+
+    async with anyio.create_task_group() as tasks:
+
+        async def load() -> None:
+            with pytest.raises(ConfigError, match="did not end within 7 s, or left a child that keeps its output"):
+                await load_kubeconfig(path, clock=clock, exec_timeout=7)
+
+        tasks.start_soon(load)
+        await eventually(lambda: started(pids))
+        clock.turn(7)
+
+    (child,) = started(pids)
+    assert alive(child)
+    os.kill(child, signal.SIGKILL)
 
 
 async def test_much_on_standard_error_holds_nobody_up(kubeconfig: Write, tmp_path: Path) -> None:
