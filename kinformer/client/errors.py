@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -340,7 +341,7 @@ def error_from_response(
     if status is None or status.status not in ("Failure", ""):
         is_text = not content_type or content_type.startswith("text/")
         text = body[:MAX_TEXT].decode(errors="replace").strip() if is_text else "unknown"
-        status = generic_status(code, method, about, text, retry_after)
+        status = generic_status(code, method, about, text, retry_after, urlsplit(url).path)
     if not status.code:
         status = msgspec.structs.replace(status, code=code)
     if retry_after and not (status.details and status.details.retry_after_seconds):

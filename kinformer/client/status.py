@@ -121,8 +121,12 @@ def status_in(data: bytes | msgspec.Raw) -> Status | None:
         return None
 
 
-def generic_status(code: int, method: str, about: About, text: str, retry_after: int) -> Status:
-    """The Status for a response without one, as client-go makes it (NewGenericServerResponse)."""
+def generic_status(code: int, method: str, about: About, text: str, retry_after: int, path: str = "") -> Status:
+    """
+    The Status for a response without one, as client-go makes it (NewGenericServerResponse).
+
+    :param path: names what was not found, if `about` does not
+    """
     reason, message = _GENERIC.get(
         code, ("", f"the server responded with the status code {code} but did not return more information")
     )
@@ -138,6 +142,8 @@ def generic_status(code: int, method: str, about: About, text: str, retry_after:
     resource, name = about
     if resource is not None:
         message = f"{message} ({' '.join(filter(None, (method.lower(), str(resource), name)))})"
+    elif code == 404 and path:
+        message = f"{message} ({method.lower()} {path})"
     return Status(
         status="Failure",
         code=code,
