@@ -181,6 +181,16 @@ def apiserver(**options: Any) -> None:
 @click.option("--kube-api-qps", type=float, default=None, help="Requests per second to the server.  [no limit]")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=30, show_default=True, help="Requests in a burst.")
 @click.option(
+    "--kube-api-delete-qps",
+    type=click.FloatRange(0),
+    default=50.0,
+    show_default=True,
+    help="Objects per second that all controllers together delete; 0 for no limit.",
+)
+@click.option(
+    "--kube-api-delete-burst", type=click.IntRange(1), default=100, show_default=True, help="Deletions in a burst."
+)
+@click.option(
     "--server-probe-interval",
     type=duration,
     default="3s",

@@ -40,6 +40,8 @@ async def run(
     namespaces: Sequence[str],
     kube_api_qps: float | None,
     kube_api_burst: int,
+    kube_api_delete_qps: float,
+    kube_api_delete_burst: int,
     server_probe_interval: float,
     server_return_spread: float,
     serving: ServingFlags,
@@ -65,6 +67,8 @@ async def run(
     :param namespaces: the namespaces to watch, in each text one or several with commas between; all if empty
     :param kube_api_qps: requests per second to the server; None: there is no limit
     :param kube_api_burst: requests in a burst
+    :param kube_api_delete_qps: objects per second that are deleted; 0: there is no limit
+    :param kube_api_delete_burst: deletions in a burst
     :param server_probe_interval: seconds between two checks whether an unreachable server is back
     :param server_return_spread: seconds over which informers spread their lists then
     :param serving: the flags of the endpoint
@@ -95,7 +99,15 @@ async def run(
     group = sharding_of(sharding)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
-            connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst, outage=outage)
+            connect(
+                kubeconfig,
+                context,
+                qps=kube_api_qps,
+                burst=kube_api_burst,
+                delete_qps=kube_api_delete_qps,
+                delete_burst=kube_api_delete_burst,
+                outage=outage,
+            )
         )
         if settings is not None:
             # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.

@@ -57,6 +57,8 @@ async def connect(
     qps: float | None = None,
     burst: int = 10,
     rate_limiter: RateLimiter | None = None,
+    delete_qps: float | None = None,
+    delete_burst: int = 100,
     read_timeout: float | None = 65.0,
     max_in_flight: int = MAX_IN_FLIGHT,
     compression: bool = False,
@@ -81,6 +83,8 @@ async def connect(
     :param qps: the most requests a second that this client sends, with bursts of `burst`. None: no limit, because the
         server's priority and fairness can decide better (client-go's default is 5).
     :param rate_limiter: a limiter to use instead of `qps`; several clients may share it
+    :param delete_qps: the most objects a second that this client deletes by name, with bursts of `delete_burst`. None:
+        no limit but that of all requests.
     :param read_timeout: seconds without a byte after which a request fails; watches have their own rule
     :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
         requests wait. More than 32 are useful only if responses take longer than 20 ms.
@@ -122,6 +126,7 @@ async def connect(
         user_agent=user_agent,
         headers=headers,
         limiter=limiter,
+        deletions=TokenBucket(delete_qps, delete_burst, clock=clock) if delete_qps else None,
         read_timeout=read_timeout,
         max_in_flight=max_in_flight,
         compression=compression,

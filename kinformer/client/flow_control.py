@@ -3,6 +3,9 @@
 It is off by default. The server's priority and fairness shares its time out between clients and knows its own load. A
 limit in the client (client-go's default is 5 a second) mostly makes that client slow. Set one if the server is old, or
 if it is shared with users that must not be slowed down.
+
+Deletions have a limit of their own, which `kinformer manager` sets: what deletes too much by mistake should be slow
+enough to be stopped. Reads and other writes do not wait behind it.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ class Transport:
 
     :param user_agent: the client's name in the server's logs
     :param headers: sent with every request to this server, and to no other
+    :param deletions: every DELETE waits for it, too
     :param read_timeout: seconds without a byte after which a request fails; None: never
     :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
         requests wait.
@@ -67,6 +68,7 @@ class Transport:
         user_agent: str = "",
         headers: Mapping[str, str] | None = None,
         limiter: RateLimiter | None = None,
+        deletions: RateLimiter | None = None,
         read_timeout: float | None = 65.0,
         max_in_flight: int = MAX_IN_FLIGHT,
         compression: bool = False,
@@ -78,6 +80,7 @@ class Transport:
         self.clock = clock or RealClock()
         self.read_timeout = read_timeout
         self.limiter = limiter
+        self.deletions = deletions
         self.metrics = HostMetrics(endpoint.host)
         self.seen_warnings: set[str] = set()
         self.reachability = Reachability(endpoint.server, self.probe, self.clock, outage)
@@ -170,6 +173,8 @@ class Transport:
         tries = Tries(self, method, self._url(path, params), about, retries)
         try:
             while True:
+                if method == "DELETE" and self.deletions is not None:
+                    await tries.throttle(self.deletions)  # before it takes a place that other requests need
                 try:
                     if in_flight.value:
                         in_flight.acquire_nowait()  # to wait, be it for nothing, is a dozen calls

@@ -110,7 +110,7 @@ class Tries:
         """
         transport = self._transport
         if transport.limiter is not None and not self._is_stream:
-            await self._throttle(transport.limiter)
+            await self.throttle(transport.limiter)
         credentials = transport.endpoint.credentials
         if credentials.is_due:
             await credentials.keep_fresh()
@@ -277,7 +277,8 @@ class Tries:
         level("request_retried", method=self._method, url=str(self.url), why=why, delay=seconds, retry=self._retries)
         await self._transport.clock.sleep(seconds)
 
-    async def _throttle(self, limiter: RateLimiter) -> None:
+    async def throttle(self, limiter: RateLimiter) -> None:
+        """Wait until a limiter lets it be sent."""
         waited = await limiter.accept()
         self._transport.metrics.throttled(self._method, waited)
         if waited > _LONG_THROTTLE:

@@ -269,6 +269,26 @@ async def test_a_client_that_slows_itself_down_says_so(server: ScriptedServer, c
     assert [entry["event"] for entry in logs] == ["request_throttled"]
 
 
+async def test_deletions_wait_for_their_own_limit_and_nothing_waits_behind_them(
+    server: ScriptedServer, clock: FakeClock
+) -> None:
+    server.answer(times=4)
+    async with (
+        connect(url=server.url, delete_qps=0.5, delete_burst=1, max_in_flight=1, clock=clock) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for name in ("a", "b"):
+            tasks.start_soon(client.request, "DELETE", f"/{name}")
+        await server.wait_for_requests(1)
+        await eventually(lambda: clock.next_due == 2)
+        with anyio.fail_after(5):
+            await client.request("GET", "/x")
+            await client.request("PUT", "/x")
+        assert [request.method for request in server.requests] == ["DELETE", "GET", "PUT"]
+        clock.turn(2)
+        await server.wait_for_requests(4)
+
+
 async def test_each_warning_of_the_server_is_logged_once(server: ScriptedServer, client: Client) -> None:
     server.answer(headers={"Warning": '299 - "v1 Endpoints is deprecated in v1.33+"'}, times=2)
 
