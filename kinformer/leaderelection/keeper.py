@@ -7,12 +7,18 @@ first.
 Times are measured here, by a clock that cannot be set, and never taken from the record. The lease of another holder
 counts from when its record was read. The lease of this keeper counts from *before the write was sent*. So a response
 that comes late, or that a stopped process reads late, does not make the lease longer.
+
+A release is a record without holder, with a duration of one second, and with the same time as both its times: that is
+what client-go and this keeper write. Any other record without holder was edited by hand, and its last holder goes on
+until it notices. So does the holder of a Lease that was deleted, or that somebody gave a shorter duration. It may have
+renewed right before the edit, so its full duration is waited for from when the edit was seen.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import Final
 
 from kinformer.client import ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
@@ -29,6 +35,9 @@ log = get_logger(__name__)
 
 _NOTHING = ElectionRecord()
 
+#: The most seconds that an edited Lease is left alone for, unless this candidate's own Lease would last longer.
+_LONGEST_WAIT: Final = 60
+
 
 class LeaseNotRenewed(Exception):
     """This process considers itself the leader, and has not renewed its lease for too long."""
@@ -39,8 +48,9 @@ class LeaseKeeper:
     One candidate for one lease.
 
     :param name: the lease's name in metrics and errors
-    :param waits_out_deleted: if the Lease was deleted, do not create a new one while its holder may still write. False
-        does as client-go: a new one is created at once, and there are two leaders until the old one tries to renew
+    :param waits_out_edits: if somebody has deleted the Lease, or cleared its holder, do not take it while its holder
+        may still write. False does as client-go: it is taken at once, and there are two leaders until the old one tries
+        to renew
     :raises ValueError: if the lock has no identity
     """
 
@@ -51,7 +61,7 @@ class LeaseKeeper:
         *,
         name: str = "",
         clock: Clock | None = None,
-        waits_out_deleted: bool = True,
+        waits_out_edits: bool = True,
     ) -> None:
         if not lock.identity:
             raise ValueError(f"the candidate for {lock.describe()} has no identity")
@@ -63,7 +73,10 @@ class LeaseKeeper:
         self.metrics = ElectionMetrics(self.name)
         self._clock = clock or RealClock()
         self._now = steady_time(self._clock)
-        self._waits_out_deleted = waits_out_deleted
+        self._waits_out_edits = waits_out_edits
+        #: The time until which a holder that the Lease does not name any more may still write, without a release.
+        self._edited_until = -inf
+        self._is_gone = False
         self._observed_at = -inf
         self._read: ElectionRecord | None = None
         self._renewed_at = -inf
@@ -133,8 +146,11 @@ class LeaseKeeper:
             log.error("lease_not_read", lease=self._lock_name, error=str(error))
             return False
         self._saw(found)
-        if found.holder_identity and self._is_valid(began) and not self.is_leader:
+        if not self.is_leader and found.holder_identity and self._is_valid(began):
             log.debug("lease_held_by_another", lease=self._lock_name, holder=found.holder_identity)
+            return False
+        if not self.is_leader and self._now() < self._edited_until:
+            log.debug("lease_edited", lease=self._lock_name)
             return False
 
         if self.is_leader:
@@ -211,7 +227,10 @@ class LeaseKeeper:
         return replace(mine, acquire_time=held.acquire_time, leader_transitions=held.leader_transitions)
 
     async def _create(self, record: ElectionRecord, began: float) -> bool:
-        if self._waits_out_deleted and self.leader and not self.is_leader and self._is_valid(began):
+        if not self._is_gone:
+            self._is_gone = True
+            self._note_edit(self.observed, self._now())
+        if not self.is_leader and self._now() < self._edited_until:
             log.warning("lease_deleted", lease=self._lock_name, holder=self.leader)
             return False
         try:
@@ -237,9 +256,23 @@ class LeaseKeeper:
 
     def _saw(self, record: ElectionRecord) -> None:
         # Compared with the record that was last *read*: reading the same record again does not renew it.
+        self._is_gone = False
         if record != self._read:
+            before, now = self.observed, self._now()
             self._read = record
-            self._observe(record, self._now())
+            if _is_release(record):
+                self._edited_until = -inf
+            elif not record.holder_identity or record.lease_duration_seconds < before.lease_duration_seconds:
+                # A process that has not seen the holder waits for as long as the record says.
+                self._note_edit(before if before.holder_identity else record, now)
+            self._observe(record, now)
+
+    def _note_edit(self, held: ElectionRecord, now: float) -> None:
+        """Note that the Lease does not say any more what it said, and that its holder may not know it yet."""
+        if not self._waits_out_edits or held.renew_time is None or held.holder_identity == self.lock.identity:
+            return
+        longest = max(self.options.lease_seconds, _LONGEST_WAIT)
+        self._edited_until = max(self._edited_until, now + min(held.lease_duration_seconds, longest))
 
     def _wrote(self, record: ElectionRecord, began: float) -> None:
         self._renewed_at = began
@@ -248,3 +281,13 @@ class LeaseKeeper:
     def _observe(self, record: ElectionRecord, at: float) -> None:
         self.observed = record
         self._observed_at = at
+
+
+def _is_release(record: ElectionRecord) -> bool:
+    """Whether the holder itself has given the lease up."""
+    return (
+        not record.holder_identity
+        and record.lease_duration_seconds == 1
+        and record.renew_time is not None
+        and record.acquire_time == record.renew_time
+    )

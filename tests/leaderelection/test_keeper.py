@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import anyio
 import pytest
@@ -20,7 +22,7 @@ from tests.leaderelection.locks import MemoryLock, Shared
 
 
 def keeper_of(shared: Shared, clock: FakeClock, identity: str = "me", *, patient: bool = True) -> LeaseKeeper:
-    return LeaseKeeper(MemoryLock(shared, identity), clock=clock, waits_out_deleted=patient)
+    return LeaseKeeper(MemoryLock(shared, identity), clock=clock, waits_out_edits=patient)
 
 
 def calls(keeper: LeaseKeeper) -> list[str]:
@@ -181,18 +183,76 @@ async def test_what_was_written_is_held_from_when_it_was_sent_however_late_the_a
 
 
 async def test_a_lease_that_was_deleted_is_left_alone_while_its_holder_may_write() -> None:
-    shared, clock = Shared(held_by("you")), FakeClock()
-    patient, like_client_go = keeper_of(shared, clock), keeper_of(shared, clock, "hasty", patient=False)
+    clock = FakeClock()
+    shared = Shared(ElectionRecord("you", 15, clock.now(), clock.now()))
+    patient = keeper_of(shared, clock)
     assert not await patient.try_acquire_or_renew()
-    assert not await like_client_go.try_acquire_or_renew()
+    clock.turn(2)  # "you" may have renewed it right before
     shared.write(None)
-    clock.turn(14)
 
     assert not await patient.try_acquire_or_renew()
-    assert await like_client_go.try_acquire_or_renew()
-    shared.write(None)
-    clock.turn(1)
+    clock.turn(14.9)
+    assert not await patient.try_acquire_or_renew()
+    clock.turn(0.1)
     assert await patient.try_acquire_or_renew()
+
+
+@pytest.mark.parametrize(
+    ("how", "waits"),
+    [
+        ({"holder_identity": ""}, 15),
+        ({"holder_identity": "", "lease_duration_seconds": 0, "acquire_time": None, "renew_time": None}, 15),
+        ({"lease_duration_seconds": 1}, 15),
+        ({"holder_identity": "", "lease_duration_seconds": 1}, 15),
+        # What client-go and this keeper write when they give a lease up.
+        ({"holder_identity": "", "lease_duration_seconds": 1, "acquire_time": FakeClock().now()}, 0),
+    ],
+)
+async def test_a_lease_that_was_edited_by_hand_is_waited_out_and_a_release_is_not(
+    how: dict[str, Any], waits: float
+) -> None:
+    clock = FakeClock()
+    record = ElectionRecord("you", 15, clock.now() - timedelta(hours=1), clock.now())
+    shared = Shared(record)
+    keeper, hasty = keeper_of(shared, clock), keeper_of(shared, clock, "hasty", patient=False)
+    assert not await keeper.try_acquire_or_renew()
+    clock.turn(2)
+    shared.write(replace(record, **how))
+
+    if waits:
+        assert not await keeper.try_acquire_or_renew()
+        clock.turn(waits - 0.1)
+        assert not await keeper.try_acquire_or_renew()
+        clock.turn(0.1)
+    assert await keeper.try_acquire_or_renew()
+    shared.write(replace(record, **how))
+    await hasty.try_acquire_or_renew()
+    clock.turn(1)
+    assert await hasty.try_acquire_or_renew()
+
+
+async def test_a_holder_whose_lease_was_cleared_takes_it_back_at_once() -> None:
+    shared, clock = Shared(), FakeClock()
+    keeper = keeper_of(shared, clock)
+    await keeper.try_acquire_or_renew()
+    assert shared.record is not None
+    shared.write(replace(shared.record, holder_identity=""))
+
+    assert await keeper.try_acquire_or_renew()
+    assert shared.holder == "me"
+
+
+async def test_a_cleared_lease_of_68_years_is_left_alone_for_a_minute() -> None:
+    clock = FakeClock()
+    record = ElectionRecord("you", 2**31 - 1, clock.now(), clock.now())
+    shared = Shared(record)
+    keeper = keeper_of(shared, clock)
+    assert not await keeper.try_acquire_or_renew()
+    shared.write(replace(record, holder_identity=""))
+
+    assert not await keeper.try_acquire_or_renew()
+    clock.turn(60)
+    assert await keeper.try_acquire_or_renew()
 
 
 # --- giving it up

@@ -56,7 +56,7 @@ async def answer(case: Any) -> Any:
     clock = FakeClock()
     lock = MemoryLock(case["identity"])
     options = ElectionOptions(case["leaseDuration"], case["renewDeadline"], case["retryPeriod"])
-    keeper = LeaseKeeper(lock, options, clock=clock, waits_out_deleted=False)
+    keeper = LeaseKeeper(lock, options, clock=clock, waits_out_edits=False)
     health = LeaderHealthzAdaptor(5)
     health.set_leader_election(LeaderElector(keeper, clock=clock))
     answers = []
