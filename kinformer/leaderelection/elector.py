@@ -10,7 +10,8 @@
 A term goes like this: the lease is acquired, the guard opens, and the work begins. Each renewal keeps the guard open
 for a further time. If the lease cannot be renewed in time, the guard closes first, and then the work is cancelled. If
 the elector itself is cancelled, the work is cancelled. The lease is renewed until the work has ended, and only then
-released.
+released. A lost lease is not released: the server cannot be reached, or the lease is another's. A cancelled write may
+still be on its way, too, and nobody else may write until the lease has expired.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ class LeaderElector:
         finally:
             self.guard.close()
             self.keeper.lock.record_event("stopped leading")
-            if self._release_on_cancel:
+            if self._release_on_cancel and (lost is None or self._is_to_make_room):
                 await self._release()
         if lost is not None:
             raise lost

@@ -39,6 +39,9 @@ log = get_logger(__name__)
 #: The most events that wait for one listener. Further events are dropped.
 MAX_QUEUED_EVENTS = 1000
 
+#: The most events that are written to one sink at the same time when the process is about to end.
+FLUSHED_AT_ONCE = 16
+
 
 class EventBroadcaster:
     """
@@ -72,7 +75,7 @@ class EventBroadcaster:
         """Write every event to `sink`, after correlation and with retries."""
         writer = EventWriter(sink, EventCorrelator(self._options, self._clock), self._clock)
         self._writers.append(writer)
-        self.start_event_watcher(writer.write)
+        self._listen(_Listener(writer.write, self._max_queued, _about))
 
     def start_structured_logging(self) -> None:
         """Log every event as it is recorded, without correlation."""
@@ -80,7 +83,10 @@ class EventBroadcaster:
 
     def start_event_watcher(self, handler: Callable[[CoreV1Event], Awaitable[object]]) -> None:
         """Call `handler` for every event from now on, one after the other. It must not change the events."""
-        self._listeners.append(_Listener(handler, self._max_queued))
+        self._listen(_Listener(handler, self._max_queued))
+
+    def _listen(self, listener: _Listener) -> None:
+        self._listeners.append(listener)
         self._new_listener.set()
 
     @property
@@ -103,6 +109,8 @@ class EventBroadcaster:
         """
         Wait until all recorded events have been passed on, while :meth:`run` runs. From now on nothing is retried.
 
+        Sinks get the events of different objects at the same time, and those of one object one after the other.
+
         :param seconds: the most seconds to wait
         :return: the number of events that were not passed on, and are lost if the process ends
         """
@@ -111,8 +119,9 @@ class EventBroadcaster:
         with anyio.CancelScope() as scope:
             timer = self._clock.call_later(seconds, scope.cancel)
             try:
-                for listener in self._listeners:
-                    await listener.wait_idle()
+                async with anyio.create_task_group() as tasks:
+                    for listener in self._listeners:
+                        tasks.start_soon(listener.flush)
             finally:
                 timer.cancel()
         return sum(listener.left for listener in self._listeners)
@@ -125,8 +134,16 @@ class EventBroadcaster:
 class _Listener:
     """A handler and its queue."""
 
-    def __init__(self, handler: Callable[[CoreV1Event], Awaitable[object]], max_queued: int) -> None:
+    def __init__(
+        self,
+        handler: Callable[[CoreV1Event], Awaitable[object]],
+        max_queued: int,
+        lane: Callable[[CoreV1Event], object] | None = None,
+    ) -> None:
         self._handler = handler
+        self._lane = lane
+        self._lane_at_work: object = None
+        self._at_once = 0
         self._max_queued = max_queued
         self._queue: deque[CoreV1Event] = deque()
         self._arrived = anyio.Event()
@@ -138,13 +155,37 @@ class _Listener:
     @property
     def left(self) -> int:
         """Number of events that were not passed on yet."""
-        return len(self._queue) + self._at_work
+        return len(self._queue) + self._at_work + self._at_once
 
     async def wait_idle(self) -> None:
         """Return once all events have been passed on."""
         while self.left:
-            self._idle = anyio.Event()
+            if self._idle.is_set():
+                self._idle = anyio.Event()
             await self._idle.wait()
+
+    async def flush(self) -> None:
+        """Pass on all events that wait: with a lane, those of different lanes at the same time."""
+        if self._lane is not None:
+            self._idle = anyio.Event()
+            lanes: dict[object, deque[CoreV1Event]] = {}
+            while self._queue:
+                event = self._queue.popleft()
+                lanes.setdefault(self._lane(event), deque()).append(event)
+            self._at_once = sum(map(len, lanes.values()))
+            limiter = anyio.CapacityLimiter(FLUSHED_AT_ONCE)
+            async with anyio.create_task_group() as tasks:
+                for lane, events in lanes.items():
+                    tasks.start_soon(self._pass_on, lane, events, limiter)
+        await self.wait_idle()
+
+    async def _pass_on(self, lane: object, events: deque[CoreV1Event], limiter: anyio.CapacityLimiter) -> None:
+        if self._at_work and lane == self._lane_at_work:
+            await self._idle.wait()
+        async with limiter:
+            for event in events:
+                await self._call(event)
+                self._at_once -= 1
 
     def put(self, event: CoreV1Event) -> None:
         if len(self._queue) >= self._max_queued:
@@ -161,12 +202,9 @@ class _Listener:
         while True:
             while self._queue:
                 self._at_work = True
-                try:
-                    await self._handler(self._queue.popleft())
-                except BaseException as error:  # an error of a listener must not end the process
-                    if ends_this_task(error):
-                        raise
-                    log.exception("event_listener_failed")
+                event = self._queue.popleft()
+                self._lane_at_work = self._lane(event) if self._lane is not None else None
+                await self._call(event)
                 self._at_work = False
             self._idle.set()
             if self._missed:
@@ -174,6 +212,19 @@ class _Listener:
                 self._missed = 0
             self._arrived = anyio.Event()
             await self._arrived.wait()
+
+    async def _call(self, event: CoreV1Event) -> None:
+        try:
+            await self._handler(event)
+        except BaseException as error:  # an error of a listener must not end the process
+            if ends_this_task(error):
+                raise
+            log.exception("event_listener_failed")
+
+
+def _about(event: CoreV1Event) -> tuple[object, ...]:
+    involved = event.involved_object
+    return involved.kind, involved.namespace, involved.name, involved.uid
 
 
 async def _log_event(event: CoreV1Event) -> None:

@@ -278,6 +278,17 @@ async def test_a_candidate_whose_call_hangs_tries_again_after_the_renew_deadline
         assert candidate.working
 
 
+async def test_who_could_not_renew_ends_at_once_and_does_not_try_to_release() -> None:
+    shared, clock = Shared(), FakeClock()
+    candidate = Candidate(shared, clock)
+    async with running(candidate):
+        await clock.advance(1)
+        candidate.lock.before = lambda name: hang()
+        await clock.advance(12)
+        assert candidate.ended
+        assert shared.holder == "me"
+
+
 async def test_a_release_that_hangs_is_given_up_after_the_renew_deadline() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)

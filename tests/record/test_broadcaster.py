@@ -213,6 +213,31 @@ async def test_flushing_waits_until_all_is_written_and_tries_each_event_once() -
     assert sink.writes == ["create lost", "create lost", "create kept"]
 
 
+async def test_flushing_writes_the_events_of_different_objects_at_the_same_time() -> None:
+    clock, begun, may_end = FakeClock(), list[str](), anyio.Event()
+
+    class SlowSink(MemorySink):
+        async def create(self, event: CoreV1Event) -> CoreV1Event:
+            begun.append(f"{event.involved_object.name} {event.message}")
+            await may_end.wait()
+            return await super().create(event)
+
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(SlowSink())
+    recorder = broadcaster.new_recorder("test")
+    for name in ("a", "b", "c"):
+        about = V1ReplicationController(metadata=V1ObjectMeta(name=name, namespace="ns", uid=name))
+        recorder.event(about, NORMAL, "Seen", "one")
+        recorder.event(about, NORMAL, "Changed", "two")
+
+    async with running(broadcaster), anyio.create_task_group() as tasks:
+        tasks.start_soon(broadcaster.flush, 5.0)
+        await clock.settle()
+        assert sorted(begun) == ["a one", "b one", "c one"]
+        may_end.set()
+    assert sorted(begun[3:]) == ["a two", "b two", "c two"]
+
+
 async def test_flushing_ends_when_its_time_is_over_and_says_what_is_lost() -> None:
     clock = FakeClock()
     broadcaster = EventBroadcaster(clock=clock)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 import msgspec
 
+from kinformer.cache import InformerStateError
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.client.errors import ClientError, Conflict
@@ -213,12 +214,13 @@ class QuotaWebhook:
             return self._check_quota(asked)
         if not asked.namespace or resource == GroupResource("", "namespaces"):
             return _YES
-        if not self.has_synced:
-            return _undecided(503, "GroupQuotas are not known yet")
         seconds = timeout - min(MARGIN, timeout / 2)
+        deadline = self._clock.monotonic() + seconds
+        if not self.has_synced and not await self._syncs_until(deadline):
+            return _undecided(503, "GroupQuotas are not known yet")
         try:
             request = _request(asked, asked.object, resource)
-            return await self._charge(request, self._clock.monotonic() + seconds)
+            return await self._charge(request, deadline)
         except QuotaRefused as refusal:
             return Decision(403, "Forbidden", str(refusal))
         except (UncoveredScopes, ValueError) as error:
@@ -235,6 +237,16 @@ class QuotaWebhook:
         except Exception as error:  # whatever somebody sends: it is answered, and refused
             log.exception("request_not_understood", namespace=asked.namespace, name=asked.name)
             return Decision(500, "InternalError", f"quota cannot be computed: {type(error).__name__}")
+
+    async def _syncs_until(self, deadline: float) -> bool:
+        """Wait for the caches of a replica that was just started, and return whether it knows enough to decide."""
+        try:
+            with time_limit(deadline - self._clock.monotonic(), self._clock):
+                await self._quotas.wait_synced()
+                await self._namespace_informer.wait_synced()
+        except (EvaluationTimedOut, InformerStateError):
+            return False
+        return True
 
     async def _charge(self, request: Request, deadline: float) -> Decision:
         if not self.namespaces.knows(request.namespace):

@@ -223,13 +223,30 @@ async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) 
             async with session.get(f"https://localhost:{server.port}/livez", ssl=trusted) as alive:
                 assert alive.status == 200
             asked = review("pods", "shop-1", make_pod("a"))
-            async with session.post(f"https://localhost:{server.port}/validate", json=asked, ssl=trusted) as answered:
+            url = f"https://localhost:{server.port}/validate?timeout=1s"
+            tasks.start_soon(place.turn, 1)
+            async with session.post(url, json=asked, ssl=trusted) as answered:
                 status = (await answered.json())["response"]["status"]
                 assert status["message"] == "GroupQuotas are not known yet; try again later"
                 assert status["details"] == {"retryAfterSeconds": 1}
         tasks.cancel_scope.cancel()
     with pytest.raises(OptionError, match="not a certificate and its key"):
         tls_context(certificate_file, tmp_path / "missing.key")
+
+
+async def test_a_replica_that_was_just_started_waits_for_its_caches_and_then_decides() -> None:
+    async with setting() as place, anyio.create_task_group() as tasks, aiohttp.ClientSession() as session:
+        webhook = QuotaWebhook(place.client, clock=place.clock)
+        endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)
+        tasks.start_soon(endpoint.run)
+        await endpoint.listening.wait()
+        place.url = f"http://127.0.0.1:{endpoint.port}"
+
+        late = await place.asked(session, review("pods", "shop-1", make_pod("a")), "?timeout=1s")
+        assert late["status"]["message"] == "GroupQuotas are not known yet; try again later"
+        place.clock.call_later(0.5, lambda: tasks.start_soon(webhook.run))
+        assert (await place.asked(session, review("pods", "shop-1", make_pod("a"))))["allowed"]
+        tasks.cancel_scope.cancel()
 
 
 async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path) -> None:
