@@ -41,6 +41,7 @@ from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import PAGE_PATHS, Inspector
 from kinformer.manager.loading import make_controllers
+from kinformer.manager.metrics import RUNNING
 from kinformer.manager.names import find_name
 from kinformer.manager.ordering import order_starts
 from kinformer.manager.selection import UnknownControllerError
@@ -342,8 +343,13 @@ class Manager:
             tasks.cancel_scope.cancel()
 
     async def _run(self, name: str, controller: Runnable) -> None:
-        with cancellations_as_errors(f"controller {name}"):
-            await controller.run()
+        running = RUNNING.labels(name, COMPONENT)
+        running.set(1)
+        try:
+            with cancellations_as_errors(f"controller {name}"):
+                await controller.run()
+        finally:
+            running.set(0)
         if self._stopping.is_set():
             return
         # A controller runs until it is cancelled, so this is an error, although it did not raise.

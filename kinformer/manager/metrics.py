@@ -9,7 +9,14 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
-__all__ = ("ControllerMetrics",)
+__all__ = ("RUNNING", "ControllerMetrics")
+
+#: Kubernetes' metric; kube-controller-manager sets it for some of its controllers.
+RUNNING: Final = Gauge(
+    "running_managed_controllers",
+    "Indicates where instances of a controller are currently running",
+    ("name", "manager"),
+)
 
 _TOTAL: Final = Counter(
     "controller_runtime_reconcile_total",

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import anyio
 import pytest
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.cancellation import CancelledElsewhere
@@ -74,15 +75,18 @@ class Noted:
 async def test_a_manager_runs_its_controllers_on_shared_informers_and_writes_their_events(client: Client) -> None:
     one, two = Noted(), Noted()
     manager = Manager(client, known={"one": one.make, "two": two.make})
+    labels = {"name": "two", "manager": "kinformer-manager"}
     with anyio.fail_after(10):
         async with running(manager):
             await client.resource(V1ConfigMap).create(config_map("c"))
             await one.changed.wait()
             await two.changed.wait()
+            assert REGISTRY.get_sample_value("running_managed_controllers", labels) == 1
             events = client.resource(CoreV1Event)
             while len((await events.list("default")).items) < 2:
                 await anyio.lowlevel.checkpoint()
 
+    assert REGISTRY.get_sample_value("running_managed_controllers", labels) == 0
     assert one.keys == two.keys == ["default/c"]
     assert len(manager.context.informers.informers) == 1
 

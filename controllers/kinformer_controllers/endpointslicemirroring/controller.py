@@ -21,7 +21,7 @@ from kinformer.meta import GroupResource, meta_namespace_key
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Service
 from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
-from kinformer_controllers.endpointslicemirroring.metrics import CHANGES, SKIPPED, SYNC_SECONDS
+from kinformer_controllers.endpointslicemirroring.metrics import CHANGES, SKIPPED, SYNC_SECONDS, Sizes, count_endpoints
 from kinformer_controllers.endpointslicemirroring.mirror import (
     SERVICE_NAME,
     Mirror,
@@ -64,6 +64,7 @@ class MirroringController:
         self._recorder = recorder
         self._most = options.mirroring_max_endpoints_per_subset
         self._batch_period = options.mirroring_endpointslice_updates_batch_period
+        self._sizes = Sizes(self._most)
         self._server = client.resource(V1EndpointSlice)
         self._live = client.resource(V1Endpoints)
         #: The uid of the Endpoints that slices were made for, by key.
@@ -105,6 +106,7 @@ class MirroringController:
             endpoints, service = self._endpoints.get_by_key(key), self._services.get_by_key(key)
             there = [it for it in self._slices.by_index(_INDEX, key) if it.metadata.deletion_timestamp is None]
             if endpoints is None or service is None or service.spec.selector or not should_mirror(endpoints):
+                self._sizes.forget(key)
                 for slice_ in there:
                     await self._delete(slice_)
                 self._seen.forget(key)
@@ -114,6 +116,8 @@ class MirroringController:
             if plan.create and not there and await self._is_gone(key, endpoints):
                 return None
             self._tell(endpoints, plan)
+            count_endpoints(plan.added, plan.updated, plan.removed)
+            self._sizes.set(key, plan.sizes)
             await self._carry_out(endpoints, plan)
         finally:
             SYNC_SECONDS.observe(self._clock.monotonic() - began)

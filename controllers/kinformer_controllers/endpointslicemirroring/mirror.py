@@ -51,6 +51,8 @@ class Mirror:
 
     :param invalid: the number of invalid addresses
     :param skipped: the number of addresses that are not mirrored, including the invalid ones
+    :param added: how many endpoints are new; `updated`, `removed`: how many are changed, or go
+    :param sizes: for each set of ports and each family: the number of endpoints, and the number of slices for them
     """
 
     create: list[V1EndpointSlice] = field(default_factory=list)
@@ -58,6 +60,10 @@ class Mirror:
     delete: list[V1EndpointSlice] = field(default_factory=list)
     invalid: int = 0
     skipped: int = 0
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    sizes: list[tuple[int, int]] = field(default_factory=list)
 
 
 def should_mirror(endpoints: V1Endpoints) -> bool:
@@ -81,6 +87,8 @@ def mirror(endpoints: V1Endpoints, there: Iterable[V1EndpointSlice], most: int) 
     for key, wanted in desired.by_key.items():
         slices = existing.pop(key, [])
         result.delete += slices[1:] if wanted else slices
+        result.sizes.append((len(wanted), 1 if wanted else 0))
+        _count(result, slices, wanted)
         if not wanted:
             continue
         slice_ = _slice(endpoints, key, list(wanted.values())[:most])
@@ -91,6 +99,17 @@ def mirror(endpoints: V1Endpoints, there: Iterable[V1EndpointSlice], most: int) 
     result.delete += [slice_ for slices in existing.values() for slice_ in slices]
     _reuse(result)
     return result
+
+
+def _count(result: Mirror, slices: list[V1EndpointSlice], wanted: Mapping[Any, V1Endpoint]) -> None:
+    """Count the changes of endpoints, as Kubernetes does: by the first slice, or by all slices that go."""
+    if not wanted:
+        result.removed += sum(len(slice_.endpoints or ()) for slice_ in slices)
+        return
+    before, after = _comparable(slices[0].endpoints if slices else ()), _comparable(wanted.values())
+    result.added += len(after.keys() - before.keys())
+    result.removed += len(before.keys() - after.keys())
+    result.updated += sum(before[identity] != after[identity] for identity in after.keys() & before.keys())
 
 
 @dataclass(slots=True)

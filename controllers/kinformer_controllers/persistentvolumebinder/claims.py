@@ -17,6 +17,11 @@ from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.persistentvolumebinder.binding import Binder
 from kinformer_controllers.persistentvolumebinder.latest import Latest
 from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX, best_match, mismatch
+from kinformer_controllers.persistentvolumebinder.metrics import (
+    RETROACTIVE_CLASS_ERRORS,
+    RETROACTIVE_CLASSES,
+    OperationTimes,
+)
 from kinformer_controllers.shared.volumes.facts import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -58,6 +63,7 @@ class Claims:
         classes: Indexer[V1StorageClass],
         pods: Indexer[V1Pod],
         recorder: EventRecorder,
+        times: OperationTimes,
         provision: Callable[[Claim], None],
     ) -> None:
         self._binder = binder
@@ -66,6 +72,7 @@ class Claims:
         self._classes = classes
         self._pods = pods
         self._recorder = recorder
+        self._times = times
         self._provision = provision
 
     async def sync(self, claim: Claim) -> None:
@@ -97,7 +104,10 @@ class Claims:
         except ValueError as error:
             raise BindingError(f"error finding PV for claim {claim_key(claim)!r}: {error}") from error
         if volume is not None:
-            await self._binder.bind(volume, claim)
+            # A claim that got a new volume is provisioned when it is bound to it.
+            with self._times.failures(claim_key(claim)):
+                await self._binder.bind(volume, claim)
+            self._times.end(claim_key(claim))
             return
         if await self._gave_class(claim):
             return
@@ -177,7 +187,12 @@ class Claims:
         written = copy.copy(claim)
         written.spec = copy.copy(claim.spec)
         written.spec.storage_class_name = found.metadata.name
-        await self._binder.update_claim(written)
+        RETROACTIVE_CLASSES.inc()
+        try:
+            await self._binder.update_claim(written)
+        except Exception:
+            RETROACTIVE_CLASS_ERRORS.inc()
+            raise
         return True
 
     def _tell_what_it_waits_for(self, claim: Claim) -> None:

@@ -29,6 +29,7 @@ from kinformer_controllers.persistentvolumebinder.indexes import (
 )
 from kinformer_controllers.persistentvolumebinder.latest import Latest
 from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX
+from kinformer_controllers.persistentvolumebinder.metrics import OperationTimes, counted_volumes
 from kinformer_controllers.persistentvolumebinder.operations import Operations
 from kinformer_controllers.persistentvolumebinder.provisioning import Provisioner
 from kinformer_controllers.persistentvolumebinder.reclaiming import Reclaimer
@@ -86,10 +87,22 @@ class PersistentVolumeBinder:
         add_claim_index(pods)
         self._cached_volumes, self._cached_claims = volumes.indexer, claims.indexer
         self._volumes, self._claims = Latest[Volume](volumes.indexer), Latest[Claim](claims.indexer)
-        self.operations = Operations(clock)
+        self.operations, self._times = Operations(clock), OperationTimes(clock)
         binder = Binder(client, self._volumes, self._claims, recorder)
-        provisioner = Provisioner(client, binder, classes.indexer, plugins, self.operations, recorder, clock)
-        reclaimer = Reclaimer(client, binder, self._claims, pods.indexer, plugins, self.operations, recorder)
+        provisioner = Provisioner(
+            client, binder, classes.indexer, plugins, self.operations, self._times, recorder, clock
+        )
+        reclaimer = Reclaimer(
+            client,
+            binder,
+            self._claims,
+            pods.indexer,
+            plugins,
+            self.operations,
+            self._times,
+            classes.indexer,
+            recorder,
+        )
         self.claims = Controller("persistentvolume-binder-claims", self.sync_claim, queue_name="claims", clock=clock)
         self.volumes = Controller(
             "persistentvolume-binder-volumes", self.sync_volume, queue_name="volumes", clock=clock
@@ -101,6 +114,7 @@ class PersistentVolumeBinder:
             classes.indexer,
             pods.indexer,
             recorder,
+            self._times,
             provisioner.provision if options.enable_dynamic_provisioning else _leave,
         )
         self._volume_rules = Volumes(
@@ -124,9 +138,10 @@ class PersistentVolumeBinder:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            for part in (self.operations.run, self.claims.run, self.volumes.run, self._resync):
-                tasks.start_soon(part)
+        with counted_volumes(self._cached_volumes, self._cached_claims):
+            async with anyio.create_task_group() as tasks:
+                for part in (self.operations.run, self.claims.run, self.volumes.run, self._resync):
+                    tasks.start_soon(part)
 
     async def sync_claim(self, key: str) -> None:
         """See :meth:`.Claims.sync`."""
@@ -149,6 +164,7 @@ class PersistentVolumeBinder:
                     controller.queue.add(key)
 
     def _claim_gone(self, key: str, claim: Claim | None) -> None:
+        self._times.forget(key)
         claim = self._claims.forget(key, claim) if claim is not None else None
         if claim is not None and claim.spec.volume_name:
             self.volumes.queue.add(claim.spec.volume_name)
@@ -163,6 +179,7 @@ class PersistentVolumeBinder:
                 self.claims.queue.add(key)
 
     def _volume_gone(self, key: str, volume: Volume | None) -> None:
+        self._times.end(key)
         volume = self._volumes.forget(key, volume) if volume is not None else None
         if volume is not None and (claimed := claimed_key(volume)) is not None:
             self.claims.queue.add(claimed)

@@ -17,6 +17,7 @@ from kinformer.manager import SyncError
 from kinformer.models import V1Node, V1PersistentVolume, V1StorageClass
 from kinformer.record import NORMAL, WARNING, EventRecorder, reference_to
 from kinformer_controllers.persistentvolumebinder.binding import Binder
+from kinformer_controllers.persistentvolumebinder.metrics import OperationTimes
 from kinformer_controllers.persistentvolumebinder.operations import Operations
 from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALIZER
 from kinformer_controllers.shared.volumes.facts import (
@@ -66,6 +67,7 @@ class Provisioner:
         classes: Indexer[V1StorageClass],
         plugins: VolumePlugins,
         operations: Operations,
+        times: OperationTimes,
         recorder: EventRecorder,
         clock: Clock,
     ) -> None:
@@ -74,6 +76,7 @@ class Provisioner:
         self._classes = classes
         self._plugins = plugins
         self._operations = operations
+        self._times = times
         self._recorder = recorder
         self._clock = clock
 
@@ -91,13 +94,17 @@ class Provisioner:
             self._recorder.event(claim, WARNING, _FAILED, str(error))
             return
 
-        async def make() -> None:
-            if plugin is None:
-                await self._leave_to_others(claim, found)
-            else:
-                await self._make(claim, found, plugin)
+        key = claim_key(claim)
 
-        self._operations.start(f"provision-{claim_key(claim)}[{claim.metadata.uid}]", make)
+        async def make() -> None:
+            self._times.begin(key, found.provisioner if plugin is None else plugin.name, "provision")
+            with self._times.failures(key):
+                if plugin is None:
+                    await self._leave_to_others(claim, found)
+                else:
+                    await self._make(claim, found, plugin)
+
+        self._operations.start(f"provision-{key}[{claim.metadata.uid}]", make)
 
     async def _leave_to_others(self, claim: Claim, storage_class: V1StorageClass) -> None:
         provisioner = MIGRATED.get(storage_class.provisioner, storage_class.provisioner)

@@ -13,14 +13,15 @@ from kinformer.cache import Indexer
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import has_finalizer, without_finalizers
-from kinformer.models import V1PersistentVolume, V1Pod
+from kinformer.models import V1PersistentVolume, V1Pod, V1StorageClass
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.persistentvolumebinder.binding import Binder
 from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.persistentvolumebinder.metrics import OperationTimes
 from kinformer_controllers.persistentvolumebinder.operations import Operations
 from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALIZER
-from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation_of, claimed_key
-from kinformer_controllers.shared.volumes.migration import MIGRATED_TO
+from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation_of, claimed_key, class_of_volume
+from kinformer_controllers.shared.volumes.migration import MIGRATED, MIGRATED_TO
 from kinformer_controllers.shared.volumes.plugins import DeleterPlugin, NoPlugin, VolumeInUse, VolumePlugins
 from kinformer_controllers.shared.volumes.pods import is_pod_done, pods_of_claim
 
@@ -38,6 +39,8 @@ class Reclaimer:
         pods: Indexer[V1Pod],
         plugins: VolumePlugins,
         operations: Operations,
+        times: OperationTimes,
+        classes: Indexer[V1StorageClass],
         recorder: EventRecorder,
     ) -> None:
         self._volumes = client.resource(V1PersistentVolume)
@@ -46,6 +49,8 @@ class Reclaimer:
         self._pods = pods
         self._plugins = plugins
         self._operations = operations
+        self._times = times
+        self._classes = classes
         self._recorder = recorder
 
     def reclaim(self, volume: Volume) -> None:
@@ -55,14 +60,31 @@ class Reclaimer:
         name = f"{volume.metadata.name}[{volume.metadata.uid}]"
         match volume.spec.persistent_volume_reclaim_policy:
             case "Delete":
+                self._times.begin(volume.metadata.name, self._provisioner_of(volume), "delete")
                 self._operations.start(f"delete-{name}", lambda: self._delete(volume))
             case "Recycle":
                 self._operations.start(f"recycle-{name}", lambda: self._recycle(volume))
 
+    def _provisioner_of(self, volume: Volume) -> str:
+        """The plug-in that deletes a volume, or the provisioner of its class; ``N/A`` if there is none."""
+        try:
+            plugin = self._plugins.deleter(volume)
+        except NoPlugin:
+            return "N/A"
+        if plugin is not None:
+            return plugin.name
+        found = self._classes.get_by_key(class_of_volume(volume))
+        return MIGRATED.get(found.provisioner, found.provisioner) if found is not None else "N/A"
+
     async def _delete(self, volume: Volume) -> None:
+        with self._times.failures(volume.metadata.name):
+            await self._delete_storage(volume)
+
+    async def _delete_storage(self, volume: Volume) -> None:
         try:
             plugin = self._plugins.deleter(volume)
         except NoPlugin as error:
+            self._times.fail(volume.metadata.name)
             await self._fail(volume, "VolumeFailedDelete", str(error))
             return
         if plugin is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from prometheus_client import REGISTRY
 
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
@@ -16,6 +17,7 @@ from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import Manager
 from kinformer.models import CoreV1Event, V1Endpoints, V1EndpointSlice, V1Service, from_dict, to_dict
 from kinformer_controllers.endpointslicemirroring.controller import make_controller
+from kinformer_controllers.endpointslicemirroring.metrics import Sizes
 from kinformer_controllers.endpointslicemirroring.mirror import MANAGED_BY, MANAGER, SERVICE_NAME, mirror, should_mirror
 from tests.turning import eventually, turn
 
@@ -70,6 +72,27 @@ def test_there_is_a_slice_for_each_family_and_each_set_of_ports() -> None:
     }
     assert not found.update
     assert not found.delete
+
+
+def test_changes_of_endpoints_are_counted_as_kubernetes_does() -> None:
+    two_more = {"port": 81, "name": "http"}
+    first = endpoints(subset("10.0.0.1", "10.0.0.2", "10.0.0.3"), subset("10.0.1.1", ports=[two_more]))
+    made = mirror(first, [], 1000)
+    slices = [named(it, f"s{number}") for number, it in enumerate(made.create)]
+    then = mirror(endpoints(subset("10.0.0.2", "10.0.0.4", not_ready=("10.0.0.3",))), slices, 1000)
+    sizes = Sizes(2)
+    for plan in (made, then):
+        sizes.set("default/e", plan.sizes)
+    sizes.set("default/other", made.sizes)
+
+    assert (made.added, made.updated, made.removed) == (4, 0, 0)
+    # The slice of the port that is gone is not counted, as in Kubernetes.
+    assert (then.added, then.updated, then.removed) == (1, 1, 1)
+    prefix = "endpoint_slice_mirroring_controller_"
+    names = ("endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices")
+    assert [REGISTRY.get_sample_value(prefix + name) for name in names] == [7, 3, 5]
+    sizes.forget("default/other")
+    assert [REGISTRY.get_sample_value(prefix + name) for name in names] == [3, 1, 2]
 
 
 def test_a_slice_has_the_labels_and_annotations_of_the_endpoints_and_belongs_to_them() -> None:
