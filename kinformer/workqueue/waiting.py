@@ -50,8 +50,14 @@ class Waiting(Generic[T]):
         return None if due is None else max(due[0] - self._clock.monotonic(), 0.0)
 
     def add(self, item: T, seconds: float) -> None:
-        """Let `item` wait for `seconds`, or until its earlier time if it waits already."""
+        """
+        Let `item` wait for `seconds`, or until its earlier time if it waits already.
+
+        :raises ValueError: if `seconds` is NaN, which has no place among the times of other items
+        """
         due = self._clock.monotonic() + seconds
+        if due != due:
+            raise ValueError(f"{item!r} cannot wait for {seconds} seconds")
         known = self._due.get(item)
         if known is None:
             self._sequence += 1

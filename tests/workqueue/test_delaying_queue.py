@@ -216,3 +216,15 @@ async def test_the_real_clock_is_the_default() -> None:
 
     with anyio.fail_after(10):
         assert await queue.get() == "foo"
+
+
+def test_a_time_that_is_no_number_is_refused_and_does_not_hold_up_the_others(
+    clock: FakeClock, queue: DelayingQueue[str]
+) -> None:
+    with pytest.raises(ValueError, match="'foo' cannot wait for nan seconds"):
+        queue.add_after("foo", float("nan"))
+    queue.add_after("bar", 1.0)
+
+    clock.turn(1.0)
+    assert take(queue) == "bar"
+    assert len(queue) == 0
