@@ -89,6 +89,15 @@ class _Resource:
     async def get(self, name: str, namespace: str = "", *, resource_version: str = "") -> Any:
         return self._cluster.ask("get", self._type, _join(namespace, name))
 
+    async def list(self, namespace: str = "") -> Any:
+        cluster, kind = self._cluster, resource_for(self._type).kind
+        cluster.requests.append(f"list {kind} {namespace}")
+        cluster.sent.append(None)
+        if errors := cluster.errors.get(f"list {kind}"):
+            raise errors.pop(0)
+        found = [obj for (type_, _), obj in cluster.stored.items() if type_ is self._type]
+        return SimpleNamespace(items=[obj for obj in found if namespace in ("", obj.metadata.namespace)])
+
     async def create(self, obj: Any, namespace: str = "") -> Any:
         self._cluster.ask("create", self._type, _key(obj), obj)
         self._cluster.put_on_server(obj)

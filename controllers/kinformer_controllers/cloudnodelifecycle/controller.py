@@ -93,9 +93,7 @@ class CloudNodeLifecycleController:
 
     async def _check(self, node: V1Node) -> None:
         name = node.metadata.name
-        conditions = node.status.conditions if node.status is not None else None
-        ready = get_condition(conditions, "Ready")
-        if ready is not None and ready.status == "True":
+        if _is_ready(node):
             await self._writer.remove_taints(name, SHUTDOWN, cached=node)
         elif not await self._instances.instance_exists(node):
             await self._delete(node)
@@ -104,6 +102,11 @@ class CloudNodeLifecycleController:
 
     async def _delete(self, node: V1Node) -> None:
         name = node.metadata.name
+        try:
+            if _is_ready(await self._server.get(name)):
+                return  # the cache does not show it yet, and the cloud may be wrong
+        except NotFound:
+            return
         log.info("deleting_node", node=name, why="it does not exist in the cloud")
         message = f"Deleting node {name} because it does not exist in the cloud provider"
         self._recorder.event(node, NORMAL, "DeletingNode", message)
@@ -114,3 +117,8 @@ class CloudNodeLifecycleController:
         except ClientError as error:
             self._recorder.event(node, WARNING, "DeletingNodeFailed", f"Failed deleting node {name}: {error}")
             raise
+
+
+def _is_ready(node: V1Node) -> bool:
+    ready = get_condition(node.status.conditions if node.status is not None else None, "Ready")
+    return ready is not None and ready.status == "True"

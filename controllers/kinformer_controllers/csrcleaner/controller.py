@@ -54,7 +54,9 @@ class CleaningController:
             meta = request.metadata
             log.info("deleting_request", request=meta.name, why=why)
             try:
-                await self._requests.delete(meta.name, options=DeleteOptions(preconditions=Preconditions(uid=meta.uid)))
+                # If it has changed since, such as by an approval, it stays until the next check.
+                same = Preconditions(uid=meta.uid, resource_version=meta.resource_version)
+                await self._requests.delete(meta.name, options=DeleteOptions(preconditions=same))
             except (NotFound, Conflict):
                 continue
             except ClientError as error:

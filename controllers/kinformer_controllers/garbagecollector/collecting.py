@@ -7,7 +7,7 @@ an object that gets another owner at that moment is not deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from kinformer.client.errors import Conflict, NoKindMatch, NotFound
@@ -34,15 +34,22 @@ class Collector:
 
     :param cached: returns the metadata of an object in a cache; None if no cache has it
     :param look_at: queues an object
+    :param catch_up: waits until the caches are current, and returns the names of those that are not
     """
 
     def __init__(
-        self, graph: Graph, objects: Objects, cached: Callable[[Node], HeadMeta | None], look_at: Callable[[Node], None]
+        self,
+        graph: Graph,
+        objects: Objects,
+        cached: Callable[[Node], HeadMeta | None],
+        look_at: Callable[[Node], None],
+        catch_up: Callable[[], Awaitable[Collection[str]]],
     ) -> None:
         self._graph = graph
         self._objects = objects
         self._cached = cached
         self._look_at = look_at
+        self._catch_up = catch_up
         #: The delays for objects that exist and were not seen in a watch yet, and for those whose kind is not served.
         self._later = ItemExponentialFailureRateLimiter(0.005, 1000.0)
 
@@ -80,12 +87,18 @@ class Collector:
         """
         Remove an owner's reference from its dependents, and then the owner's finalizer ``orphan``.
 
-        :raises SyncError: if the reference could not be removed from all dependents
+        It waits for caches that are known to be behind. A dependent that they do not show yet would keep its reference,
+        and would be deleted when the owner is gone.
+
+        :raises SyncError: if a cache stays behind, or the reference could not be removed from all dependents
         :raises ClientError: if the finalizer could not be removed
         """
         owner = self._graph.nodes.get(uid)
         if owner is None or owner.phase is not Phase.ORPHANING:
             return
+        if late := await self._catch_up():
+            why = f"the caches of {', '.join(late)} are behind and may lack some"
+            raise SyncError(f"dependents of owner {owner.identity} are not orphaned yet: {why}")
         dependents = list(owner.dependents or ())
         failures: list[str] = []
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import anyio
 
+from kinformer.cache import wait_until_current
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
@@ -76,7 +77,13 @@ class GarbageCollector:
         cached = CachedHeads()
         self.monitor = KindMonitor(NAME, client, GraphFollower(informers, self.graph, cached, follows), clock=clock)
         objects = Objects(client, KindMapper(client, clock=clock))
-        self.collector = Collector(self.graph, objects, cached.get, self.look_at)
+        self.collector = Collector(
+            self.graph,
+            objects,
+            cached.get,
+            self.look_at,
+            lambda: wait_until_current(self.monitor.informers, clock=clock),
+        )
         self.deletions = Controller(
             NAME,
             self.collector.collect,

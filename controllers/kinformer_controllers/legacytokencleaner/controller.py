@@ -62,6 +62,7 @@ class LegacyTokenCleaner:
         self._clock = clock or RealClock()
         self._period = period
         self._secrets, self._config_maps = client.resource(V1Secret), client.resource(V1ConfigMap)
+        self._pod_server = client.resource(V1Pod)
         secrets, accounts = informers.informer_for(V1Secret), informers.informer_for(V1ServiceAccount)
         pods = informers.informer_for(V1Pod)
         self._cached_secrets, self._accounts, self._pods = secrets.indexer, accounts.indexer, pods.indexer
@@ -80,6 +81,7 @@ class LegacyTokenCleaner:
         if since is None or now < since + self._period:
             return PERIOD
         mounted: dict[str, set[str]] = {}
+        live: dict[str, set[str] | None] = {}
         for secret in self._cached_secrets.list():
             if not is_candidate(secret, now, self._period) or not self._was_made_automatically(secret):
                 continue
@@ -87,9 +89,22 @@ class LegacyTokenCleaner:
             if namespace not in mounted:
                 pods = self._pods.by_index(NAMESPACE_INDEX, namespace)
                 mounted[namespace] = {name for pod in pods for name in secrets_of(pod)}
-            if secret.metadata.name not in mounted[namespace]:
+            if secret.metadata.name in mounted[namespace]:
+                continue
+            if namespace not in live:
+                live[namespace] = await self._mounted_now(namespace)
+            if (now_mounted := live[namespace]) is not None and secret.metadata.name not in now_mounted:
                 await self._carry_out(secret, now)
         return PERIOD
+
+    async def _mounted_now(self, namespace: str) -> set[str] | None:
+        """Return the Secrets that pods on the server use, which the cache may not show yet; None if it is not known."""
+        try:
+            pods = (await self._pod_server.list(namespace)).items
+        except ClientError as error:
+            log.error("token_use_unknown", namespace=namespace, error=str(error))
+            return None
+        return {name for pod in pods for name in secrets_of(pod)}
 
     async def _tracked_since(self) -> datetime | None:
         """Return the end of the day on which the server began to record the use of tokens; None if it is not known."""

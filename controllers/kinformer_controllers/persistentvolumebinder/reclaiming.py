@@ -13,6 +13,7 @@ from kinformer.cache import Indexer
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import has_finalizer, without_finalizers
+from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import V1PersistentVolume, V1Pod, V1StorageClass
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.persistentvolumebinder.binding import Binder
@@ -23,7 +24,7 @@ from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALI
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation_of, claimed_key, class_of_volume
 from kinformer_controllers.shared.volumes.migration import MIGRATED, MIGRATED_TO
 from kinformer_controllers.shared.volumes.plugins import DeleterPlugin, NoPlugin, VolumeInUse, VolumePlugins
-from kinformer_controllers.shared.volumes.pods import is_pod_done, pods_of_claim
+from kinformer_controllers.shared.volumes.pods import claims_of, is_pod_done, pods_of_claim
 
 __all__ = ("Reclaimer",)
 
@@ -43,7 +44,7 @@ class Reclaimer:
         classes: Indexer[V1StorageClass],
         recorder: EventRecorder,
     ) -> None:
-        self._volumes = client.resource(V1PersistentVolume)
+        self._volumes, self._pod_server = client.resource(V1PersistentVolume), client.resource(V1Pod)
         self._binder = binder
         self._claims = claims
         self._pods = pods
@@ -123,11 +124,7 @@ class Reclaimer:
             return
         key = claimed_key(volume)
         assert key is not None
-        users = sorted(
-            f"{pod.metadata.namespace}/{pod.metadata.name}"
-            for pod in pods_of_claim(self._pods, key)
-            if not is_pod_done(pod)
-        )
+        users = await self._users(key)
         if users and self._claims.get(key) is None:  # otherwise they use a newer claim with the same name
             message = f"Volume is used by pods: {','.join(users)}"
             self._recorder.event(volume, NORMAL, "VolumeFailedRecycle", message)
@@ -143,6 +140,14 @@ class Reclaimer:
             return
         self._recorder.event(fresh, NORMAL, "VolumeRecycled", "Volume recycled")
         await self._binder.unbind(fresh)
+
+    async def _users(self, key: str) -> list[str]:
+        """Return the keys of the pods that use a claim, in the cache or, if it has none, on the server."""
+        found = pods_of_claim(self._pods, key)
+        if all(is_pod_done(pod) for pod in found):
+            live = (await self._pod_server.list(split_key(key)[0])).items
+            found = [pod for pod in live if key in claims_of(pod)]
+        return sorted(meta_namespace_key(pod) for pod in found if not is_pod_done(pod))
 
     async def _fail(self, volume: Volume, reason: str, message: str) -> None:
         await self._binder.set_volume_phase(volume, "Failed", message, event=(WARNING, reason))

@@ -107,15 +107,16 @@ class TokenController:
         :raises ClientError: if one could not be deleted
         """
         namespace, name, uid = AccountKey.parse(key)
-        if self._cached_account(namespace, name, uid) is not None:
+        secrets = self._cached_secrets.by_index(NAMESPACE_INDEX, namespace)
+        tokens = [secret for secret in secrets if is_token_of(secret, name, uid)]
+        if not tokens or await self._find_account(namespace, name, uid) is not None:
             return
         errors = []
-        for secret in self._cached_secrets.by_index(NAMESPACE_INDEX, namespace):
-            if is_token_of(secret, name, uid):
-                try:
-                    await self._delete(secret)
-                except Exception as error:
-                    errors.append(error)
+        for secret in tokens:
+            try:
+                await self._delete(secret)
+            except Exception as error:
+                errors.append(error)
         if errors:
             raise errors[0]
 
@@ -131,7 +132,7 @@ class TokenController:
             if self._cached_account(wanted.namespace, wanted.account, wanted.account_uid) is not None:
                 await self._forget(wanted)
             return
-        account = await self._find_account(wanted)
+        account = await self._find_account(wanted.namespace, wanted.account, wanted.account_uid)
         if account is None:
             log.debug("token_without_account", secret=f"{wanted.namespace}/{wanted.name}", account=wanted.account)
             await self._delete(secret)
@@ -178,16 +179,16 @@ class TokenController:
         account = self._cached_accounts.get_by_key(f"{namespace}/{name}")
         return account if account is not None and uid in ("", account.metadata.uid) else None
 
-    async def _find_account(self, key: SecretKey) -> V1ServiceAccount | None:
-        """Return the account of a Secret. If the cache does not have it, it is read from the server."""
-        cached = self._cached_account(key.namespace, key.account, key.account_uid)
+    async def _find_account(self, namespace: str, name: str, uid: str) -> V1ServiceAccount | None:
+        """Return an account. If the cache does not have it, it is read from the server."""
+        cached = self._cached_account(namespace, name, uid)
         if cached is not None:
             return cached
         try:
-            account = await self._accounts.get(key.account, key.namespace)
+            account = await self._accounts.get(name, namespace)
         except NotFound:
             return None
-        return account if key.account_uid in ("", account.metadata.uid) else None
+        return account if uid in ("", account.metadata.uid) else None
 
     def _secret_changed(self, secret: V1Secret) -> None:
         key = SecretKey.of(secret)

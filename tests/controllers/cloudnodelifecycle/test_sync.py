@@ -50,6 +50,14 @@ async def test_a_node_whose_instance_is_gone_is_deleted(ready: str | None) -> No
     ]
 
 
+async def test_a_node_that_the_server_says_is_ready_stays() -> None:
+    world = World(node("a-gone"))
+    world.put_on_server(node("a-gone", "True"))
+
+    assert await world.sync() == []
+    assert not world.recorder.events
+
+
 async def test_a_node_that_is_ready_is_not_even_asked_for() -> None:
     world = World(node("a-gone", "True"))
 

@@ -41,6 +41,8 @@ class World(Cluster):
         self.put(request)
         self.clock.turn(after.total_seconds())
         assert await self.cleaner.sync("requests") == PERIOD
+        known = {each.metadata.resource_version for each in self.informers.informer_for(type(request)).indexer.list()}
+        assert {sent.preconditions.resource_version for sent in self.sent} <= known  # what has changed since stays
         return self.requests == ["delete CertificateSigningRequest r"]
 
 

@@ -89,8 +89,15 @@ class Scene:
         self.looks: list[str] = []
         objects: Any = self.objects
         self.collector = Collector(
-            self.world.graph, objects, lambda node: self.cache.get(node.uid), lambda node: self.looks.append(node.uid)
+            self.world.graph,
+            objects,
+            lambda node: self.cache.get(node.uid),
+            lambda node: self.looks.append(node.uid),
+            self.catch_up,
         )
+
+    async def catch_up(self) -> tuple[str, ...]:
+        return ()
 
     async def collect(self, obj: Obj) -> float | None:
         self.world.told()

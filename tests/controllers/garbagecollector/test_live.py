@@ -37,6 +37,30 @@ async def test_what_has_another_owner_stays_and_names_the_one_that_is_gone_no_lo
         assert [owner["name"] for owner in found["metadata"]["ownerReferences"]] == ["other"]
 
 
+async def test_an_owner_waits_to_be_orphaned_until_its_dependents_are_known() -> None:
+    async with collecting() as world:
+        owner = await world.make("ConfigMap", "owner")
+        await world.knows(owner)
+        over: list[bool] = []
+        world.server.faults.refuse(
+            503,
+            times=10_000,
+            matching=lambda call: call.resource.plural == "secrets" and call.verb in ("list", "watch") and not over,
+        )
+        world.server.faults.cut_watches()
+        child = await world.make("Secret", "child", owner)
+        await world.delete(owner, "Orphan")
+        await turn(world.clock, 20.0)
+        assert await world.get(owner) is not None
+
+        over.append(True)
+        await turn(world.clock, 120.0)
+        assert await world.get(owner) is None
+        found = await world.get(child)
+        assert found is not None
+        assert "ownerReferences" not in found["metadata"]
+
+
 async def test_what_was_owned_before_the_collector_came_goes_too() -> None:
     async with collecting() as world:
         owner = await world.make("ConfigMap", "owner")

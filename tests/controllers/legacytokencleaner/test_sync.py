@@ -71,7 +71,21 @@ class World(Cluster):
     async def sync(self) -> list[str]:
         """What was written."""
         assert await self.cleaner.sync("secrets") == PERIOD
-        return [request.partition(" ")[0] for request in self.requests if not request.startswith("get")]
+        return [request.partition(" ")[0] for request in self.requests if not request.startswith(("get", "list"))]
+
+
+async def test_a_token_stays_that_a_pod_uses_which_the_cache_does_not_show() -> None:
+    world = World()
+    world.account("t")
+    world.token()
+    world.pod("t")
+    world.uncache(world.on_server(V1Pod, "ns/p"))
+    assert await world.sync() == []
+
+    world.forget(V1Pod, "ns/p")
+    world.errors["list Pod"] = [forbidden("no")]
+    assert await world.sync() == []
+    assert await world.sync() == ["patch"]
 
 
 async def test_a_token_that_was_never_used_is_marked_as_invalid_first() -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
+from kinformer.models import V1Pod
 from kinformer_controllers.shared.volumes.plugins import VolumeInUse
 from tests.controllers.objects import forbidden
 from tests.controllers.persistentvolumebinder.plugin import Plugin
@@ -327,6 +328,18 @@ async def test_a_volume_that_pods_use_is_not_recycled() -> None:
 
     assert not plugin.done
     assert world.recorder.events == ["Normal VolumeFailedRecycle v: Volume is used by pods: ns/p,ns/q"]
+
+
+async def test_a_volume_is_not_recycled_that_a_pod_uses_which_the_cache_does_not_show() -> None:
+    plugin = Plugin()
+    world = World(plugin)
+    world.volume(claim=("c", "uid-c"), phase="Released", policy="Recycle")
+    world.pod("p", "c", phase="Running")
+    world.uncache(world.on_server(V1Pod, "ns/p"))
+
+    await reclaimed(world)
+
+    assert not plugin.done
 
 
 async def test_pods_that_use_the_next_claim_of_that_name_do_not_keep_it() -> None:

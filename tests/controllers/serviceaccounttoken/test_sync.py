@@ -77,8 +77,19 @@ async def test_the_tokens_of_an_account_go_with_it_and_nothing_else_does() -> No
 
     await world.account_changed(account("t", "opaque"))
 
-    assert world.requests == ["delete Secret ns/t"]
-    assert world.sent[0].preconditions.uid == "uid-t"
+    assert world.requests == ["get ServiceAccount ns/bot", "delete Secret ns/t"]
+    assert world.sent[1].preconditions.uid == "uid-t"
+
+
+async def test_the_tokens_of_an_account_stay_if_only_the_cache_lacks_it() -> None:
+    world = World()
+    world.put(token())
+    there = account("t")
+    world.put_on_server(there)
+
+    await world.account_changed(there)
+
+    assert world.requests == ["get ServiceAccount ns/bot"]
 
 
 async def test_the_tokens_of_an_account_go_though_another_one_has_its_name_by_now() -> None:
@@ -88,7 +99,7 @@ async def test_the_tokens_of_an_account_go_though_another_one_has_its_name_by_no
 
     await world.account_changed(account())
 
-    assert world.requests == ["delete Secret ns/t"]
+    assert world.requests == ["get ServiceAccount ns/bot", "delete Secret ns/t"]
 
 
 async def test_a_secret_whose_account_the_server_does_not_know_goes() -> None:

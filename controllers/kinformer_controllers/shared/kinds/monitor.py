@@ -129,6 +129,11 @@ class KindMonitor:
         """Whether the handlers have been called for every change that the caches have."""
         return not any(one.registration.pending for one in self._followed.values())
 
+    @property
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """The informers of the followed kinds whose caches have synced."""
+        return [one.informer for one in self._followed.values() if one.informer.has_synced]
+
     def informer(self, resource: GroupResource) -> SharedIndexInformer[Any] | None:
         """Return the informer of a resource; None if the resource is not followed."""
         found = self._followed.get(resource)
