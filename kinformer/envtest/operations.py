@@ -26,6 +26,7 @@ from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_metadata, validate_metadata_update
+from kinformer.meta.integers import duration_of
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
 __all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
@@ -55,15 +56,6 @@ def _drop_empty(metadata: Obj) -> None:
 
 def parse_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
-def _go_duration(seconds: int) -> timedelta:
-    """
-    A number of seconds as Go's ``time.Duration``, which is a number of nanoseconds in 64 bits. A longer time wraps
-    around, also into the past, as it does in kube-apiserver. No result is beyond 292 years.
-    """
-    nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
-    return timedelta(microseconds=nanoseconds // 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,14 +530,14 @@ class Operations:
                 return False, False
             if asked is None or asked >= current:
                 return False, True
-            due = parse_timestamp(metadata["deletionTimestamp"]) - _go_duration(current) + _go_duration(asked)
+            due = parse_timestamp(metadata["deletionTimestamp"]) - duration_of(current) + duration_of(asked)
             now = self.clock.now()
             if due < now:
                 due, asked = now, 1 if asked else 0
             metadata["deletionTimestamp"] = timestamp(due)
             metadata["deletionGracePeriodSeconds"] = asked
             return True, False
-        metadata["deletionTimestamp"] = timestamp(self.clock.now() + _go_duration(grace))
+        metadata["deletionTimestamp"] = timestamp(self.clock.now() + duration_of(grace))
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1

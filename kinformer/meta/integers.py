@@ -1,15 +1,18 @@
-"""Integers in untrusted texts: a text of any length is either an integer of so many bits or not an integer.
+"""Untrusted integers: those in texts, and numbers of seconds.
 
-Python's own ``int`` raises a ValueError for more than 4,300 digits. Code that has only checked that a text has digits
-would not expect that.
+A text of any length is either an integer of so many bits or not an integer. Python's own ``int`` raises a ValueError
+for more than 4,300 digits. Code that has only checked that a text has digits would not expect that.
+
+A field of 64 bits may hold more seconds than Python's ``timedelta`` can.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Final
 
-__all__ = ("read_integer", "read_unsigned")
+__all__ = ("duration_of", "read_integer", "read_unsigned")
 
 _INTEGER: Final = re.compile(r"([+-]?)0*+([0-9]{1,20})?+", re.ASCII)
 
@@ -32,3 +35,12 @@ def _read(text: str) -> int | None:
         return None
     value = int(found[2] or "0")
     return -value if found[1] == "-" else value
+
+
+def duration_of(seconds: int) -> timedelta:
+    """
+    A number of seconds as Go's ``time.Duration``, which is a number of nanoseconds in 64 bits. A longer time wraps
+    around, also to a negative one, as it does in Kubernetes. No result is beyond 292 years.
+    """
+    nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
+    return timedelta(microseconds=nanoseconds // 1000)

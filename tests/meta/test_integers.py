@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from kinformer.meta.integers import read_integer, read_unsigned
+from kinformer.meta.integers import duration_of, read_integer, read_unsigned
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,11 @@ def test_a_number_must_fit_into_the_bits_that_are_asked_for() -> None:
     assert read_integer(str(2**31 - 1), 32) == 2**31 - 1
     assert read_integer(str(-(2**31)), 32) == -(2**31)
     assert read_integer(str(2**31), 32) is None
+
+
+def test_seconds_wrap_around_where_go_s_nanoseconds_do() -> None:
+    assert [duration_of(seconds) for seconds in (0, 30, -5, 2**33)] == [
+        timedelta(seconds=seconds) for seconds in (0, 30, -5, 2**33)
+    ]
+    assert duration_of(2**63 - 1) == timedelta(seconds=-1)
+    assert duration_of(-(2**63)) == timedelta()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from kinformer.controllerutil.pods import pod_status, ready_condition
 from kinformer.logs import get_logger
-from kinformer.meta.integers import read_integer
+from kinformer.meta.integers import duration_of, read_integer
 from kinformer.models import V1ContainerStatus, V1Job, V1Pod
 from kinformer_controllers.job.modes import replaces_only_failed
 from kinformer_controllers.job.names import COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING_FINALIZER
@@ -110,7 +110,7 @@ def finished_at(pod: V1Pod) -> datetime:
     if condition is not None and condition.status == "False" and condition.last_transition_time is not None:
         return condition.last_transition_time
     if meta.deletion_timestamp is not None:
-        asked: datetime = meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+        asked: datetime = meta.deletion_timestamp - duration_of(meta.deletion_grace_period_seconds or 0)
         return asked
     return meta.creation_timestamp or _LONG_AGO
 

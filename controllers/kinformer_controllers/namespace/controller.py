@@ -35,6 +35,9 @@ _FINALIZER: Final = "kubernetes"
 #: Seconds after which all API servers know of a deletion, and objects that were created just before it are visible.
 _GRACE: Final = 5.0
 
+#: The most seconds to wait for pods. Their grace may be 292 years, and they may go sooner.
+_LONGEST_WAIT: Final = 3600.0
+
 _Change = Callable[[V1Namespace], Awaitable[V1Namespace]]
 
 
@@ -106,7 +109,7 @@ class NamespaceController:
                 texts = ", ".join(emptied.errors)
                 raise SyncError(f"[{texts}]" if len(emptied.errors) > 1 else texts)
             if emptied.seconds:
-                return float(emptied.seconds // 2 + 1)
+                return min(float(emptied.seconds // 2 + 1), _LONGEST_WAIT)
             namespace = await self._written(namespace, self._let_go)
         except NotFound:
             return None

@@ -291,6 +291,7 @@ def ready(status: str, seconds: int) -> dict[str, Any]:
         ),
         pytest.param({}, 3, 0, 3, id="fallback to deletionTimestamp"),
         pytest.param({}, 3, 30, 33, id="fallback to deletionTimestamp, decremented by grace period"),
+        pytest.param({}, 3, 2**63 - 1, 2, id="a grace period beyond 292 years wraps around"),
         pytest.param({"conditions": [ready("False", 7)]}, 3, 0, 7, id="fallback to PodReady.LastTransitionTime"),
         pytest.param({"conditions": [ready("True", 7)]}, 3, 0, 3, id="skip fallback when status is True"),
         pytest.param({}, None, 0, 3600, id="fallback to creationTimestamp"),

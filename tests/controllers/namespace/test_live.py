@@ -92,6 +92,16 @@ async def test_the_longest_grace_of_a_pod_says_when_to_look_again() -> None:
         assert await world.is_gone()
 
 
+async def test_a_namespace_does_not_wait_longer_than_an_hour_for_a_pod_that_may_have_centuries() -> None:
+    async with emptying() as world:
+        await world.make_pod("ages", grace=2**63 - 1)
+        await world.namespaces.delete("ns")
+        await world.after(11.0)
+        await world.end_pod("ages")
+        await world.after(3601.0)
+        assert await world.is_gone()
+
+
 async def test_pods_whose_grace_is_over_and_that_are_there_all_the_same_are_told() -> None:
     async with emptying() as world:
         await world.make_pod("p", grace=20)

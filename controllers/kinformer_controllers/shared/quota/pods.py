@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from anyio.lowlevel import checkpoint
 
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import GroupResource
+from kinformer.meta.integers import duration_of
 from kinformer.meta.resourcelist import ResourceList
 from kinformer.meta.validation import label_key_errors
 from kinformer.models import V1Pod
@@ -208,7 +208,7 @@ def is_quota_tracked(obj: Any, clock: Clock) -> bool:
     if pod.status.phase in ("Failed", "Succeeded"):
         return False
     deleted, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
-    return deleted is None or grace is None or clock.now() <= deleted + timedelta(seconds=grace)
+    return deleted is None or grace is None or clock.now() <= deleted + duration_of(grace)
 
 
 def is_terminating(obj: Any) -> bool:
