@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kinformer.leaderelection.candidate import OLDEST_EMULATION_VERSION, LeaseCandidate
 from kinformer.leaderelection.elector import LeaderElector, LeadershipLost, new_identity
-from kinformer.leaderelection.guard import Guard, GuardedTransport, WriteRefused, guarded_client
+from kinformer.leaderelection.guard import EventGuard, Guard, GuardedTransport, WriteRefused, guarded_client
 from kinformer.leaderelection.handover import LAST_WRITES_ANNOTATION, UNKNOWN, LastWrites, read_last_writes
 from kinformer.leaderelection.health import LeaderHealthzAdaptor
 from kinformer.leaderelection.keeper import LeaseKeeper, LeaseNotRenewed
@@ -25,6 +25,7 @@ __all__ = (
     "ElectionOptionError",
     "ElectionOptions",
     "ElectionRecord",
+    "EventGuard",
     "Guard",
     "GuardedTransport",
     "LeaderElector",

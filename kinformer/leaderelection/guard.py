@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kinformer.client.transport import Transport
     from kinformer.client.websocket import WebSocket
 
-__all__ = ("Guard", "GuardedTransport", "WriteRefused", "guarded_client")
+__all__ = ("EventGuard", "Guard", "GuardedTransport", "WriteRefused", "guarded_client")
 
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 #: From this status code on, an error response does not mean that nothing was written.
@@ -85,6 +85,31 @@ class Guard:
         if not self.is_open:
             self.refused += 1
             raise WriteRefused(what, self._lease)
+
+
+class EventGuard(Guard):
+    """
+    Allows Events while another guard is open, and for some seconds after the lease was released in good order.
+
+    Nobody decides by Events, so the next leader need not wait for them. A leader that has lost its lease writes none.
+
+    :param guard: the guard of all other writes
+    """
+
+    __slots__ = ("_guard",)
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard._lease, guard._now)
+        self._guard = guard
+
+    @property
+    def is_open(self) -> bool:
+        """Whether Events may be written now."""
+        return self._guard.is_open or super().is_open
+
+    def open_for(self, seconds: float) -> None:
+        """Allow Events for so many seconds. Only for a lease that was released."""
+        self.open_until(self._now() + seconds)
 
 
 class GuardedTransport:

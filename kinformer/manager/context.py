@@ -62,6 +62,7 @@ class ControllerContext:
 
     :param client: for requests to the API server
     :param informers: shared by all controllers. The manager starts them
+    :param events: for Events; `client` if None
     :param options: the values of flags. The names have underscores in place of dashes: ``concurrent_rc_syncs``
     """
 
@@ -69,6 +70,7 @@ class ControllerContext:
     informers: SharedInformerFactory
     options: Mapping[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=RealClock)
+    events: Client | None = None
     #: The options that controllers have read, with the values that they got.
     effective: dict[str, Any] = field(default_factory=dict, init=False)
     #: The broadcasters that :meth:`recorder` has created. The manager runs them.
@@ -79,7 +81,7 @@ class ControllerContext:
         Create a recorder with its own broadcaster, so that many events of one controller do not displace another's.
         """
         broadcaster = EventBroadcaster(clock=self.clock)
-        broadcaster.start_recording_to_sink(ClientSink(self.client))
+        broadcaster.start_recording_to_sink(ClientSink(self.events or self.client))
         self.broadcasters.append(broadcaster)
         return broadcaster.new_recorder(component)
 

@@ -24,6 +24,7 @@ from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.leaderelection import EventGuard, guarded_client
 from kinformer.logs import get_logger
 from kinformer.manager.beside import check_alone
 from kinformer.manager.checks import (
@@ -50,7 +51,7 @@ from kinformer.manager.serving.access import Access
 from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.manager.shards import Shards
 from kinformer.manager.starting import CACHE_SYNC_TIMEOUT, Starting
-from kinformer.manager.stopping import SHUTDOWN_GRACE, drain, flush
+from kinformer.manager.stopping import FLUSH, SHUTDOWN_GRACE, drain, flush
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
 
@@ -122,15 +123,20 @@ class Manager:
         self.election = Election(leader_election, client, clock) if leader_election is not None else None
         #: The membership in the group that shares the keys, None if this process syncs all keys.
         self.shards = Shards(sharding, client, informers, clock) if sharding is not None else None
+        self._event_guard: EventGuard | None = None
         if self.shards is not None:
             if self.election is not None:
                 raise OptionError("a manager cannot have both leader election and sharding: leave one of them out")
+            self._event_guard = EventGuard(self.shards.member.guard)
             client = self.shards.guarded(client)
         if self.election is not None:
             informers.hold_handlers()
+            self._event_guard = EventGuard(self.election.elector.guard)
             client = self.election.guarded(client)
         given = Options({**(options or {}), **(flags or {})})
-        self.context = ControllerContext(client, informers, given, clock)
+        # Not guarded twice: after a release, Events may be written for some time longer.
+        events = guarded_client(reviewer, self._event_guard) if self._event_guard is not None else client
+        self.context = ControllerContext(client, informers, given, clock, events)
         #: The controllers that run, by name.
         made = make_controllers(controllers, known, self.context)
         self.controllers, self._builtin, self.failed = made.controllers, made.builtin, made.failed
@@ -274,6 +280,8 @@ class Manager:
                     tasks.start_soon(self.endpoint.run)
                     tasks.start_soon(self._queues.run)
                     tasks.start_soon(self.inspector.run)
+                for broadcaster in self.context.broadcasters:
+                    tasks.start_soon(broadcaster.run)
                 if self.shards is not None:
                     await self.shards.run(self._work)  # it starts the informers, too
                 else:
@@ -282,6 +290,10 @@ class Manager:
                         await self._work()
                     else:
                         await self.election.run(partial(self._lead, self.election))
+                # Nobody waits for the Lease or a range of this process any more.
+                if self._event_guard is not None:
+                    self._event_guard.open_for(FLUSH)
+                await flush(self.context.broadcasters)
                 tasks.cancel_scope.cancel()
         finally:
             self._stopped.set()
@@ -292,8 +304,8 @@ class Manager:
         Shut down in order: end :meth:`run`, and return when it has ended.
 
         The controllers hand out no more keys. Running syncs have `grace` seconds to end, and are cancelled after that.
-        Meanwhile each shard range is released as soon as no sync of its keys runs. Then the Events that wait are
-        written. Last, the remaining ranges and the Lease are released. A sync must not call this: it would wait for
+        Meanwhile each shard range is released as soon as no sync of its keys runs. Then the remaining ranges and the
+        Lease are released. Last, the Events that wait are written. A sync must not call this: it would wait for
         itself.
 
         :param grace: seconds
@@ -320,18 +332,13 @@ class Manager:
 
     async def _work(self) -> None:
         self._works = True
-        async with plain_task_group() as recording:
-            for broadcaster in self.context.broadcasters:
-                recording.start_soon(broadcaster.run)
-            async with plain_task_group() as tasks:
-                for name, controller in self.controllers.items():
-                    tasks.start_soon(self._run, name, controller, name=name)
-                tasks.start_soon(self._starting.run)
-                await self._stopping.wait()
-                await self._drain()
-                tasks.cancel_scope.cancel()
-            await flush(self.context.broadcasters)
-            recording.cancel_scope.cancel()
+        async with plain_task_group() as tasks:
+            for name, controller in self.controllers.items():
+                tasks.start_soon(self._run, name, controller, name=name)
+            tasks.start_soon(self._starting.run)
+            await self._stopping.wait()
+            await self._drain()
+            tasks.cancel_scope.cancel()
 
     async def _drain(self) -> None:
         async with plain_task_group() as tasks:

@@ -1,7 +1,7 @@
 """Stopping: how a manager shuts down.
 
-Controllers hand out no more keys and finish their running syncs. Then no more Events are recorded, and the Events that
-wait are written. A shard range is released when no sync of its keys runs. A Lease is released after all of that.
+Controllers hand out no more keys and finish their running syncs. A shard range is released when no sync of its keys
+runs, and a Lease when no sync runs at all. After that the Events that wait are written: nobody has to wait for them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
 from kinformer.record import EventBroadcaster
 
-__all__ = ("SHUTDOWN_GRACE", "drain", "flush")
+__all__ = ("FLUSH", "SHUTDOWN_GRACE", "drain", "flush")
 
 log = get_logger(__name__)
 
@@ -23,7 +23,7 @@ log = get_logger(__name__)
 SHUTDOWN_GRACE: Final = 30.0
 
 #: Seconds to write the Events that wait.
-_FLUSH: Final = 5.0
+FLUSH: Final = 5.0
 
 
 async def drain(runnables: Iterable[object], grace: float) -> None:
@@ -49,10 +49,10 @@ async def flush(broadcasters: Iterable[EventBroadcaster]) -> None:
 
     async def flush_one(broadcaster: EventBroadcaster) -> None:
         nonlocal lost
-        lost += await broadcaster.flush(_FLUSH)
+        lost += await broadcaster.flush(FLUSH)
 
     async with plain_task_group() as tasks:
         for broadcaster in broadcasters:
             tasks.start_soon(flush_one, broadcaster)
     if lost:
-        log.warning("events_lost", count=lost, seconds=_FLUSH)
+        log.warning("events_lost", count=lost, seconds=FLUSH)

@@ -119,13 +119,31 @@ async def test_what_is_cancelled_ends_at_once(client: Client, clock: FakeClock) 
     assert slow.notes == ["cancelled default/one"]
 
 
-async def test_the_lease_is_given_up_last(client: Client, clock: FakeClock) -> None:
+async def test_the_lease_is_given_up_when_the_last_sync_has_ended_and_before_events_are_written(
+    client: Client, clock: FakeClock
+) -> None:
     slow = Slow()
     leases = client.resource(V1Lease)
-    manager = Manager(client, known={"slow": slow.make}, clock=clock, leader_election=LeaderElection(identity="me"))
 
     async def holder() -> str:
         return (await leases.get("kinformer-manager", "kube-system")).spec.holder_identity or ""
+
+    class Late:
+        """Writes the controller's Events only after the Lease is nobody's."""
+
+        def __init__(self, transport: Any) -> None:
+            self._transport = transport
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._transport, name)
+
+        async def request(self, method: str, path: str, **request: Any) -> Any:
+            while path.endswith("/default/events") and await holder():  # noqa: ASYNC110  # a Lease has no event
+                await anyio.sleep(0.01)
+            return await self._transport.request(method, path, **request)
+
+    election = LeaderElection(identity="me")
+    manager = Manager(client.through(Late), known={"slow": slow.make}, clock=clock, leader_election=election)
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
