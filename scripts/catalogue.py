@@ -37,11 +37,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "cronjob-controller": None,
         "ttl-after-finished-controller": None,
         "disruption-controller": None,
-        "horizontal-pod-autoscaler-controller": (
-            "horizontalpodautoscaling",
-            "yes",
-            "it needs the metrics APIs of a metrics server, which the embedded server does not have.",
-        ),
+        "horizontal-pod-autoscaler-controller": None,
         "podgroup-protection-controller": ("", "no (`GenericWorkload`)", "PodGroups are alpha."),
     },
     "Pods, nodes, objects without owners": {

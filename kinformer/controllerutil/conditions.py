@@ -6,7 +6,7 @@ generation does.
 
 :func:`set_condition` is for your own custom resources, with :class:`kinformer.models.V1Condition`, the API's
 ``metav1.Condition``. :func:`put_condition` is for the older kinds of Kubernetes, which have condition types of their
-own: Deployment, ReplicaSet, Pod, PersistentVolumeClaim.
+own: Deployment, ReplicaSet, Pod, PersistentVolumeClaim. :func:`replace_condition` is the rule of both for other types.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import copy
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from kinformer.models import V1Condition
 
@@ -24,6 +24,7 @@ __all__ = (
     "get_condition",
     "is_condition_true",
     "put_condition",
+    "replace_condition",
     "set_condition",
     "without_condition",
 )
@@ -97,20 +98,30 @@ def set_condition(
 
     if not _REASON(reason):
         raise ValueError(f"condition {type_} has the reason {reason!r}: want a word in CamelCase, as DeploymentReady")
-    said = {None: "Unknown", True: "True", False: "False"}[status]
-    current = get_condition(conditions, type_)
-    since = current.last_transition_time if current is not None and current.status == said else None
     condition = V1Condition(
         type=type_,
-        status=said,
+        status={None: "Unknown", True: "True", False: "False"}[status],
         reason=reason,
         message=message,
         observed_generation=observed_generation,
         # The API keeps whole seconds. With a fraction, the written condition would differ from the one that is read.
-        last_transition_time=since or now.replace(microsecond=0),
+        last_transition_time=now.replace(microsecond=0),
     )
+    return replace_condition(conditions, condition)
+
+
+def replace_condition(conditions: Sequence[C] | None, condition: C) -> list[C]:
+    """
+    Return the conditions, with this one in the place of the one with the same type, or at the end.
+
+    If the status is the same as before, the last transition time is kept.
+
+    :param condition: has the current time as its lastTransitionTime. It is not changed
+    """
+    current = get_condition(conditions, condition.type)
     if current is None:
         return [*(conditions or ()), condition]
+    condition = _since(current, condition)
     return [condition if found is current else found for found in conditions or ()]
 
 
@@ -124,10 +135,17 @@ def put_condition(conditions: Sequence[C] | None, condition: C) -> list[C]:
     :param condition: has the current time as its lastTransitionTime. It is not changed
     """
     current = get_condition(conditions, condition.type)
-    if current is not None and current.status == condition.status:
-        if current.reason == condition.reason:
+    if current is not None:
+        if (current.status, current.reason) == (condition.status, condition.reason):
             return list(conditions or ())
-        if current.last_transition_time is not None:
-            condition = copy.copy(condition)
-            condition.last_transition_time = current.last_transition_time  # type: ignore[misc]  # read-only in the protocol
+        condition = _since(current, condition)
     return [*without_condition(conditions, condition.type), condition]
+
+
+def _since(current: C, condition: C) -> C:
+    """The condition with the transition time of the current one, if the status is the same."""
+    if current.status != condition.status or current.last_transition_time is None:
+        return condition
+    kept: Any = copy.copy(condition)
+    kept.last_transition_time = current.last_transition_time
+    return cast("C", kept)

@@ -18,6 +18,7 @@ __all__ = (
     "cluster_name",
     "enable_garbage_collector",
     "enable_hostpath_provisioner",
+    "feature_gates",
     "node_monitor_period",
     "root_ca_file",
 )
@@ -55,6 +56,11 @@ def enable_hostpath_provisioner() -> bool:
         "Whether volumes of storage classes with the provisioner kubernetes.io/host-path are directories of this "
         "machine. For tests only.",
     )
+
+
+def feature_gates() -> str:
+    """The field ``feature_gates``. :mod:`kinformer_controllers.shared.gates` reads it."""
+    return option("", "Which features are on or off: NAME=true,NAME=false. They are those of kube-controller-manager.")
 
 
 def node_monitor_period() -> float:

@@ -318,6 +318,8 @@ _OWN = (
 )
 
 _GOLDEN = (
+    # The user makes metrics for pods, by their names, which are drawn.
+    _golden("hpa_up", more=_KUBELETS, churn_left_out=("pods.metrics.k8s.io/*",)),
     # Who begins on an old view does not see which pods go already, and has another one go that it then makes anew. With
     # Kubernetes' controller it is the same. The new one has to run before states are compared.
     _golden("rs_scale", more=_KUBELETS, plans=("seed=129 restart(manager,write=17,version=-1)",)),

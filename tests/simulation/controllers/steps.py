@@ -8,6 +8,7 @@ too. They can be compared with what came out on a real cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import anyio
@@ -64,6 +65,9 @@ class _Run(Run):
     def __init__(self, world: World) -> None:
         self._world = world
         super().__init__(_Api(world.client), None, lambda: False, ())  # type: ignore[arg-type]
+
+    def _now(self) -> datetime:
+        return datetime.now(UTC)  # the world's
 
     async def _sleep(self, seconds: float) -> None:
         # Where something goes wrong what users wait for takes longer.

@@ -1,0 +1,63 @@
+"""Feature gates: switches of kube-controller-manager 1.36 for features that are not finished, or may be switched off.
+
+In: the value of ``--feature-gates``. Out: whether a feature is on. Only the gates that a controller here asks for are
+known; any other name is refused, so that nobody believes that it has an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kinformer.options import OptionError
+
+__all__ = ("GATES", "Gate", "Gates")
+
+
+class Gate(NamedTuple):
+    """
+    One gate.
+
+    :param default: whether it is on in Kubernetes 1.36
+    :param stage: ``ALPHA`` or ``BETA``
+    """
+
+    default: bool
+    stage: str
+
+
+GATES: Final[Mapping[str, Gate]] = {
+    "HPAConfigurableTolerance": Gate(True, "BETA"),
+    "HPAScaleToZero": Gate(False, "ALPHA"),
+}
+#: These switch on or off all gates of a stage that are not given themselves.
+_ALL: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
+
+
+class Gates:
+    """
+    The gates of one process.
+
+    :param text: ``NAME=true,NAME=false``, as the flag has it
+    :raises OptionError: if a name is not known, or a value is neither true nor false
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._given: dict[str, bool] = {}
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, value = (part.strip() for part in entry.partition("="))
+            if not equals or value.lower() not in ("true", "false"):
+                raise OptionError(f"--feature-gates has {entry!r}: want NAME=true or NAME=false")
+            if name not in GATES and name not in _ALL:
+                raise OptionError(f"--feature-gates has {name!r}: want one of {', '.join([*_ALL, *GATES])}")
+            self._given[name] = value.lower() == "true"
+
+    def is_on(self, name: str) -> bool:
+        """Whether a feature is on. `name` is one of :data:`GATES`."""
+        gate = GATES[name]
+        if name in self._given:
+            return self._given[name]
+        for word, stage in _ALL.items():
+            if stage == gate.stage and word in self._given:
+                return self._given[word]
+        return gate.default

@@ -1,0 +1,175 @@
+"""How many pods a metric asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinformer.models import V1Pod
+from kinformer_controllers.horizontalpodautoscaler.replicas import (
+    MAX_INT32,
+    PodMetric,
+    Proposal,
+    ReplicaError,
+    Tolerances,
+    replicas_by_average,
+    replicas_by_ratio,
+    replicas_by_total,
+    replicas_by_utilization,
+)
+from tests.controllers.horizontalpodautoscaler.pods import NOW, TIMING, TOLERANCES, metrics, pod, pods
+
+
+def by_utilization(
+    there: list[V1Pod], measured: dict[str, PodMetric], target: int, container: str = "", resource: str = "cpu"
+) -> Proposal:
+    return replicas_by_utilization(
+        there,
+        measured,
+        len(there),
+        target,
+        resource=resource,
+        container=container,
+        tolerances=TOLERANCES,
+        timing=TIMING,
+        now=NOW,
+    )
+
+
+def by_average(there: list[V1Pod], measured: dict[str, PodMetric], target: int) -> Proposal:
+    return replicas_by_average(there, measured, len(there), target, tolerances=TOLERANCES, timing=TIMING, now=NOW)
+
+
+def test_usage_is_compared_with_the_requests() -> None:
+    assert by_utilization(pods(3), metrics(300, 500, 700), 30) == Proposal(5, 500, 50)
+    assert by_utilization(pods(5), metrics(100, 300, 500, 250, 250), 50) == Proposal(3, 280, 28)
+
+
+def test_a_ratio_within_the_tolerance_changes_nothing() -> None:
+    assert by_utilization(pods(3), metrics(1010, 1030, 1020), 100).replicas == 3
+    assert by_utilization(pods(3), metrics(1100, 1100, 1100), 100).replicas == 3
+    assert by_utilization(pods(3), metrics(1110, 1110, 1110), 100).replicas == 4
+
+
+def test_each_direction_may_have_its_own_tolerance() -> None:
+    def replicas(value: int) -> int:
+        return replicas_by_average(
+            pods(4), metrics(*[value] * 4), 4, 1000, tolerances=Tolerances(0.5, 0.0), timing=TIMING, now=NOW
+        ).replicas
+
+    assert [replicas(value) for value in (500, 499, 1000, 1001)] == [4, 2, 4, 5]
+
+
+def test_pods_without_metrics_count_as_idle_before_scaling_up() -> None:
+    assert by_average(pods(4), metrics(3000, 3000), 1000).replicas == 6
+    # With the two others idle, the average would be at the target: nothing is done.
+    assert by_average(pods(4), metrics(2000, 2000), 1000).replicas == 4
+
+
+def test_pods_without_metrics_count_as_busy_before_scaling_down() -> None:
+    assert by_average(pods(4), metrics(100, 100), 1000).replicas == 3
+    assert by_utilization(pods(4), metrics(100, 100), 50).replicas == 4
+    assert by_utilization(pods(4), metrics(100, 100), 150).replicas == 3
+
+
+def test_pods_that_are_not_ready_count_as_idle_before_scaling_up() -> None:
+    there = [*pods(2), pod("p2", ready=False, since=100, started=120)]
+
+    assert by_utilization(there, metrics(900, 900, 100), 30).replicas == 6
+    # Before scaling down they are left out.
+    assert by_utilization(there, metrics(100, 100, 900), 30).replicas == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "counts"),
+    [
+        ({}, True),
+        ({"ready": None}, False),
+        ({"started": None}, False),
+        ({"phase": "Pending"}, False),
+        ({"started": 200, "since": 100}, True),
+        ({"started": 200, "since": 60}, False),
+        ({"started": 200, "since": 100, "ready": False}, False),
+        ({"started": 400, "since": 371, "ready": False}, False),
+        ({"started": 400, "since": 370, "ready": False}, True),
+    ],
+    ids=str,
+)
+def test_a_sample_counts_once_the_pod_has_been_ready_for_a_window(fields: dict[str, object], counts: bool) -> None:
+    there = [pod("p0", **fields)]  # type: ignore[arg-type]
+    if counts:
+        assert by_utilization(there, metrics(500, age=10), 50) == Proposal(1, 500, 50)
+    else:
+        with pytest.raises(ReplicaError, match=r"did not receive metrics for targeted pods \(pods might be unready\)"):
+            by_utilization(there, metrics(500, age=10), 50)
+
+
+def test_pods_that_go_or_have_failed_do_not_count() -> None:
+    there = [*pods(2), pod("p2", gone=True), pod("p3", phase="Failed")]
+
+    assert by_average(there, metrics(3000, 3000, 9000, 9000), 1000) == Proposal(6, 3000)
+
+
+def test_a_change_of_direction_is_no_change() -> None:
+    # Twelve pods were measured, seven of them are idle: more than before would come out although they use less.
+    assert (
+        replicas_by_average(
+            pods(12), metrics(*[100] * 3), 12, 1000, tolerances=TOLERANCES, timing=TIMING, now=NOW
+        ).replicas
+        == 10
+    )
+    assert (
+        replicas_by_average(
+            pods(12), metrics(*[100] * 3), 9, 1000, tolerances=TOLERANCES, timing=TIMING, now=NOW
+        ).replicas
+        == 9
+    )
+
+
+def test_what_is_missing_is_named() -> None:
+    def error(*args: object, **more: object) -> str:
+        with pytest.raises(ReplicaError) as raised:
+            by_utilization(*args, **more)  # type: ignore[arg-type]
+        return str(raised.value)
+
+    assert error([], {}, 50) == "no pods returned by selector while calculating replica count"
+    assert error(pods(1, cpu=None), metrics(5), 50) == "missing request for cpu in container c of Pod p0"
+    assert error(pods(1), metrics(5), 50, "x") == "container x not found in Pod p0"
+    assert error(pods(1), {"other": PodMetric(5)}, 50) == "no metrics returned matched known pods"
+    assert error(pods(1, cpu="0"), metrics(5), 50) == "no metrics returned matched known pods"
+
+
+def test_requests_of_sidecars_and_of_the_pod_as_a_whole_count() -> None:
+    sidecar = {"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "3"}}}
+    own = {"requests": {"cpu": "500m"}}
+
+    assert by_utilization(pods(1, initContainers=[sidecar]), metrics(2000), 50).utilization == 50
+    assert by_utilization(pods(1, initContainers=[sidecar]), metrics(2000), 50, "c").utilization == 200
+    assert by_utilization(pods(1, resources=own, overhead={"cpu": "500m"}), metrics(500), 50).utilization == 50
+    with pytest.raises(ReplicaError, match="missing pod-level request for memory in Pod p0"):
+        by_utilization(pods(1, resources=own), metrics(500), 50, resource="memory")
+
+
+def test_an_objects_value_counts_for_the_pods_that_are_ready() -> None:
+    there = [*pods(3), pod("p3", ready=False), pod("p4", phase="Pending")]
+
+    assert replicas_by_ratio(there, 5, 20_000, 10_000, tolerances=TOLERANCES) == Proposal(6, 20_000)
+    assert replicas_by_ratio(there, 5, 10_500, 10_000, tolerances=TOLERANCES) == Proposal(5, 10_500)
+    with pytest.raises(ReplicaError, match="unable to calculate ready pods: no pods returned by selector"):
+        replicas_by_ratio([], 5, 20_000, 10_000, tolerances=TOLERANCES)
+
+
+def test_a_target_without_pods_gets_one_for_each_target_value() -> None:
+    assert replicas_by_ratio([], 0, 25_000, 10_000, tolerances=TOLERANCES).replicas == 3
+    assert replicas_by_ratio([], 0, 0, 10_000, tolerances=TOLERANCES).replicas == 0
+
+
+def test_a_value_for_each_pod_divides_the_whole() -> None:
+    assert replicas_by_total(3, 8_600, 2_000, tolerances=TOLERANCES) == Proposal(5, 2_867)
+    assert replicas_by_total(4, 8_600, 2_000, tolerances=TOLERANCES) == Proposal(4, 2_150)
+    assert replicas_by_total(0, 8_600, 2_000, tolerances=TOLERANCES) == Proposal(5, 8_600)
+
+
+def test_more_pods_than_fit_into_32_bits_are_the_greatest_number() -> None:
+    assert replicas_by_total(1, 2**62, 1, tolerances=TOLERANCES).replicas == MAX_INT32
+    assert replicas_by_ratio(pods(2), 2, 2**62, 1, tolerances=TOLERANCES).replicas == MAX_INT32
+    assert by_average(pods(1), metrics(2**62), 1).replicas == MAX_INT32
