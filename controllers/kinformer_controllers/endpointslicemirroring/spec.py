@@ -45,7 +45,13 @@ SPEC: Final = ControllerSpec(
     metrics=(
         "endpoint_slice_mirroring_controller_addresses_skipped_per_sync",
         "endpoint_slice_mirroring_controller_changes_total",
+        "endpoint_slice_mirroring_controller_desired_endpoint_slices",
+        "endpoint_slice_mirroring_controller_endpoints_added_per_sync",
+        "endpoint_slice_mirroring_controller_endpoints_desired",
+        "endpoint_slice_mirroring_controller_endpoints_removed_per_sync",
         "endpoint_slice_mirroring_controller_endpoints_sync_duration",
+        "endpoint_slice_mirroring_controller_endpoints_updated_per_sync",
+        "endpoint_slice_mirroring_controller_num_endpoint_slices",
     ),
     sharded_by="namespace",
     page="small.md",

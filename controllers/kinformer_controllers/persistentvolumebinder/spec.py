@@ -43,6 +43,12 @@ SPEC: Final = ControllerSpec(
         allow("get", "nodes"),
         RECORD_EVENTS,
     ),
+    metrics=(
+        "retroactive_storageclass_errors_total",
+        "retroactive_storageclass_total",
+        "volume_operation_errors_total",
+        "volume_operation_total_seconds",
+    ),
     page="volumes.md",
     differs="a claim that waits is checked as soon as a volume is free; plug-ins are Python packages",
 )
