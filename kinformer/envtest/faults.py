@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import anyio
-
 from kinformer.clock import Clock
 from kinformer.envtest import status
 
@@ -61,7 +59,6 @@ class Faults:
     clock: Clock
     behind: int | None = None
     _rules: list[_Rule] = field(default_factory=list)
-    _held: anyio.Event | None = None
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -73,23 +70,12 @@ class Faults:
         """Wait this many seconds before each of the following requests is processed."""
         self._rules.append(_Rule(lambda: seconds, times, matching))
 
-    def hold_requests(self) -> None:
-        """Accept requests and answer none, until :meth:`release_requests`."""
-        self._held = self._held or anyio.Event()
-
-    def release_requests(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            held.set()
-
     async def before(self, call: Call) -> None:
         """
         Apply the faults to a request, before it is processed.
 
         :raises StatusError: if a fault refuses it
         """
-        if self._held is not None:
-            await self._held.wait()
         for rule in self._rules:
             if rule.matching(call):
                 rule.left -= 1
@@ -104,7 +90,7 @@ class Faults:
     @property
     def is_quiet(self) -> bool:
         """Whether no fault affects requests. It is read once a request."""
-        return not self._rules and self._held is None
+        return not self._rules
 
     # -- watches ------------------------------------------------------------------------------------------------------
 
@@ -177,7 +163,6 @@ class Faults:
     def end_all(self) -> None:
         """End all faults."""
         self._rules.clear()
-        self.release_requests()
         self.resume_watches()
         self.forget_bookmarks(False)
         self.catch_up()

@@ -1,8 +1,8 @@
-"""Managed fields during a write.
+"""The managed fields of an object that is being written.
 
-Objects have no managed fields while they get defaults, are admitted and are validated. Before that, the functions here
-take the managed fields out of the request's object and work out the new ones. So fields that admission adds have no
-owner.
+A write first takes the managed fields out of the request's object, and works out the new ones. Only then the object
+gets defaults, is admitted and is validated, all without managed fields. So a field that admission adds has no owner.
+The new managed fields are stored with the object at the end.
 """
 
 from __future__ import annotations
@@ -33,17 +33,23 @@ Strategies = Callable[[Resource], Strategy]
 
 
 def note_created(strategy: Strategy, obj: Obj, manager: str, now: str) -> Managed | None:
-    """The managed fields of a new object. The ones in the object itself are removed from it."""
+    """
+    The managed fields of a new object. Those that the request gives are removed from the object.
+
+    :param manager: who creates the object
+    :param now: the time of the request
+    """
     given = obj["metadata"].pop("managedFields", None)
     if isinstance(given, Managed):
+        # An apply has worked them out already.
         return given if given.entries else None
     scope = scope_of(strategy.resource, "")
     if strategy.is_converted:
         obj = strategy.shown(obj)
     if given and not is_reset(given) and (entries := read_entries(given)):
         fields = scope.of_new(obj)
-        me = Manager(manager or "unknown", "Update", scope.api_version, "")
-        return note_change(Managed(entries), fields.tree if fields is not None else {}, {}, me, now)
+        author = Manager(manager or "unknown", "Update", scope.api_version, "")
+        return note_change(Managed(entries), fields.tree if fields is not None else {}, {}, author, now)
     return note_new(obj, scope, manager, now)
 
 
@@ -60,13 +66,16 @@ def note_updated(
     untouched: Collection[str] = (),
 ) -> Managed | None:
     """
-    The managed fields of an object after a change. The ones in the new object itself are removed from it.
+    The managed fields of an object after a change. Those that the request gives are removed from the new object.
 
     :param part: the subresource that was written, or ``""``
     :param before: the stored version
     :param old: `before`, decoded
     :param obj: the new object
-    :param untouched: top-level fields that are known to be unchanged, so they need not be compared
+    :param manager: who changes the object
+    :param now: the time of the request
+    :param untouched: top-level fields that are known to be unchanged. They are not compared
+    :return: None if nobody owns anything any longer
     """
     given = obj["metadata"].pop("managedFields", None)
     if isinstance(given, Managed):
@@ -91,11 +100,12 @@ def note_updated(
             version: _in_version(registry, strategies, resource, part, version, old, obj)
             for version in managed.versions - scope.versions
         }
-    me = Manager(manager or "unknown", "Update", scope.api_version, part)
+    author = Manager(manager or "unknown", "Update", scope.api_version, part)
     if part == "scale":
-        # The real server looks for the time in the entries of the main resource, where it is not. So there is none.
+        # Entries for the scale have no time in Kubernetes. It looks for the old entry among those of the main resource,
+        # and does not find it.
         now = ""
-    return note_change(managed, changed, removed, me, now, others)
+    return note_change(managed, changed, removed, author, now, others)
 
 
 def _changes(
@@ -119,11 +129,11 @@ def reviewed(
     review: Callable[[Attributes], None], attributes: Attributes, managed: Managed | None, live: Managed | None
 ) -> Managed | None:
     """
-    Let `review` see, and change, an object that has its managed fields in it.
+    Call admission webhooks with an object that has its managed fields. They may change both.
 
     :param managed: the managed fields of the new object
     :param live: the managed fields of the stored object
-    :return: the managed fields after the review. If it has made them unreadable, they are `managed`
+    :return: the managed fields after the review. If a webhook has made them unreadable, these are `managed`
     """
     shown = replace(attributes, object=_with(attributes.object, managed), old_object=_with(attributes.old_object, live))
     review(shown)

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.admission import Attributes
+from kinformer.envtest.operations import timestamp
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
 
-__all__ = ("ClaimResize", "DefaultClasses", "NamespaceLifecycle", "Priority", "TopologyLabels", "topology_labels")
+__all__ = (
+    "ClaimResize",
+    "DefaultClasses",
+    "NamespaceLifecycle",
+    "Priority",
+    "SigningRequests",
+    "TopologyLabels",
+    "topology_labels",
+)
 
 _NAMESPACES = GroupResource("", "namespaces")
 _PODS = GroupResource("", "pods")
@@ -22,6 +32,8 @@ _INGRESSES = GroupResource("networking.k8s.io", "ingresses")
 _PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 _STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 _INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
+_REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
+_DECIDING = ("approval", "status")
 _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PROTECTED = ("default", "kube-system", "kube-public")
 
@@ -203,3 +215,39 @@ class ClaimResize:
 def _storage_of(claim: dict[str, Any]) -> Quantity:
     requests = (claim["spec"].get("resources") or {}).get("requests") or {}
     return Quantity.parse(requests.get("storage", "0"))
+
+
+class SigningRequests:
+    """The server writes who requests a certificate, and when the request was approved or denied."""
+
+    def __init__(self, clock: Clock):
+        self._clock = clock
+
+    def admit(self, attributes: Attributes) -> None:
+        request = attributes.object
+        if attributes.resource.group_resource != _REQUESTS or request is None:
+            return
+        if attributes.operation == "CREATE":
+            user, spec = attributes.user, request.setdefault("spec", {})
+            said = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
+            for name, value in said.items():
+                spec.pop(name, None)
+                if value:
+                    spec[name] = value
+        elif attributes.subresource in _DECIDING and attributes.old_object is not None:
+            self._note_times(_conditions(request), _conditions(attributes.old_object))
+
+    def validate(self, attributes: Attributes) -> None:
+        """Do nothing: a user who may create requests may request anything."""
+
+    def _note_times(self, conditions: list[Any], before: list[Any]) -> None:
+        now = timestamp(self._clock.now())
+        since = {(one.get("type"), one.get("status")): one.get("lastTransitionTime") for one in before}
+        for condition in conditions:
+            kind = (condition.get("type"), condition.get("status"))
+            condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
+            condition["lastTransitionTime"] = condition.get("lastTransitionTime") or since.get(kind) or now
+
+
+def _conditions(request: dict[str, Any]) -> list[Any]:
+    return (request.get("status") or {}).get("conditions") or []

@@ -33,12 +33,18 @@ from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.loops import Loops
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
-from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority, TopologyLabels
+from kinformer.envtest.plugins import (
+    ClaimResize,
+    DefaultClasses,
+    NamespaceLifecycle,
+    Priority,
+    SigningRequests,
+    TopologyLabels,
+)
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.replica import Replica
 from kinformer.envtest.serving import RequestHandler, ServerError, listen, serving
-from kinformer.envtest.signing import SigningRequests
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import SYSTEM_CLASSES

@@ -31,7 +31,6 @@ __all__ = (
     "no_protobuf",
     "not_acceptable",
     "not_found",
-    "server_timeout",
     "success",
     "too_large_resource_version",
     "too_many_requests",
@@ -240,12 +239,6 @@ def too_many_requests(message: str, retry_after: int, causes: Sequence[Cause] = 
     if retry_after:
         details["retryAfterSeconds"] = retry_after
     return StatusError(429, "TooManyRequests", message, details)
-
-
-def server_timeout(resource: GroupResource, action: str, retry_after: int) -> StatusError:
-    text = f"The {action} operation against {resource} could not be completed at this time, please try again."
-    details = {**_details("", resource.group, resource.resource), "retryAfterSeconds": retry_after}
-    return StatusError(500, "ServerTimeout", text, details)
 
 
 def internal(message: str) -> StatusError:

@@ -7,7 +7,6 @@ Nothing runs on fake nodes. Requests for the containers of pods are answered wit
 from __future__ import annotations
 
 from kinformer.envtest.containers.log import FakeLog
-from kinformer.envtest.containers.process import FakeProcess
-from kinformer.envtest.containers.registry import FakeContainers
+from kinformer.envtest.containers.registry import FakeContainers, FakeProcess
 
 __all__ = ("FakeContainers", "FakeLog", "FakeProcess")

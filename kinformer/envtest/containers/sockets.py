@@ -17,8 +17,7 @@ from aiohttp import web
 from anyio.abc import ByteStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from kinformer.envtest.containers.process import FakeProcess, ProcessFunction
-from kinformer.envtest.containers.registry import PortFunction, Where
+from kinformer.envtest.containers.registry import FakeProcess, PortFunction, ProcessFunction, Where
 from kinformer.logs import get_logger
 
 __all__ = ("forward_ports", "serve_process")

@@ -338,8 +338,3 @@ class Storage:
             log.forget(self.compacted)
         for mirror in self.mirrors.values():
             mirror.log.forget(self.compacted)
-
-    def wake_all(self) -> None:
-        """Wake every watch, because the server closes or their time is over."""
-        for log in (*self._logs.values(), *(mirror.log for mirror in self.mirrors.values())):
-            log.wake()

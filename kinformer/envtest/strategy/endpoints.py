@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.addresses import check_endpoint_address, parse_address
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import check_names, check_port, immutable, invalid, not_supported, required
+from kinformer.envtest.strategy.checks import (
+    check_endpoint_address,
+    check_names,
+    check_port,
+    immutable,
+    invalid,
+    not_supported,
+    parse_address,
+    required,
+)
 
 __all__ = ("EndpointSliceStrategy", "EndpointsStrategy")
 

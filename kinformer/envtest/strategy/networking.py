@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.addresses import check_ingress_point
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
+    check_ingress_point,
     check_label_selector,
     check_names,
     check_port,

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.addresses import (
+from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.checks import (
     BAD_ADDRESS,
     check_endpoint_address,
     check_ingress_point,
-    parse_address,
-)
-from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import (
     check_labels,
     check_names,
     check_port,
@@ -23,6 +20,7 @@ from kinformer.envtest.strategy.checks import (
     forbidden,
     invalid,
     not_supported,
+    parse_address,
     repeats,
     required,
 )

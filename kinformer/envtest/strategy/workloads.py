@@ -256,7 +256,6 @@ class StatefulSetStrategy(_Counting):
         return [forbidden("spec", text)]
 
 
-_JOB_LABELS = ("controller-uid", "job-name")
 _JOB_PREFIX = "batch.kubernetes.io/"
 
 
