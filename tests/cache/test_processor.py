@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.cache import InformerStateError, metrics
@@ -21,6 +20,7 @@ from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from tests.cache.informers import Told, running
 from tests.cache.scripted import obj
+from tests.metrics import metric_value
 
 A = obj("a", 1)
 
@@ -116,7 +116,7 @@ async def test_a_handler_that_raises_has_lost_that_one_notification(error: Excep
         assert told.taken() == ["update a@1 a@1"]
         assert listener.has_synced
         assert [line["event"] for line in logs] == ["event_handler_failed"]
-        assert REGISTRY.get_sample_value("informer_handler_errors_total", labels) == 1
+        assert metric_value("informer_handler_errors_total", labels) == 1
 
 
 async def test_a_cancellation_that_a_handler_awaited_ends_nothing_but_its_call() -> None:
@@ -290,11 +290,11 @@ async def test_the_buffer_grows_without_bound_and_gives_its_memory_back() -> Non
     tell(listener, *[(ADD, A, False)] * 100_000)
     full = listener.pending.__sizeof__()
 
-    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 100_000
+    assert metric_value("informer_pending_notifications", labels) == 100_000
     async with running(listener.run):
         await clock.settle()
     assert seen == 100_000
-    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 0
+    assert metric_value("informer_pending_notifications", labels) == 0
     assert listener.pending.__sizeof__() < full / 100
 
 
@@ -417,10 +417,10 @@ def test_a_scrape_in_a_thread_may_come_while_handlers_are_added_and_go() -> None
 async def test_nobody_keeps_a_listener_for_the_sake_of_its_metric() -> None:
     listener = listener_of(Told(), informer_name="gone")
     labels = {"informer": "gone", "handler": listener.handler_name}
-    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 0
+    assert metric_value("informer_pending_notifications", labels) == 0
     del listener
 
-    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) is None
+    assert metric_value("informer_pending_notifications", labels) is None
 
 
 def test_resyncs_are_told_only_to_those_whose_time_has_come() -> None:

@@ -10,7 +10,6 @@ from typing import Any, cast
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.backoff import Backoff
@@ -41,6 +40,7 @@ from kinformer.meta import accessor_for
 from kinformer.models import V1Pod, from_dict
 from tests.cache.informers import passing, running, short
 from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
+from tests.metrics import metric_value
 
 REFUSED = ServerUnreachable("https://server", ConnectionRefusedError(errno.ECONNREFUSED, "refused"))
 
@@ -860,7 +860,7 @@ async def test_whatever_a_list_or_a_watch_raises_is_told_counted_and_waited_out(
     assert isinstance(error, UnexpectedError)
     cause = type(error.__cause__).__name__
     assert str(error).startswith(f"list and watch of {reflector.name} raised {cause}: ")
-    assert REGISTRY.get_sample_value("informer_failures_total", {"name": reflector.name, "error": cause}) == 1
+    assert metric_value("informer_failures_total", {"name": reflector.name, "error": cause}) == 1
 
 
 def test_the_log_has_the_traceback_of_what_nobody_expected() -> None:

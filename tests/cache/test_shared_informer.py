@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.cache import (
@@ -31,6 +30,7 @@ from tests.cache.informers import Told, running, short
 from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
 from tests.golden.adapters import shared_informer as golden
 from tests.golden.run import read_cases
+from tests.metrics import metric_value
 
 KINDS: tuple[QueueKind, ...] = ("delta", "real")
 
@@ -159,7 +159,7 @@ async def test_of_many_objects_that_an_index_leaves_out_ten_are_named_and_all_co
     assert len({line["key"] for line in lines}) == len(lines) == 10
     assert ["hint" in line for line in lines] == [False] * 9 + [True]
     labels = {"informer": "picky ones", "part": "index picky"}
-    assert REGISTRY.get_sample_value("informer_objects_left_out_total", labels) == 31
+    assert metric_value("informer_objects_left_out_total", labels) == 31
 
 
 async def test_an_informer_follows_until_no_watch_could_be_opened_for_half_a_minute_or_it_ends() -> None:
@@ -987,7 +987,7 @@ async def test_the_length_of_an_informers_queue_is_a_metric() -> None:
     labels = {"name": "metered", "group": "", "version": "", "resource": ""}
 
     def look(found: Any) -> Any:
-        depths.append(REGISTRY.get_sample_value("informer_queued_items", labels) or 0.0)
+        depths.append(metric_value("informer_queued_items", labels) or 0.0)
         return found
 
     informer.add_indexers({"look": lambda found: look(found) and ""})
@@ -996,7 +996,7 @@ async def test_the_length_of_an_informers_queue_is_a_metric() -> None:
         await informer.wait_synced()
 
     assert (max(depths), min(depths)) == (1.0, 0.0)
-    assert REGISTRY.get_sample_value("informer_queued_items", labels) == 0.0
+    assert metric_value("informer_queued_items", labels) == 0.0
 
 
 @pytest.mark.parametrize("queue", KINDS)
@@ -1065,7 +1065,7 @@ async def test_how_long_batches_took_and_how_far_the_store_has_come_are_metrics(
 
         def sample(name: str, **more: str) -> float | None:
             labels = {"name": "timed", "group": "apps", "version": "v1", "resource": "timed"}
-            return REGISTRY.get_sample_value(f"informer_{name}", {**labels, **more})
+            return metric_value(f"informer_{name}", {**labels, **more})
 
         assert sample("store_resource_version") == float(informer.last_sync_resource_version)
         assert sample("processing_latency_seconds_sum") == pytest.approx(0.3)

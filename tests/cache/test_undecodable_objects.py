@@ -11,7 +11,6 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs, SharedIndexInformer
@@ -22,6 +21,7 @@ from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.clock import FakeClock
 from kinformer.models import V1ObjectMeta, V1Pod
 from tests.cache.informers import running
+from tests.metrics import metric_value
 
 DEEP = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
 GOOD = b'{"image":"i"}'
@@ -117,7 +117,7 @@ class Told:
 
 
 def metric(name: str, informer: str) -> float | None:
-    return REGISTRY.get_sample_value(name, {"informer": informer})
+    return metric_value(name, {"informer": informer})
 
 
 def stored(informer: SharedIndexInformer[Any]) -> list[str]:

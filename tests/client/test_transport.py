@@ -9,7 +9,6 @@ import aiohttp
 import anyio
 import msgspec
 import pytest
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.client import (
@@ -32,6 +31,7 @@ from kinformer.client.config import Credentials
 from kinformer.clock import FakeClock
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, eventually
+from tests.metrics import metric_value
 
 
 async def test_a_request_says_who_asks_and_what_it_takes(server: ScriptedServer, client: Client) -> None:
@@ -306,7 +306,7 @@ async def test_requests_are_counted_under_client_gos_names(server: ScriptedServe
     host = server.url.removeprefix("http://")
 
     def value(name: str, **labels: str) -> float | None:
-        return REGISTRY.get_sample_value(name, {**labels, "host": host})
+        return metric_value(name, {**labels, "host": host})
 
     assert value("rest_client_requests_total", code="503", method="GET") == 1
     assert value("rest_client_requests_total", code="200", method="GET") == 1
@@ -320,7 +320,7 @@ async def test_a_request_without_an_answer_is_counted_as_an_error() -> None:
             await client.request("GET", "/x")
 
     labels = {"code": "<error>", "method": "GET", "host": "127.0.0.1:2"}
-    assert REGISTRY.get_sample_value("rest_client_requests_total", labels) == 1
+    assert metric_value("rest_client_requests_total", labels) == 1
 
 
 async def test_a_request_that_is_cancelled_closes_its_connection(server: ScriptedServer, client: Client) -> None:

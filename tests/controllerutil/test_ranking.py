@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from kinformer.clock import FakeClock
 from kinformer.controllerutil.ranking import (
@@ -15,6 +14,7 @@ from kinformer.controllerutil.ranking import (
     sort_for_deletion,
 )
 from kinformer.models import V1Pod, from_dict
+from tests.metrics import metric_value
 
 NOW = FakeClock().now()
 
@@ -76,7 +76,7 @@ def test_pods_that_have_ended_do_not_count_as_company() -> None:
 def test_how_much_older_ready_pods_go_than_the_youngest_is_measured() -> None:
     def observed() -> tuple[float, float]:
         metric = "replicaset_controller_sorting_deletion_age_ratio"
-        return REGISTRY.get_sample_value(f"{metric}_count") or 0, REGISTRY.get_sample_value(f"{metric}_sum") or 0
+        return metric_value(f"{metric}_count") or 0, metric_value(f"{metric}_sum") or 0
 
     count, total = observed()
     pods = [pod("young", "n1", "Running", ready=1, age=10), pod("old", "n1", "Running", ready=500, age=35), pod("new")]

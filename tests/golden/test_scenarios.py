@@ -1,4 +1,7 @@
-"""The golden scenarios, against the embedded server with this project's controllers."""
+"""Golden scenarios settle as with Kubernetes' controllers, each being allowed what it declares and nothing else.
+
+That they come out the same where managers die and caches are stale is played by ``tests/simulation/test_recorded.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,24 @@ import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
+from kinformer.envtest.admission import AdmissionContext
 from kinformer.envtest.certificates import Authority
 from kinformer.envtest.loops import WITHOUT_KUBELET
+from kinformer.envtest.objects import StoredObjects
 from kinformer.manager import known_controllers
-from tests.golden.controllers import SCENARIOS, controllers_for, missing_for
+from kinformer_controllers.shared.quota.admission import QuotaPlugin
+from tests.controllers.scenarios.allowed import managers_with_their_permissions, rules_of
+from tests.golden.controllers import SCENARIOS, apis_for, controllers_for, missing_for
 from tests.golden.pace import NotSettled, RealPace, TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, ScenarioError, replay
 from tests.golden.scenario_command import serving
 
 KNOWN = known_controllers()
 
-#: With quota's admission plug-in, or with a server whose own time goes on: in tests of their controllers.
-ELSEWHERE = ("quota_", "rc_quota_refused", "ep_", "eps_")
+#: The server's own time goes on: only then it marks a pod before it removes it, and that is seen.
+ITS_OWN_TIME = ("ep_", "eps_")
+#: The server enforces quotas.
+WITH_QUOTAS = ("quota_", "rc_quota_refused")
 
 
 def _played(file: Path) -> Any:
@@ -39,15 +48,29 @@ def _played(file: Path) -> Any:
     return pytest.param(file, id=file.stem, marks=[pytest.mark.xfail(run=False, reason=reason)] if missing else [])
 
 
-FILES = [_played(file) for file in sorted(SCENARIOS.glob("*.json")) if not file.stem.startswith(ELSEWHERE)]
-
-
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [_played(file) for file in sorted(SCENARIOS.glob("*.json"))])
 async def test_this_scenario_settles_as_with_kubernetes_controllers(file: Path) -> None:
     clock = scenario_clock()
-    async with serving(controllers=controllers_for(file.stem, KNOWN) or (), clock=clock) as (url, token):
-        outcome = await replay(Scenario.read(file), url, token, pace=TurnedPace(clock))
+    enforces = file.stem.startswith(WITH_QUOTAS)
+    server = (
+        ApiServer()
+        if file.stem.startswith(ITS_OWN_TIME)
+        else ApiServer(
+            clock=clock,
+            plugins=not enforces,
+            controllers=True if enforces else WITHOUT_KUBELET,
+            apis=apis_for(controllers_for(file.stem, KNOWN) or ()),
+        )
+    )
+    async with server:
+        if enforces:
+            context = AdmissionContext(StoredObjects(server.operations), server.clock)
+            server.admission.plugins.append(QuotaPlugin(context))
+        rules = {name: rules_of(name) for name in controllers_for(file.stem, KNOWN) or ()}
+        async with managers_with_their_permissions(server, rules, clock) as asking:
+            outcome = await replay(Scenario.read(file), server.url, server.token, pace=TurnedPace(clock))
 
+    assert not [refusal for transport in asking.values() for refusal in transport.refused]
     assert not outcome.problem, outcome.problem
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-from prometheus_client import REGISTRY
 
 from kinformer.cache import (
     CacheNotSynced,
@@ -26,6 +25,7 @@ from kinformer.informers import NotCached, Reader, Selection, SharedInformerFact
 from kinformer.manager import Manager, OptionError
 from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1ReplicaSet, V1ServiceAccount, from_dict
 from tests.informers.test_factory import CONFIG_MAPS, config_map
+from tests.metrics import metric_value
 from tests.turning import quiet, turn
 
 
@@ -182,7 +182,7 @@ async def test_a_namespace_that_may_not_be_listed_is_told_and_stops_no_other(wor
         assert maps.indexer.list_keys() == ["a/one"]
         assert not maps.is_following
         failures = {"name": "configmaps in b", "error": "Forbidden"}
-        assert (REGISTRY.get_sample_value("informer_failures_total", failures) or 0) > 0
+        assert (metric_value("informer_failures_total", failures) or 0) > 0
 
         await world.write("a/three")
         await quiet()
@@ -298,8 +298,8 @@ async def test_metrics_tell_the_namespaces_apart(world: World) -> None:
     written = await world.write("a/one")
     async with world.informer() as maps:
         labels = {"name": "configmaps in a", "group": "", "version": "v1", "resource": "configmaps"}
-        assert REGISTRY.get_sample_value("informer_queued_items", labels) == 0
-        reached = REGISTRY.get_sample_value("informer_store_resource_version", labels)
+        assert metric_value("informer_queued_items", labels) == 0
+        reached = metric_value("informer_store_resource_version", labels)
         assert reached is not None
         assert int(reached) >= int(version_of(written)[-15:])
         assert len(maps.feeds) == 2

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from prometheus_client import REGISTRY
 
 from kinformer.client import ClientError
 from kinformer.clock import FakeClock
 from kinformer.leaderelection import ElectionRecord, LeaderElector, LeadershipLost, LeaseKeeper
 from tests.leaderelection.locks import MemoryLock, Shared
+from tests.metrics import metric_value
 
 
 class Candidate:
@@ -201,7 +201,7 @@ async def test_a_leader_that_cannot_renew_closes_its_guard_and_ends_before_its_l
         assert not candidate.working
     assert isinstance(candidate.error, LeadershipLost)
     assert "test/lease" in str(candidate.error)
-    assert REGISTRY.get_sample_value("leader_election_master_status", {"name": "cut"}) == 0
+    assert metric_value("leader_election_master_status", {"name": "cut"}) == 0
 
 
 async def test_a_slow_renewal_does_not_buy_the_next_one_time_that_the_lease_does_not_have() -> None:
@@ -335,7 +335,7 @@ async def test_the_metric_says_whether_this_process_leads() -> None:
     candidate = Candidate(shared, clock, "measured")
 
     def value() -> float | None:
-        return REGISTRY.get_sample_value("leader_election_master_status", {"name": "measured"})
+        return metric_value("leader_election_master_status", {"name": "measured"})
 
     assert value() == 0
     async with running(candidate):

@@ -51,7 +51,7 @@ def something_happens_to(process: Process) -> None:
             process.clock.rate = random.uniform(0.95, 1.05)
 
 
-@simulate(seeds=10, faults=FAULTS, checks=CHECKS, options=SLOW)
+@simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=SLOW)
 async def test_at_no_time_do_two_write_and_in_the_end_one_does(world: World) -> None:
     candidates = Candidates(world)
     processes = [candidates.start(name, restart_after=1.0) for name in "abc"]

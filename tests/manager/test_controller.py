@@ -13,7 +13,6 @@ import anyio
 import msgspec
 import pytest
 import structlog.testing
-from prometheus_client import REGISTRY
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs
 from kinformer.client import ServerUnreachable
@@ -33,6 +32,7 @@ from kinformer.manager import (
 from kinformer.meta import GroupKind, GroupVersionKind
 from kinformer.models import V1ObjectMeta, V1ReplicaSet, V1ReplicationController
 from tests.manager.fakes import FakeInformer
+from tests.metrics import metric_value
 
 
 def obj(name: str, *, namespace: str = "ns", **metadata: Any) -> dict[str, Any]:
@@ -575,7 +575,7 @@ async def test_workers_say_how_they_fare(syncs: Syncs) -> None:
             await anyio.wait_all_tasks_blocked()
 
     def metric(name: str, **labels: str) -> float | None:
-        return REGISTRY.get_sample_value(f"controller_runtime_{name}", {"controller": "metered", **labels})
+        return metric_value(f"controller_runtime_{name}", {"controller": "metered", **labels})
 
     assert [metric("reconcile_total", result=result) for result in ("success", "requeue_after", "error")] == [1, 1, 1]
     assert metric("reconcile_errors_total") == 1

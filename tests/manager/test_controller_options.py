@@ -11,7 +11,6 @@ import pytest
 import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
 from kinformer.client import Conflict
 from kinformer.client.status import Status
@@ -23,6 +22,7 @@ from kinformer.options import OptionError
 from kinformer.workqueue.limiters import ItemExponentialFailureRateLimiter
 from tests.manager.fakes import FakeInformer
 from tests.manager.test_controller import Syncs, obj
+from tests.metrics import metric_value
 from tests.turning import turn
 
 
@@ -43,7 +43,7 @@ def listed(informer: Any, *names: str) -> None:
 
 
 def metric(name: str, controller: str) -> float:
-    return REGISTRY.get_sample_value(name, {"controller": controller}) or 0.0
+    return metric_value(name, {"controller": controller}) or 0.0
 
 
 # -- priorities

@@ -20,7 +20,7 @@ from tests.simulation.ledger import CHECKS
 pytestmark = pytest.mark.timeout(300)
 
 
-@simulate(seeds=3, faults=FAULTS, checks=CHECKS, options=OPTIONS)
+@simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=OPTIONS)
 async def test_no_key_is_ever_in_two_running_syncs_and_all_is_served_in_the_end(world: World) -> None:
     await come_and_go(world)
 

@@ -1,8 +1,11 @@
 """``python -m tests.simulation``: the long search. Every public bug, its twin, and every controller, with a table.
 
 For each bug a systematic pass that ends when it is found; for each twin a whole one, and seeds; for each controller
-seeds, and a systematic pass if asked for; for each scenario that was recorded on a real cluster every single crash.
-Ends with status 1 if a bug is not found, or anything else is.
+seeds, and a systematic pass if asked for; for each scenario that was recorded on a real cluster seeds, and every single
+crash. Ends with status 1 if a bug is not found, or anything else is.
+
+With ``--minutes`` it plays seeds of controllers and recorded scenarios in turn, a few of each at a time, until the time
+is over. So a run of CI finds what it can in a fixed time.
 
 Ctrl-C ends it after the table of what was done until then, with status 130. With ``--results FILE`` each search that is
 over is noted in the file, and a later call with the same file goes on with those that are not.
@@ -18,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +32,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kinformer.simulation.explore import OnRun, Report, Run, explore, systematic
+from kinformer.simulation.faults import Faults
 from kinformer.simulation.single import single_deviations
 from kinformer.simulation.trial import Trial
+from tests.simulation.budget import play_for
 from tests.simulation.bugs import BUGS
-from tests.simulation.controllers.catalogue import CASES
+from tests.simulation.controllers.catalogue import CASES, CRASHED_AND_LATE
 from tests.simulation.recorded import RECORDED, trial_of_recorded
 from tests.simulation.worlds import trial_of_bug, trial_of_case
 
@@ -42,6 +48,8 @@ _KINDS: Final = ("crash", "hide", "restart")
 #: Different failures of one search that are looked for, and runs that are spent on making each smaller.
 _FAILURES: Final = 3
 _SHRINKING: Final = 150
+#: Of so many seeds one is played of each recorded scenario: there are many, and much alike.
+_SHARE_OF_RECORDED: Final = 10
 #: Seconds between two lines that tell how far a search is, where there is no terminal.
 _TOLD: Final = 60.0
 _INTERRUPTED: Final = 130
@@ -69,6 +77,7 @@ class Search:
     :param trial: makes what is played
     :param seeds: those to play; None to play single faults instead
     :param kinds: of the single faults
+    :param faults: the rates of random faults; None for the usual ones
     :param must_fail: whether something has to be found
     """
 
@@ -76,6 +85,7 @@ class Search:
     trial: Callable[[], Trial]
     seeds: range | None = None
     kinds: Sequence[str] = _KINDS
+    faults: Faults | None = None
     must_fail: bool = False
 
     @property
@@ -88,7 +98,15 @@ class Search:
 
     def do(self, trial: Trial, jobs: int, on_run: OnRun) -> Report:
         if self.seeds is not None:
-            return explore(trial, self.seeds, jobs=jobs, stop_after=_FAILURES, shrinking=_SHRINKING, on_run=on_run)
+            return explore(
+                trial,
+                self.seeds,
+                faults=self.faults,
+                jobs=jobs,
+                stop_after=_FAILURES,
+                shrinking=_SHRINKING,
+                on_run=on_run,
+            )
         return systematic(
             trial,
             kinds=self.kinds,
@@ -147,10 +165,13 @@ def searches(asked: Asked) -> Iterator[Search]:
         if not asked.wants(case.name):
             continue
         for seeds in (_seeds(asked, case.share), None)[: 1 + asked.one_by_one]:
-            yield Search(case.name, lambda case=case: trial_of_case(case.name), seeds)
+            kinds = _KINDS if case.faults is None else ("crash",)
+            yield Search(case.name, lambda case=case: trial_of_case(case.name), seeds, kinds, case.faults)
     for recorded in RECORDED:
         if asked.wants(name := f"{recorded} as recorded"):
-            yield Search(name, lambda recorded=recorded: trial_of_recorded(recorded), None, ("crash",))
+            for seeds in (_seeds(asked, _SHARE_OF_RECORDED), None):
+                trial = partial(trial_of_recorded, recorded)
+                yield Search(name, trial, seeds, ("crash",), CRASHED_AND_LATE)
 
 
 def _seeds(asked: Asked, share: int = 1) -> range:
@@ -291,6 +312,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="note each search that is over, and go on after it"
     )
+    parser.add_argument("--minutes", type=float, help="play seeds in turn for so many minutes, and nothing else")
     return parser
 
 
@@ -300,6 +322,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A log has no width.
     console, notes = Console(width=None if sys.stdout.isatty() else 160), Notes(given.results)
     asked = Asked(given.seeds, given.first_seed, given.jobs, given.one_by_one, tuple(given.what))
+    if given.minutes is not None:
+        return play_for(given.minutes * 60, given.first_seed, given.jobs, asked.wants)
     everything, rows, is_stopped = list(searches(asked)), [], False
     for number, search in enumerate(everything, 1):
         if (found := notes.known.get((search.name, search.how))) is None:

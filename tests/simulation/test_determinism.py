@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-import pytest
 
 from kinformer.simulation import Plan, World, run_world
 from tests.simulation.digests import digests
@@ -35,9 +34,8 @@ def in_a_world(function: Any, seed: int = 1) -> Any:
     return found[0]
 
 
-@pytest.mark.timeout(300)  # two processes with a hundred worlds each
-def test_a_hundred_seeds_give_the_same_histories_in_processes_with_different_hashes() -> None:
-    command = [sys.executable, "-m", "tests.simulation.digests", "0", "100"]
+def test_seeds_give_the_same_histories_in_processes_with_different_hashes() -> None:
+    command = [sys.executable, "-m", "tests.simulation.digests", "0", "20"]
     others = [
         subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE)
         for seed in ("1", "2")
@@ -45,7 +43,7 @@ def test_a_hundred_seeds_give_the_same_histories_in_processes_with_different_has
 
     one, two = (process.communicate()[0].decode().splitlines() for process in others)
 
-    assert len(set(one)) == 100
+    assert len(set(one)) == 20
     assert one == two
     assert one[:3] == digests(0, 3)
 

@@ -84,11 +84,19 @@ def test_with_a_file_of_results_it_goes_on_where_it_was_stopped(
 
 def test_a_name_that_nothing_has_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nothing-has-this-name"]) == 1
+    assert main(["nothing-has-this-name", "--minutes", "0"]) == 1
+
+
+def test_with_a_time_it_plays_seeds_in_turn_until_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pvc_protection", "--minutes", "0", "--jobs", "1", "--first-seed", "7"]) == 0
+
+    # What was begun is played: four seeds of the case, and four of the recorded scenario.
+    assert capsys.readouterr().out == "8 runs, seeds 7 to 10, 0 failing\n"
 
 
 def test_every_bug_its_twin_every_controller_and_every_recording_are_searched() -> None:
     every = list(searches(Asked(seeds=1000, first_seed=0, jobs=2, one_by_one=True, only=())))
 
-    assert len(every) == 3 * len(BUGS) + 2 * len(CASES) + len(RECORDED)
+    assert len(every) == 3 * len(BUGS) + 2 * len(CASES) + 2 * len(RECORDED)
     assert sum(search.must_fail for search in every) == len(BUGS)
     assert {len(search.seeds) for search in every if search.seeds is not None} >= {1000}

@@ -60,5 +60,7 @@ def trial_of_case(case: str) -> Trial:
     """
     found = next(each for each in CASES if each.name == case)
     options = WorldOptions(loops=loops_beside(found.controllers), quiet=found.quiet, apis=apis_for(found.controllers))
-    checks = Checks(may_differ=found.may_differ, churn_left_out=found.churn_left_out)
+    checks = Checks(
+        may_differ=found.may_differ, churn_left_out=found.churn_left_out, extra_generated=found.extra_generated
+    )
     return Trial(_OfCase(case), checks, options)

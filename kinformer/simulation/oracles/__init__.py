@@ -153,5 +153,5 @@ class Oracles:
 
         :param objects: the objects at the end
         """
-        state = normal_form(objects, self.checks.may_differ)
+        state = normal_form(objects, self.checks.may_differ, self._churn.groups)
         return Reference(state, dict(self._churn.made), dict(self._churn.removed))

@@ -48,7 +48,8 @@ class Churn(Oracle):
         self.left_out = (*LEFT_OUT, *left_out)
         self.made: Counter[str] = Counter()
         self.removed: Counter[str] = Counter()
-        self._groups: dict[str, str] = {}
+        #: By the name of each object that was created, its name or that of its group.
+        self.groups: dict[str, str] = {}
         self._records: dict[tuple[str, str], list[int]] = {}
         self._faults = 0
 
@@ -61,8 +62,8 @@ class Churn(Oracle):
             return ()
         name = record.object
         if verb == "ADDED":
-            self._groups[name] = group_of(name, state.get(name))
-        group = self._groups.get(name, name)
+            self.groups[name] = group_of(name, state.get(name))
+        group = self.groups.get(name, name)
         (self.made if verb == "ADDED" else self.removed)[group] += 1
         self._records.setdefault((group, verb), []).append(record.number)
         return ()

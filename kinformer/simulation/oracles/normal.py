@@ -110,17 +110,19 @@ def check_patterns(patterns: Iterable[str]) -> None:
         _parsed(pattern)
 
 
-def normal_form(objects: Objects, may_differ: Sequence[str] = ()) -> Normal:
+def normal_form(objects: Objects, may_differ: Sequence[str] = (), groups: Mapping[str, str] | None = None) -> Normal:
     """
     The normal form of a state.
 
     :param objects: the objects by their names as in records
     :param may_differ: further ``objects:path`` patterns, such as ``jobs.batch/*:status.failed``; a pattern without a
         path leaves the objects out
+    :param groups: by an object's name what :func:`group_of` gave when the object was new: a later update may have taken
+        its prefix away
     :raises PatternError: if a pattern cannot be read
     """
     patterns = [_parsed(pattern) for pattern in (*LEFT_OUT, *MAY_DIFFER, *may_differ)]
-    groups = {name: group_of(name, obj) for name, obj in objects.items()}
+    groups = {name: (groups or {}).get(name) or group_of(name, obj) for name, obj in objects.items()}
     strings = _Strings.of(objects, groups)
     found: Normal = {}
     for name, obj in sorted(objects.items()):

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Ending, Oracle, Reference, State, Violation
-from kinformer.simulation.oracles.normal import NO_STATE, differences, normal_form
+from kinformer.simulation.oracles.normal import NO_STATE, differences, group_of, normal_form
 
 __all__ = ("FinalState", "Leftovers", "Quiet", "StoresAgree")
 
@@ -31,13 +31,18 @@ class FinalState(Oracle):
         self.reference = reference
         self.may_differ = may_differ
         self._last: dict[str, int] = {}
+        self._groups: dict[str, str] = {}
 
     def record(self, record: Record, state: State) -> Sequence[Violation]:
-        self._last[record.object] = record.number
+        name = record.object
+        self._last[name] = record.number
+        if record.detail.startswith("ADDED"):
+            self._groups[name] = group_of(name, state.get(name))
         return ()
 
     def finish(self, ending: Ending) -> Iterator[Violation]:
-        for difference in differences(normal_form(ending.state.objects(), self.may_differ), self.reference.state):
+        found = normal_form(ending.state.objects(), self.may_differ, self._groups)
+        for difference in differences(found, self.reference.state):
             pattern = difference.object.replace("[", "[[]")
             records = [number for name, number in self._last.items() if fnmatchcase(name, pattern)]
             yield self.violation(str(difference), *sorted(records))

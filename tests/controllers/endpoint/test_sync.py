@@ -13,6 +13,7 @@ from kinformer_controllers.endpoint.controller import EndpointController
 from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
+from tests.metrics import metric_value
 
 TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"
 
@@ -450,10 +451,9 @@ async def test_a_refused_write_fails_the_sync_and_is_told(there: bool) -> None:
 
 
 async def test_metrics_count_syncs_changes_and_addresses() -> None:
-    from prometheus_client import REGISTRY
 
     def value(name: str, **labels: str) -> float:
-        return REGISTRY.get_sample_value(f"endpoint_controller_{name}", labels) or 0.0
+        return metric_value(f"endpoint_controller_{name}", labels) or 0.0
 
     before = value("syncs", result="success"), value("changes", operation="create")
     service = make_service()

@@ -22,6 +22,7 @@ from tests.controllers.shared.services.world import (
     make_service,
     stamp,
 )
+from tests.metrics import metric_value
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 REFUSED = error_from_status(Status(code=500, reason="InternalError", message="no"))
@@ -608,10 +609,9 @@ async def test_what_the_server_refuses_is_told_and_the_other_type_is_written() -
 
 
 async def test_metrics_count_endpoints_and_slices_and_how_many_there_would_have_to_be() -> None:
-    from prometheus_client import REGISTRY
 
     def value(name: str) -> float:
-        return REGISTRY.get_sample_value(f"endpoint_slice_controller_{name}") or 0.0
+        return metric_value(f"endpoint_slice_controller_{name}") or 0.0
 
     service = make_service()
     world = Slices(service, *(make_pod(f"p{n}", f"10.1.0.{n}") for n in range(25)), max_per_slice=10)

@@ -19,14 +19,14 @@ from tests.controllers.groupquota.worlds import CHECKS, FAULTS, OPTIONS, crowd, 
 pytestmark = [pytest.mark.usefixtures("only_pods_are_followed"), pytest.mark.timeout(300)]
 
 
-@simulate(seeds=5, faults=FAULTS, checks=CHECKS, options=OPTIONS)
+@simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=OPTIONS)
 async def test_three_replicas_of_which_any_may_die_admit_no_more_than_the_limit_and_all_that_fits(
     world: World,
 ) -> None:
     await crowd(world)
 
 
-@simulate(seeds=3, faults=FAULTS, checks=CHECKS, options=OPTIONS)
+@simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=OPTIONS)
 async def test_nobody_is_refused_for_whom_there_is_room(world: World) -> None:
     await room_for_all(world)
 

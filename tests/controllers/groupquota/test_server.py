@@ -404,7 +404,7 @@ def nonsense(rng: random.Random, number: int) -> tuple[bytes, dict[str, str]]:
     return json.dumps(asked).encode(), {}
 
 
-async def test_ten_thousand_forged_or_malformed_reviews_change_nothing(tmp_path: Path) -> None:
+async def test_forged_or_malformed_reviews_change_nothing(tmp_path: Path) -> None:
     site, rng = Site(tmp_path), random.Random(13)
     async with setting() as place, serving(place, site) as (_, url):
         await limited(place, pods="5", **{"requests.cpu": "5"})
@@ -428,9 +428,9 @@ async def test_ten_thousand_forged_or_malformed_reviews_change_nothing(tmp_path:
 
         forged = [
             (json.dumps(review("pods", "shop-1", make_pod(f"f{number}", "shop-1"))).encode(), {})
-            for number in range(5_000)
+            for number in range(500)
         ]
-        malformed = [nonsense(rng, number) for number in range(5_000)]
+        malformed = [nonsense(rng, number) for number in range(500)]
         strangers = [site.context(None), site.context(site.clients.issue("kubelet"))]
         async with anyio.create_task_group() as tasks:
             for number, stranger in enumerate(strangers):
@@ -438,8 +438,8 @@ async def test_ten_thousand_forged_or_malformed_reviews_change_nothing(tmp_path:
             for number in range(3):
                 tasks.start_soon(post, genuine, malformed[number::3])
 
-        assert sum(answers.values()) == 10_000
-        assert answers[403] == 5_000
+        assert sum(answers.values()) == 1_000
+        assert answers[403] == 500
         assert answers.keys() <= {200, 400, 403, 415}
         await quiet()
         assert (await place.quotas.get("g"))["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1JobCondition, V1Pod, from_dict
@@ -18,6 +17,7 @@ from kinformer_controllers.job.reconciling import own_copy
 from kinformer_controllers.job.released import Released
 from tests.controllers.job.world import NOW, UID, World, job_of, pod_of
 from tests.controllers.objects import forbidden
+from tests.metrics import metric_value
 
 JOB = OwnerId("ns/j", UID)
 TRACKED, COUNTED = True, False
@@ -428,7 +428,7 @@ def test_terminated_pods_with_the_finalizer_are_counted_as_they_come_and_go(
 ) -> None:
     def counts() -> dict[str, float]:
         name = "job_controller_terminated_pods_tracking_finalizer_total"
-        return {each: REGISTRY.get_sample_value(name, {"event": each}) or 0 for each in ("add", "delete")}
+        return {each: metric_value(name, {"event": each}) or 0 for each in ("add", "delete")}
 
     def make(state: tuple[str, bool] | None) -> V1Pod | None:
         return pod_of(state[0], tracked=state[1]) if state is not None else None
@@ -448,7 +448,7 @@ async def test_failures_that_a_policy_handled_are_counted_by_its_action() -> Non
 
     def handled() -> list[float]:
         actions = ("Ignore", "Count", "FailJob")
-        return [REGISTRY.get_sample_value(name, {"action": action}) or 0 for action in actions]
+        return [metric_value(name, {"action": action}) or 0 for action in actions]
 
     def rule(action: str, type_: str) -> dict[str, Any]:
         return {"action": action, "onPodConditions": [{"type": type_, "status": "True"}]}

@@ -3,10 +3,10 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 import pytest
-from prometheus_client import REGISTRY
 
 from kinformer_controllers.nodeipam.pools import BadPodCIDR, Pools
 from kinformer_controllers.nodeipam.ranges import Range
+from tests.metrics import metric_value
 
 
 def pools(*networks: tuple[str, int]) -> Pools:
@@ -14,7 +14,7 @@ def pools(*networks: tuple[str, int]) -> Pools:
 
 
 def value(name: str, network: str) -> float:
-    return REGISTRY.get_sample_value(f"node_ipam_controller_{name}", {"clusterCIDR": network}) or 0.0
+    return metric_value(f"node_ipam_controller_{name}", {"clusterCIDR": network}) or 0.0
 
 
 def test_what_a_node_has_is_given_back_once() -> None:

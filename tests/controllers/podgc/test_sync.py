@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from anyio.lowlevel import checkpoint
-from prometheus_client import REGISTRY
 
 from kinformer.models import V1Node, V1Pod, from_dict
 from kinformer_controllers.podgc.controller import CHECK_PERIOD, QUARANTINE, PodGCController
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import conflict, forbidden, not_found
+from tests.metrics import metric_value
 from tests.turning import turn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -316,4 +316,4 @@ async def test_a_pod_that_is_gone_or_was_made_anew_is_no_error(error: Exception)
 
 
 def _counted(name: str, labels: dict[str, str]) -> float:
-    return REGISTRY.get_sample_value(f"pod_gc_collector_{name}", labels) or 0.0
+    return metric_value(f"pod_gc_collector_{name}", labels) or 0.0

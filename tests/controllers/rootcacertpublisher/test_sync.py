@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.manager import ControllerContext
@@ -16,6 +15,7 @@ from kinformer_controllers.rootcacertpublisher.controller import DESCRIPTION, Ro
 from kinformer_controllers.shared.identity.root_ca import root_ca
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import already_exists, conflict, forbidden, namespace_terminating, not_found
+from tests.metrics import metric_value
 
 NAME = "kube-root-ca.crt"
 ANNOTATION = "kubernetes.io/description"
@@ -101,13 +101,13 @@ async def test_a_namespace_that_is_gone_or_going_is_no_error(error: Exception) -
 async def test_what_cannot_be_made_is_tried_again_and_counted_by_its_code(error: Any) -> None:
     world, labels = World(), {"code": str(error.status.code)}
     world.errors["create ConfigMap"] = [error]
-    before = REGISTRY.get_sample_value("root_ca_cert_publisher_sync_total", labels) or 0
+    before = metric_value("root_ca_cert_publisher_sync_total", labels) or 0
 
     with pytest.raises(type(error)):
         await world.sync()
 
-    assert REGISTRY.get_sample_value("root_ca_cert_publisher_sync_total", labels) == before + 1
-    assert REGISTRY.get_sample_value("root_ca_cert_publisher_sync_duration_seconds_count", labels)
+    assert metric_value("root_ca_cert_publisher_sync_total", labels) == before + 1
+    assert metric_value("root_ca_cert_publisher_sync_duration_seconds_count", labels)
 
 
 async def test_a_write_that_was_overtaken_is_tried_again() -> None:

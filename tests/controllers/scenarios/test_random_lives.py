@@ -30,7 +30,7 @@ from tests.controllers.statefulset.objects import make_set
 from tests.golden.pace import scenario_clock
 from tests.turning import turn
 
-SEEDS = 5
+SEEDS = 2
 STEPS = 30
 ROUNDS = 40
 HELD = ("pods", "statefulsets", "daemonsets", "persistentvolumeclaims", "controllerrevisions", "nodes")

@@ -12,13 +12,18 @@ from typing import Any
 from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import known_controllers
 from kinformer.options import options_of
+from kinformer.simulation.faults import Faults
 from kinformer.simulation.world import World
 from tests.golden.controllers import SCENARIOS, controllers_for
 from tests.golden.keys import key_flags
 from tests.golden.scenario import Scenario
 from tests.simulation.controllers import storage
+from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
 
-__all__ = ("CASES", "Case", "loops_beside", "told")
+__all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
+
+#: The process dies after a write, and events and answers come late: caches are stale.
+CRASHED_AND_LATE = Faults.only(crash=0.03, delay=0.05, most=6)
 
 Step = Mapping[str, Any]
 
@@ -35,6 +40,9 @@ class Case:
         its reason beside it below
     :param plans: those that once failed, each with what was wrong beside it below
     :param churn_left_out: objects that may be made and deleted more often than without faults, with its reason
+    :param extra_generated: pods and others with generated names that may be made beside those of a run without faults,
+        as :class:`kinformer.simulation.Checks` has it
+    :param faults: how often what goes wrong with seeds; None for the usual rates
     :param quiet: seconds without a change after which everything has settled
     :param share: of so many seeds one is played, where a run is long
     """
@@ -49,6 +57,8 @@ class Case:
     quiet: float = 30.0
     churn_left_out: Sequence[str] = ()
     begin: Callable[[World], object] = lambda world: None
+    extra_generated: float = 1.0
+    faults: Faults | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -396,4 +406,28 @@ _GOLDEN = (
     _golden("instance_gone", quiet=40.0),
 )
 
-CASES: tuple[Case, ...] = (*_OWN, *_GOLDEN)
+
+def _counted(name: str, controllers: str, steps: Sequence[Step], **options: Any) -> Case:
+    """
+    Steps of which it matters how many pods are made on the way: as many as without faults.
+
+    Who begins on an old view, or misses an event, makes some twice and takes them back, as Kubernetes' controllers do.
+    So these faults are left out.
+    """
+    return Case(name, controllers.split(), steps, extra_generated=0.0, faults=CRASHED_AND_LATE, **options)
+
+
+_COUNTED = (
+    *(
+        # What a pod that is to go still has of its finalizers: a job that begins anew takes them off.
+        _counted(f"job {name}", "job ttl-after-finished", steps, may_differ=("pods/*:metadata.finalizers",))
+        for name, steps in JOBS.items()
+    ),
+    *(
+        # Which version of its Job the status names: the one that was seen.
+        _counted(f"cronjob {name}", "cronjob job", steps, may_differ=("cronjobs.batch/*:status.active",))
+        for name, steps in CRON_JOBS.items()
+    ),
+)
+
+CASES: tuple[Case, ...] = (*_OWN, *_GOLDEN, *_COUNTED)

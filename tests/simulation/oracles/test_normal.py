@@ -104,6 +104,14 @@ def test_a_name_that_only_begins_like_a_generated_one_is_its_own() -> None:
     assert list(normal_form({"pods/default/web-0": obj})) == ["pods/default/web-0"]
 
 
+def test_an_object_whose_prefix_an_update_took_away_is_known_by_the_group_of_its_creation() -> None:
+    found, want = ({f"pods/default/web-{end}": pod(f"web-{end}", a=1)} for end in ("bbbbb", "ccccc"))
+
+    groups = dict.fromkeys((*found, *want), "pods/default/web-*")
+    assert normal_form(found, groups=groups) == normal_form(want, groups=groups)
+    assert normal_form(found) != normal_form(want)
+
+
 def test_references_to_generated_objects_are_the_same_in_names_and_texts() -> None:
     def state(end: str) -> dict[str, Any]:
         slice_ = pod("slice", target={"name": f"web-{end}"}, message=f"created pod web-{end}.")

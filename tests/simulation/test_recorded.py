@@ -1,0 +1,26 @@
+"""Scenarios that were recorded on real clusters come out the same where managers die and hear of things late.
+
+Two seeds of each are played here. ``.ci/run`` plays as many as a few minutes allow, and ``make simulate`` also each
+single crash, with the answer to the write delivered and lost.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from kinformer.simulation.explore import explore
+from tests.simulation.controllers.catalogue import CRASHED_AND_LATE
+from tests.simulation.recorded import RECORDED, trial_of_recorded
+
+SEEDS = 2
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", RECORDED)
+def test_crashes_and_late_news_change_nothing_and_make_nothing_twice(name: str) -> None:
+    trial = trial_of_recorded(name)
+    assert any(record.what == "write" and record.actor == "manager" for record in trial.undisturbed.history)
+
+    report = explore(trial, range(SEEDS), faults=CRASHED_AND_LATE)
+
+    assert report.is_clean, str(report.failures[0])
