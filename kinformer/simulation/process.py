@@ -270,9 +270,12 @@ class Process:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is going to be started again, or to go on after a pause."""
+        """Whether it is going to end, to be started again, or to go on after a pause."""
         life = self.life
-        return self._is_wanted and (life is None or life.held is not None or life.held_timers is not None)
+        if life is None:
+            return self._is_wanted
+        # One that got SIGTERM while it was paused is busy, too: it wakes up, and ends only then.
+        return not self._is_wanted or life.is_cut_off or life.held is not None or life.held_timers is not None
 
     # -- its lives ------------------------------------------------------------------------------------------------
 

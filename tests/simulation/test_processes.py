@@ -88,6 +88,23 @@ def test_a_paused_process_does_nothing_and_then_goes_on_with_what_it_was_at() ->
     assert "configmaps/default/copy-of-b" in result.final_state
 
 
+def test_a_paused_process_that_is_terminated_for_good_ends_when_it_goes_on() -> None:
+    async def scenario(world: World) -> None:
+        process = world.manager(copier)
+        await world.apply(configmap("a"))
+        await world.settled()
+        process.pause(60)
+        process.terminate(for_good=True)
+        await world.apply(configmap("b"))
+        await world.settled()
+        assert process.is_gone
+
+    result = run_world(scenario, Plan(1))
+
+    assert result.error is None, result.error
+    assert not [violation for violation in result.violations if violation.oracle == "stores"]
+
+
 def test_a_process_that_is_started_on_a_replica_sees_the_past_until_it_catches_up() -> None:
     result = copies("seed=1 restart(manager,write=2,version=-2,seconds=50)", "a", "b")
 
