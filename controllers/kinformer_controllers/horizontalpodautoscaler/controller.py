@@ -44,6 +44,8 @@ from kinformer_controllers.shared.gates import Gates
 __all__ = ("HorizontalPodAutoscalerController", "make_controller")
 
 COMPONENT = "horizontal-pod-autoscaler"
+#: From so many autoscalers in a namespace on, metrics are read for all of them together.
+_MANY = 5
 
 
 class EvaluationFailed(SyncError):
@@ -91,7 +93,7 @@ class HorizontalPodAutoscalerController:
         self._clock = context.clock
         self._client = context.client
         self._server = context.client.resource(V2HorizontalPodAutoscaler)
-        self._metrics = MetricsClient(context.client)
+        self._metrics = MetricsClient(context.client, context.clock)
         self._recorder = context.recorder(COMPONENT)
         autoscalers, pods = (
             context.informers.informer_for(V2HorizontalPodAutoscaler),
@@ -299,7 +301,7 @@ class HorizontalPodAutoscalerController:
             self._refuse(hpa, "AmbiguousSelector", why, now)
         replicas = (scale.spec.replicas if scale.spec is not None else None) or 0
         observed = (scale.status.replicas if scale.status is not None else None) or 0
-        return Target(namespace, pods, selector, replicas, observed)
+        return Target(namespace, pods, selector, replicas, observed, self._selectors.count(namespace) >= _MANY)
 
     async def _rescale(
         self,

@@ -16,20 +16,25 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
+import anyio
 import msgspec
 
 from kinformer.client import Client
 from kinformer.client.errors import ClientError
+from kinformer.clock import Clock
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionResource, Selector
 from kinformer.meta.quantity import Quantity, QuantityError
 from kinformer.models import V2CrossVersionObjectReference
 from kinformer_controllers.horizontalpodautoscaler.replicas import MAX_INT64, PodMetric, ReplicaError
+from kinformer_controllers.horizontalpodautoscaler.selectors import required_label
 
 __all__ = ("MetricsClient",)
 
 _PODS: Final = GroupVersionResource("metrics.k8s.io", "v1beta1", "pods")
 _CUSTOM: Final = "custom.metrics.k8s.io"
 _CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
+#: For how long the metrics of a namespace are kept for its other autoscalers.
+_SHARED_SECONDS: Final = 1.0
 _EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1/namespaces"
 
 
@@ -42,8 +47,13 @@ class _Container(msgspec.Struct, rename="camel", frozen=True):
     usage: dict[str, str | int | float] = {}
 
 
+class _Meta(msgspec.Struct, rename="camel", frozen=True):
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
 class _PodMetrics(msgspec.Struct, rename="camel", frozen=True):
-    metadata: _Name
+    metadata: _Meta
     timestamp: datetime | None = None
     window: str = ""
     containers: list[_Container] | None = None
@@ -64,32 +74,69 @@ class _MetricValueList(msgspec.Struct, rename="camel", frozen=True):
     items: list[_MetricValue] | None = None
 
 
-class MetricsClient:
-    """Reads metrics. It keeps nothing: each call is a request."""
+class _Kept:
+    """
+    The metrics of a whole namespace.
 
-    def __init__(self, client: Client) -> None:
+    :param at: when they were read, in the clock's monotonic seconds
+    """
+
+    def __init__(self, at: float, pods: list[_PodMetrics]) -> None:
+        self.at = at
+        self._pods = pods
+        #: By a label's key: the pods by its value. So a namespace with many targets is not gone through for each.
+        self._by_label: dict[str, dict[str, list[_PodMetrics]]] = {}
+
+    def selected(self, selector: Selector) -> list[_PodMetrics]:
+        """The metrics of the pods that a selector matches."""
+        key, value = required_label(selector) or ("", "")
+        candidates = self._by(key).get(value, []) if key else self._pods
+        return [pod for pod in candidates if selector.matches(pod.metadata.labels)]
+
+    def _by(self, key: str) -> dict[str, list[_PodMetrics]]:
+        found = self._by_label.get(key)
+        if found is None:
+            found = self._by_label[key] = {}
+            for pod in self._pods:
+                found.setdefault((pod.metadata.labels or {}).get(key, ""), []).append(pod)
+        return found
+
+
+class MetricsClient:
+    """
+    Reads metrics.
+
+    Each call is a request, with one exception: the pods' resources of a namespace with many autoscalers are read for
+    all of them together, and kept for a second. Metrics servers measure every 15 seconds.
+    """
+
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+        self._locks: dict[str, anyio.Lock] = {}
 
     async def of_resource(
-        self, resource: str, namespace: str, selector: Selector, container: str = ""
+        self, resource: str, namespace: str, selector: Selector, container: str = "", *, shared: bool = False
     ) -> dict[str, PodMetric]:
         """
         What pods use of a resource, by their names.
 
         :param container: the container that counts; empty for all of them together
+        :param shared: whether other autoscalers of the namespace are about to ask as well
         :raises ReplicaError: if the metrics cannot be read, or there are none
         """
-        path = f"/apis/{_PODS.group}/{_PODS.version}/namespaces/{namespace}/{_PODS.resource}"
         try:
-            listed = await self._client.request(
-                "GET", path, params={"labelSelector": str(selector)}, type_=_PodMetricsList
-            )
+            if shared:
+                pods = (await self._of_namespace(namespace)).selected(selector)
+            else:
+                pods = await self._list_pods(namespace, selector)
         except ClientError as error:
             raise ReplicaError(f"unable to fetch metrics from resource metrics API: {error}") from error
-        if not listed.items:
+        if not pods:
             raise ReplicaError("no metrics returned from resource metrics API")
         found = {}
-        for pod in listed.items:
+        for pod in pods:
             containers = pod.containers or []
             if container:
                 containers = [one for one in containers if one.name == container]
@@ -97,6 +144,22 @@ class MetricsClient:
                 used = sum(_milli(one.usage[resource]) for one in containers)
                 found[pod.metadata.name] = PodMetric(used, pod.timestamp, _seconds(pod.window))
         return found
+
+    async def _of_namespace(self, namespace: str) -> _Kept:
+        # Who waits for the lock finds what the one before has read. If that one was cancelled, the next one reads.
+        async with self._locks.setdefault(namespace, anyio.Lock()):
+            now = self._clock.monotonic()
+            kept = self._kept.get(namespace)
+            if kept is None or now - kept.at >= _SHARED_SECONDS:
+                self._kept = {name: one for name, one in self._kept.items() if now - one.at < _SHARED_SECONDS}
+                kept = self._kept[namespace] = _Kept(now, await self._list_pods(namespace, Selector()))
+            return kept
+
+    async def _list_pods(self, namespace: str, selector: Selector) -> list[_PodMetrics]:
+        path = f"/apis/{_PODS.group}/{_PODS.version}/namespaces/{namespace}/{_PODS.resource}"
+        params = {} if selector.is_empty else {"labelSelector": str(selector)}
+        listed = await self._client.request("GET", path, params=params, type_=_PodMetricsList)
+        return listed.items or []
 
     async def of_pods(
         self, metric: str, namespace: str, selector: Selector, metric_selector: Selector

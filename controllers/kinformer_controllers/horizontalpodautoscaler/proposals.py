@@ -67,6 +67,7 @@ class Target(NamedTuple):
     What is scaled.
 
     :param pods: the pods that its selector matches
+    :param shares: whether its namespace has many autoscalers, so that metrics are read for all of them together
     :param replicas: in its spec
     :param observed: in its status
     """
@@ -76,6 +77,7 @@ class Target(NamedTuple):
     selector: Selector
     replicas: int
     observed: int
+    shares: bool = False
 
 
 class MetricProposal(NamedTuple):
@@ -100,7 +102,9 @@ async def measure(client: MetricsClient, spec: V2MetricSpec, target: Target) -> 
         source: Any = spec.resource if spec.type == "Resource" else spec.container_resource
         container = source.container if spec.type == "ContainerResource" else ""
         try:
-            return await client.of_resource(source.name, target.namespace, target.selector, container)
+            return await client.of_resource(
+                source.name, target.namespace, target.selector, container, shared=target.shares
+            )
         except ReplicaError as error:
             raise _failed(spec, f"unable to get metrics for resource {source.name}: {error}") from error
     if spec.type == "Pods" and spec.pods is not None:

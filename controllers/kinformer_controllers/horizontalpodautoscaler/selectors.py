@@ -6,13 +6,14 @@ that they require. So a namespace with thousands of autoscalers needs no more ti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kinformer.meta import Selector
 from kinformer.meta.requirement import Operator
 from kinformer.models import V1Pod
 
-__all__ = ("TargetSelectors",)
+__all__ = ("TargetSelectors", "required_label")
 
 _EXACT = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
@@ -24,15 +25,18 @@ class TargetSelectors:
         self._selectors: dict[str, Selector | None] = {}
         #: By namespace and a required label: the keys of autoscalers. The label is None for selectors without one.
         self._by_label: dict[tuple[str, tuple[str, str] | None], set[str]] = {}
+        self._in_namespace: Counter[str] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._selectors)
+    def count(self, namespace: str) -> int:
+        """How many autoscalers a namespace has."""
+        return self._in_namespace[namespace]
 
     def register(self, key: str) -> bool:
         """Note that there is an autoscaler. Its selector is not known yet. Returns whether it is new."""
         if key in self._selectors:
             return False
         self._selectors[key] = None
+        self._in_namespace[key.partition("/")[0]] += 1
         return True
 
     def put(self, key: str, selector: Selector) -> None:
@@ -49,6 +53,7 @@ class TargetSelectors:
             return False
         self._take(key)
         del self._selectors[key]
+        self._in_namespace -= Counter([key.partition("/")[0]])
         return True
 
     def selecting(self, namespace: str, pods: Iterable[V1Pod]) -> list[str]:
@@ -76,6 +81,11 @@ class TargetSelectors:
             del self._by_label[place]
 
 
-def _place(key: str, selector: Selector) -> tuple[str, tuple[str, str] | None]:
+def required_label(selector: Selector) -> tuple[str, str] | None:
+    """A label that a selector requires, with its value; None if it requires no single value of any label."""
     exact = next((one for one in selector.requirements if one.operator in _EXACT and len(one.values) == 1), None)
-    return key.partition("/")[0], (exact.key, exact.values[0]) if exact is not None else None
+    return (exact.key, exact.values[0]) if exact is not None else None
+
+
+def _place(key: str, selector: Selector) -> tuple[str, tuple[str, str] | None]:
+    return key.partition("/")[0], required_label(selector)

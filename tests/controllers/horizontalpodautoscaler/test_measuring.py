@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 
 from kinformer.client import Client
 from kinformer.client.codec import decode_as
 from kinformer.client.errors import NotFound
 from kinformer.client.status import Status
+from kinformer.clock import FakeClock
 from kinformer.meta import Selector, label_selector_as_selector, parse_selector
 from kinformer.models import V2MetricSpec, from_dict
 from kinformer_controllers.horizontalpodautoscaler.measuring import MetricsClient
@@ -34,6 +37,7 @@ class Server:
     def __init__(self, *items: dict[str, Any], versions: tuple[str, ...] = ("v1beta2",)) -> None:
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.error: Exception | None = None
+        self.clock = FakeClock()
         self._items = items
         self._versions = list(versions)
         self.discovery = SimpleNamespace(groups=self.groups, resource_for_kind=self.kind, invalidate=lambda: None)
@@ -42,7 +46,7 @@ class Server:
     def metrics(self) -> MetricsClient:
         fake: Any = self
         client: Client = fake
-        return MetricsClient(client)
+        return MetricsClient(client, self.clock)
 
     async def request(self, method: str, path: str, *, params: dict[str, str], type_: type[Any]) -> Any:
         self.asked.append((path, params))
@@ -79,6 +83,22 @@ async def test_the_usage_of_a_pod_is_the_sum_of_its_containers() -> None:
     assert {name: (metric.value, metric.window) for name, metric in found.items()} == {"p0": (1100, 90), "p1": (1, 90)}
     assert await server.metrics.of_resource("memory", "ns", APP) == {}
     assert [*(await server.metrics.of_resource("cpu", "ns", APP, "d"))] == ["p0"]
+
+
+async def test_the_metrics_of_a_namespace_are_read_once_for_many_autoscalers() -> None:
+    labelled = [{**used(f"p{n}", c="1"), "metadata": {"name": f"p{n}", "labels": {"app": "ab"[n]}}} for n in range(2)]
+    server = Server(*labelled)
+    client = server.metrics
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(partial(client.of_resource, "cpu", "ns", APP, shared=True))
+    assert [*await client.of_resource("cpu", "ns", parse_selector("app=b"), shared=True)] == ["p1"]
+    assert server.asked == [("/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods", {})]
+
+    server.clock.turn(1.0)
+    await client.of_resource("cpu", "ns", APP, shared=True)
+    assert len(server.asked) == 2
 
 
 async def test_custom_metrics_are_read_in_the_version_that_is_served() -> None:
