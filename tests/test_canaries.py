@@ -178,7 +178,7 @@ async def test_an_event_that_cannot_be_understood_is_not_quoted(output: Output, 
         stream = server.stream()
         informer = informers.informer_for(V1Secret)
         informers.start()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await informer.wait_synced()
             await stream.send(line + b"\n")
             await stream.end()
@@ -237,7 +237,7 @@ async def test_what_users_code_raises_shows_no_object(output: Output, part: str)
             controller.watch_mapped(informer, fail)
         broadcaster = EventBroadcaster(clock=clock)
         broadcaster.start_event_watcher(fail)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
 
                 async def run() -> None:
@@ -402,7 +402,7 @@ async def test_a_server_and_its_controllers_log_nothing_of_what_they_hold(output
             await output.raises(use)
         async with connect(url=server.url, token=f"wrong-{TOKEN}") as stranger:
             await output.raises(stranger.resource(V1Secret).list)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while len((await client.resource(V1Pod).list("default")).items) < 2:
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()

@@ -103,7 +103,7 @@ async def test_the_real_clock_goes_on_and_calls_back() -> None:
     before = clock.monotonic()
     clock.call_later(0, called.set)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await called.wait()
 
     assert clock.monotonic() >= before

@@ -36,7 +36,7 @@ async def test_the_readmes_controller_tells_what_happens_to_configmaps(tmp_path:
         await configmaps.create(V1ConfigMap(metadata=meta, data={"colour": "red"}))
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
 
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             async with await anyio.open_process([sys.executable, "-u", str(program)], env=environment) as process:
                 assert process.stdout is not None
                 lines = BufferedByteReceiveStream(process.stdout)

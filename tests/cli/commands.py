@@ -25,7 +25,7 @@ class Done(NamedTuple):
 
 async def kinformer(*arguments: object, **environment: str) -> Done:
     """Run it to its end."""
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         done = await anyio.run_process(
             [*_COMMAND, *map(str, arguments)], check=False, env={**os.environ, **environment, "COLUMNS": "200"}
         )
@@ -47,7 +47,7 @@ async def output_until(process: Process, text: str) -> str:
     """What it prints, up to and with `text`."""
     assert process.stdout is not None
     printed = b""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while text.encode() not in printed:
             printed += await process.stdout.receive()
     return printed.decode()

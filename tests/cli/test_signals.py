@@ -73,7 +73,7 @@ async def syncing(tmp_path: Path, *flags: str) -> AsyncIterator[tuple[Process, C
 
 async def rest_of(process: Process) -> str:
     assert process.stdout is not None
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         said = b"".join([data async for data in process.stdout])
         await process.wait()
     return said.decode()

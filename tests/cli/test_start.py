@@ -101,7 +101,7 @@ async def test_a_manager_that_runs_imports_its_own_controllers_and_nothing_of_ot
             assert process.stdout is not None
             assert process.stderr is not None
             told = b""
-            with anyio.fail_after(40):
+            with anyio.fail_after(60):
                 while any(b"controller=%s " % name.encode() not in told for name in controllers.split(",")):
                     told += await process.stderr.receive()
                 process.terminate()

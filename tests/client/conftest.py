@@ -25,7 +25,7 @@ Write = Callable[..., str]
 
 async def eventually(condition: Callable[[], object]) -> None:
     """Give the loop its turn until something is so: bytes are on their way, and nothing tells when they are there."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while not condition():
             await anyio.lowlevel.checkpoint()
 
@@ -76,7 +76,7 @@ class Stream:
             await self.send_raw(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
 
     async def send_raw(self, data: bytes) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await self.opened.wait()
         assert self._writer is not None
         self._writer.write(data)

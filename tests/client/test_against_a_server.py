@@ -89,7 +89,7 @@ async def test_a_list_and_the_watch_after_it_miss_nothing(cluster: Client) -> No
         await config_maps.create(config_map("c5"))
         await config_maps.delete("c0", "default")
         found: list[tuple[str, str]] = []
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             async for batch in events:
                 found += [(event.type, event.object.metadata.name) for event in batch]
                 if len(found) >= 2:

@@ -111,7 +111,7 @@ async def test_a_head_that_comes_in_bits_is_put_together(server: ScriptedServer)
     async with anyio.create_task_group() as tasks:
 
         async def later() -> None:
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 await stream.opened.wait()
             for byte in rest:
                 await stream.send_raw(bytes([byte]))

@@ -203,6 +203,6 @@ async def test_leaving_a_followed_log_closes_its_connection(api: ApiServer, here
     async with pods.logs("web", "default", follow=True) as lines:
         assert await anext(lines) == "one"
         assert len(api.watches.streams.open) == 1
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while api.watches.streams.open:
             await anyio.lowlevel.checkpoint()

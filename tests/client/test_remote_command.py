@@ -105,7 +105,7 @@ async def test_a_command_may_end_and_leave_its_input_unread(api: ApiServer, pods
         await process.write((await process.read())[:4])
 
     api.containers.command("web", head)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         result = await pods.run("web", ["head"], "default", input=b"x" * 2**24)
     assert result.stdout == b"xxxx"
 
@@ -175,7 +175,7 @@ async def test_a_function_is_cancelled_when_its_client_goes_away(api: ApiServer,
     api.containers.command("web", endless)
     async with pods.exec("web", ["endless"], "default") as session:
         await anext(session)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await ended.wait()
 
 

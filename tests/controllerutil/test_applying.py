@@ -53,7 +53,7 @@ async def watched(client: Client) -> AsyncIterator[tuple[Applier, Counted, Any]]
 
 async def shown(maps: Any, version: str | None) -> None:
     """Wait until the cache has a version."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while (found := maps.indexer.get_by_key("default/c")) is None or found.metadata.resource_version != version:
             await anyio.lowlevel.checkpoint()
 

@@ -57,7 +57,7 @@ async def test_the_verbs_of_pods_on_the_clients_page_work(capsys: pytest.Capture
         server.containers.log("web", ["one"]).end()
         server.containers.command("web", shell, name="sh")
         await running_pod(client)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await page["look_into"](client, "web")
     assert capsys.readouterr().out == "one\nb'wrote text' b'' 0\n3\n"
 
@@ -69,7 +69,7 @@ async def test_one_object_is_followed_as_on_the_clients_page(capsys: pytest.Capt
         await running_pod(client, "other")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(page["follow_one"], client, "web")
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while not server.watches.open:
                     await anyio.lowlevel.checkpoint()
                 await pods.patch("other", {"metadata": {"labels": {"a": "b"}}}, "default")
@@ -116,7 +116,7 @@ async def test_two_managers_in_one_process_work_for_a_cluster_each() -> None:
     ):
         tasks.start_soon(page["run_both"], first, second, make_controller)
         here, there = first.resource(V1ConfigMap), second.resource(V1ConfigMap)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await here.create({"metadata": {"name": "a", "namespace": "default"}})
             await there.create({"metadata": {"name": "b", "namespace": "default"}})
             a = await here.until("a", lambda found: found is not None and bool(found.data), "default")

@@ -36,7 +36,7 @@ async def test_the_fleet_gets_its_pods_and_loses_them() -> None:
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         manager = Manager(client, known={"fleet": make_controller})
         configmaps = client.resource(V1ConfigMap)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(manager.run)
                 meta = V1ObjectMeta(name="ships", namespace="default", labels={"fleet": "yes"})

@@ -21,7 +21,7 @@ async def test_the_trail_is_what_the_page_shows() -> None:
     names: dict[str, Any] = {}
     exec(compile(block, "event.md", "exec", dont_inherit=True), names)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
             trail = await names["follow"](client)
 

@@ -27,7 +27,7 @@ async def test_a_recipe_works(name: str, block: str, monkeypatch: pytest.MonkeyP
     exec(compile(block, str(PAGE), "exec", dont_inherit=True), vars(module))
     recipe = getattr(module, name)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
             await recipe(*[client, server, free_port()][: len(inspect.signature(recipe).parameters)])
 

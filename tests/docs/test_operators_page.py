@@ -36,7 +36,7 @@ async def test_a_web_app_gets_its_deployment_its_status_and_its_end(
         await install(client, page["WebApp"])
         apps, deployments = client.resource(page["WebApp"]), client.resource(V1Deployment)
         manager = Manager(client, known={"webapp-operator": page["make_controller"]})
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(manager.run)
                 meta = V1ObjectMeta(name="shop", namespace="default")

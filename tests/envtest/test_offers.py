@@ -33,7 +33,7 @@ async def events(http: Http, path: str, count: int, **headers: str) -> list[Any]
     """The first events of a watch, and that they came as they are."""
     async with http.session.get(f"{http.server.url}{path}", headers=headers) as response:
         assert "Content-Encoding" not in response.headers
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             return [json.loads(await response.content.readline()) for _ in range(count)]
 
 

@@ -30,7 +30,7 @@ async def test_pods_run_on_the_fake_nodes(kinformer_client: Client, kinformer_fa
     pod = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     await pods.create(from_dict(V1Pod, pod))
     async with pods.watch("default") as watch:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             async for batch in watch:
                 if any(event.object.status.phase == "Running" for event in batch):
                     break

@@ -33,7 +33,7 @@ async def test_pods_that_are_removed_at_once_are_seen_on_their_way_out_first() -
         listed = await pods.list("default")
         options = ListOptions(resource_version=listed.resource_version)
         batches: list[list[str]] = []
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             async with pods.watch("default", options) as events, anyio.create_task_group() as tasks:
                 for name in names:
                     tasks.start_soon(pods.delete, name, "default", DeleteOptions(grace_period_seconds=0))

@@ -106,6 +106,6 @@ async def test_an_informer_sees_the_past_until_the_replica_catches_up() -> None:
 
             replica.catch_up()
 
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await is_added.wait()
             assert sorted(store.list_keys()) == ["default/new", "default/old"]

@@ -59,7 +59,7 @@ class Candidate:
 
 @asynccontextmanager
 async def running(*candidates: Candidate) -> AsyncIterator[None]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for candidate in candidates:
                 tasks.start_soon(candidate.run)

@@ -15,9 +15,6 @@ from kinformer.leaderelection import Guard
 from kinformer.simulation import Checks, Faults, Plan, Trial, World, explore, run_world, simulate
 from tests.leaderelection.worlds import LEASE, OPTIONS, SEEN_AFTER, TAKE_OVER, Candidates
 
-# One takes seconds of CPU, and the machine may have much other work.
-pytestmark = pytest.mark.timeout(300)
-
 # How far has been counted is not the same in each run.
 CHECKS = Checks(may_differ=("configmaps/*:data",))
 #: Nothing goes wrong but what a test says.

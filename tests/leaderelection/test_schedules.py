@@ -9,16 +9,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pytest
-
 from kinformer.simulation import Faults, World, simulate
 from kinformer.simulation.network import NetworkOptions
 from kinformer.simulation.process import Process
 from tests.leaderelection.worlds import OPTIONS, Candidates
 from tests.simulation.ledger import CHECKS
-
-# Nothing here looks at the time of day. But one takes seconds of CPU, and the machine may have much other work.
-pytestmark = pytest.mark.timeout(300)
 
 TODO = 40
 # Answers and events are late, and not by so much that a cache is behind for longer than a new leader waits for it.

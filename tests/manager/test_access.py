@@ -194,7 +194,7 @@ async def serving(
     context.verify_mode = ssl.CERT_NONE
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run or endpoint.run)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await endpoint.listening.wait()
             connector = aiohttp.TCPConnector(ssl=context)
             async with aiohttp.ClientSession(f"https://127.0.0.1:{endpoint.port}", connector=connector) as session:

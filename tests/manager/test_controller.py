@@ -630,7 +630,7 @@ async def draining(controller: Controller, grace: float | None) -> AsyncIterator
 async def test_draining_waits_for_the_syncs_that_run_and_hands_out_no_more_keys() -> None:
     clock = FakeClock()
     slow = Slow(clock)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(slow.controller.run)
             await clock.settle()
@@ -656,7 +656,7 @@ async def test_draining_waits_for_the_syncs_that_run_and_hands_out_no_more_keys(
 async def test_syncs_that_run_when_the_grace_is_over_are_cancelled_and_named() -> None:
     clock = FakeClock()
     slow = Slow(clock, workers=3)
-    with anyio.fail_after(5), structlog.testing.capture_logs() as logs:
+    with anyio.fail_after(60), structlog.testing.capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(slow.controller.run)
             await clock.settle()
@@ -680,7 +680,7 @@ async def test_draining_without_a_sync_ends_at_once_also_while_caches_are_not_co
     waiting = Controller("waiting", syncs).watch(informer)
     idle = Controller("idle", syncs)
     unused = Controller("unused", syncs)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(waiting.run)
             tasks.start_soon(idle.run)

@@ -91,7 +91,7 @@ async def scraped() -> AsyncIterator[list[Sample]]:
         assert endpoint is not None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 await endpoint.listening.wait()
                 meta = V1ObjectMeta(name="a", namespace="default")
                 await client.resource(V1ConfigMap).create(V1ConfigMap(metadata=meta))

@@ -15,7 +15,7 @@ from kinformer.manager.endpoint import Endpoint
 async def serving(endpoint: Endpoint) -> AsyncIterator[aiohttp.ClientSession]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(endpoint.run)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await endpoint.listening.wait()
             async with aiohttp.ClientSession(f"http://127.0.0.1:{endpoint.port}") as session:
                 yield session

@@ -69,7 +69,7 @@ class World:
 
     @asynccontextmanager
     async def running(self, manager: Manager) -> AsyncIterator[list[Any]]:
-        with anyio.fail_after(20), capture_logs() as logs:
+        with anyio.fail_after(60), capture_logs() as logs:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(manager.run)
                 yield logs
@@ -136,7 +136,7 @@ async def test_a_controller_that_must_start_and_cannot_ends_the_manager(world: W
         except ControllerNotStarted as error:
             ended.append(error)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             await eventually(lambda: ended, world.clock)

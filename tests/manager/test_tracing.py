@@ -83,7 +83,7 @@ async def traced(client: Client, spans: Spans, **known: Any) -> AsyncIterator[No
     manager = Manager(spans.tracing.client(client), known=known, informers=SharedInformerFactory(client))
     spans.tracing.trace(manager)
     async with running(manager.run):
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not all(getattr(controller, "has_synced", True) for controller in manager.controllers.values()):
                 await anyio.lowlevel.checkpoint()
             yield

@@ -73,7 +73,6 @@ def test_the_stub_names_every_public_function_of_the_package() -> None:
         assert re.search(rf"\b(as|def|class) {name}\b", text), name
 
 
-@pytest.mark.timeout(300)
 def test_mypy_knows_the_models(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"
@@ -86,7 +85,6 @@ def test_mypy_knows_the_models(tmp_path: Path) -> None:
     assert found == wrong_lines(), done.stdout + done.stderr
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed")
 def test_pyright_knows_the_models(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)

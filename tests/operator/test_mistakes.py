@@ -105,7 +105,7 @@ async def test_a_status_where_the_resource_has_none() -> None:
         bare = await client.resource(Bare).create(
             Bare(metadata=V1ObjectMeta(name="a", namespace="default"), spec=Spec())
         )
-        with anyio.fail_after(5), pytest.raises(TypeError, match="Bare has no status: want CustomResource"):
+        with anyio.fail_after(60), pytest.raises(TypeError, match="Bare has no status: want CustomResource"):
             await update_status_if_changed(client, bare, Spec())
 
 

@@ -45,7 +45,7 @@ async def running(client: Client) -> AsyncIterator[Manager]:
 
 async def settled(client: Client, image: str) -> WebApp:
     apps, maps = client.resource(WebApp), client.resource(V1ConfigMap)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while True:
             app = await apps.get("shop", "default")
             try:
@@ -87,7 +87,7 @@ async def test_events_are_from_it_and_about_the_object(client: Client) -> None:
         await apps.create(web_app())
         await settled(client, "shop:1")
         await apps.delete("shop", "default")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while (await apps.list("default")).items:
                 pass
         await manager.stop(5)

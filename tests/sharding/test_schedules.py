@@ -16,9 +16,6 @@ from kinformer.simulation import Faults, Trial, World, explore, simulate
 from tests.sharding.worlds import FAULTS, OPTIONS, come_and_go, owner_is_cut_off, table_is_deleted
 from tests.simulation.ledger import CHECKS
 
-# Nothing here looks at the time of day. But one takes seconds of CPU, and the machine may have much other work.
-pytestmark = pytest.mark.timeout(300)
-
 
 @simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=OPTIONS)
 async def test_no_key_is_ever_in_two_running_syncs_and_all_is_served_in_the_end(world: World) -> None:

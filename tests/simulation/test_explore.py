@@ -120,7 +120,6 @@ def test_it_ends_after_as_many_different_failures_as_are_asked_for(broken: Trial
     assert more.failing > 1
 
 
-@pytest.mark.timeout(300)
 def test_two_processes_find_the_same_as_one(broken: Trial) -> None:
     one, two = (explore(broken, range(16), faults=CRASHES, jobs=jobs, stop_after=9) for jobs in (1, 2))
 

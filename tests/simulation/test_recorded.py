@@ -15,7 +15,6 @@ from tests.simulation.recorded import RECORDED, trial_of_recorded
 SEEDS = 2
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", RECORDED)
 def test_crashes_and_late_news_change_nothing_and_make_nothing_twice(name: str) -> None:
     trial = trial_of_recorded(name)

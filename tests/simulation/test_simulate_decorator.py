@@ -62,7 +62,6 @@ def run_tests(folder: Path, *options: str, **environment: str) -> str:
     return found.stdout + found.stderr
 
 
-@pytest.mark.timeout(300)
 def test_a_failing_test_tells_the_plan_the_timeline_and_how_to_play_it_again(tmp_path: Path) -> None:
     text = run_tests(tmp_path, "--simulate-pages", "pages")
 
@@ -78,7 +77,6 @@ def test_a_failing_test_tells_the_plan_the_timeline_and_how_to_play_it_again(tmp
     assert PLAN in page.read_text()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_plan_is_played_again_and_nothing_else(tmp_path: Path, how: str) -> None:
     harmless = "seed=0 pause(manager,write=1)"
@@ -88,6 +86,5 @@ def test_a_plan_is_played_again_and_nothing_else(tmp_path: Path, how: str) -> No
     assert re.search(r"\b1 passed", text), text
 
 
-@pytest.mark.timeout(300)
 def test_a_number_that_is_none_is_named(tmp_path: Path) -> None:
     assert "--simulate-seeds is a whole number from 0, not 'many'" in run_tests(tmp_path, "--simulate-seeds", "many")

@@ -508,5 +508,5 @@ async def test_another_thread_adds_through_the_loop() -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(anyio.to_thread.run_sync, lambda: loop.call_soon_threadsafe(queue.add, "foo"))
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             assert await queue.get() == "foo"

@@ -20,8 +20,6 @@ from tests.controllers.groupquota.worlds import CHECKS, OPTIONS, Replicas
 from tests.controllers.objects import conflict
 from tests.controllers.shared.quota.serving import make_pod
 
-pytestmark = pytest.mark.timeout(300)
-
 # What is written takes 2 to 40 ms.
 SLOW = replace(OPTIONS, network=NetworkOptions(latency=(0.001, 0.02)))
 CLIENTS, REQUESTS = 16, 6

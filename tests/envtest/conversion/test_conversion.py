@@ -187,7 +187,7 @@ async def test_a_watch_shows_changes_at_its_version(http: Http, converter: Conve
     url = f"{http.server.url}{V2}?watch=true&resourceVersion=0"
     events: list[tuple[str, int]] = []
     async with http.session.get(url) as response:
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             async for line in response.content:
                 event = json.loads(line)
                 events.append((event["type"], event["object"]["spec"]["dimensions"]["size"]))

@@ -33,7 +33,7 @@ async def client() -> AsyncIterator[Client]:
 
 async def until(client: Client, name: str, holds: Callable[[V1Pod | None], bool]) -> V1Pod | None:
     """The pod, or None when it is gone, as soon as `holds` says so of it."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with client.resource(V1Pod).watch("default") as batches:
             async for batch in batches:
                 for event in batch:

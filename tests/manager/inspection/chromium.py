@@ -136,7 +136,7 @@ async def browser(profile: Path) -> AsyncIterator[Page]:
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        with anyio.fail_after(40):
+        with anyio.fail_after(60):
             port = await _port(profile / "DevToolsActivePort")
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
             async with session.get("/json/list") as answer:

@@ -40,7 +40,7 @@ async def shown(page: Page) -> AsyncIterator[World]:
             await here.create(name)
         page.logged.clear()
         page.requested.clear()
-        with anyio.fail_after(50):
+        with anyio.fail_after(60):
             await page.open(address(here))
             await page.until("document.querySelectorAll('#slowest-table tbody tr').length == 2")
             yield here
@@ -316,7 +316,7 @@ async def staged(
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", port).start()
-            with anyio.fail_after(40):
+            with anyio.fail_after(60):
                 yield runner.addresses[0][1]
         finally:
             await runner.cleanup()
@@ -385,7 +385,7 @@ async def test_a_manager_that_is_gone_is_told_and_one_that_is_back_is_found(chro
     async with staged() as port:
         await chromium.open(f"http://localhost:{port}/page/")
         await chromium.until("connection.innerText == '● live'")
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         await chromium.until("connection.innerText.startsWith('▲')")
     async with staged(port=port):
         await chromium.until("connection.innerText == '● live'")

@@ -125,7 +125,7 @@ async def test_the_stream_of_a_manager_that_ends_is_ended() -> None:
         async with world(endpoint=("127.0.0.1", 0)) as here:
             answer = await stack.enter_async_context(session.get(f"http://127.0.0.1:{here.port}/debug/events"))
             await answer.content.readany()
-        with anyio.fail_after(10), suppress(aiohttp.ClientError):
+        with anyio.fail_after(60), suppress(aiohttp.ClientError):
             while await answer.content.readany():
                 pass
 

@@ -18,7 +18,6 @@ SEEDS = 2
 IDLE = {"cronjob suspended before its first run"}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_whatever_goes_wrong_the_end_is_the_same(case: Case) -> None:
     trial = trial_of_case(case.name)
