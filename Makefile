@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOWEST := .venv-lowest
 OTHERS := 3.11 3.12 3.13
 
-.PHONY: help demo test lint types contract docs unit simulate pythons lowest sbom format clean
+.PHONY: help demo test lint types contract docs unit simulate mutants pythons lowest sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ unit: $(STAMP)
 
 simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
 	$(BIN)/python -m tests.simulation $(ARGS)
+
+mutants: $(STAMP) ## are mistakes found? 300 small ones, one at a time, each against the tests of its package
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 pythons: $(STAMP) ## simulated runs, compared between the Pythons that are installed: .venv-3.11, .venv-3.12, .venv-3.13
 	@for version in $(OTHERS); do \

@@ -15,7 +15,6 @@ from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
 from kinformer_controllers.groupquota.recount import GroupRecounter
 from tests.controllers.groupquota.worlds import CHECKS, FAULTS, OPTIONS, crowd, leader_is_behind, room_for_all, rush
 
-# Nothing here looks at the time of day. But one takes seconds of CPU, and the machine may have much other work.
 pytestmark = pytest.mark.usefixtures("only_pods_are_followed")
 
 
