@@ -7,15 +7,15 @@ promises that all parts run, that all end when it is cancelled, and that an erro
     def make_controller(context: ControllerContext) -> Group:
         nodes = Controller("node-lifecycle", ...)
         pods = Controller("node-lifecycle-pods", ...)
-        checks = Periodic("node-health", monitor.check, period=5.0, after=(nodes_informer,), clock=context.clock)
-        return Group(nodes, pods, checks)
+        checks = Periodic("node-health", monitor.check, period=5.0, clock=context.clock)
+        return Group(nodes, pods, Group(checks, after=[nodes_informer]))
 
 The manager shows, checks and stops each controller of a group by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from kinformer.cache import SharedIndexInformer
@@ -36,10 +36,13 @@ class Group:
     Several runnables as one.
 
     :param parts: controllers, groups, or other objects with ``async def run()``
+    :param after: the parts start when these informers have their first lists. A controller waits for its own informers
+        by itself
     """
 
-    def __init__(self, *parts: Runnable) -> None:
+    def __init__(self, *parts: Runnable, after: Iterable[SharedIndexInformer[Any]] = ()) -> None:
         self.parts = parts
+        self._after = tuple(after)
 
     @property
     def controllers(self) -> list[Controller]:
@@ -64,6 +67,8 @@ class Group:
 
     async def run(self) -> None:
         """Run all parts until cancelled, or until all of them have ended."""
+        for informer in self._after:
+            await informer.wait_synced()
         async with plain_task_group() as tasks:
             for part in self.parts:
                 tasks.start_soon(part.run)
@@ -76,28 +81,16 @@ class Periodic:
     :param name: the name in logs
     :param work: called without arguments
     :param period: seconds between the end of one turn and the start of the next
-    :param after: the first turn waits until these informers have their first list
     """
 
-    def __init__(
-        self,
-        name: str,
-        work: Callable[[], Awaitable[object]],
-        period: float,
-        *,
-        clock: Clock,
-        after: tuple[SharedIndexInformer[Any], ...] = (),
-    ) -> None:
+    def __init__(self, name: str, work: Callable[[], Awaitable[object]], period: float, *, clock: Clock) -> None:
         self.name = name
         self._work = work
         self._period = period
-        self._after = after
         self._clock = clock
 
     async def run(self) -> None:
         """Work until cancelled."""
-        for informer in self._after:
-            await informer.wait_synced()
         while True:
             try:
                 with cancellations_as_errors(self.name):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import anyio
 import pytest
 
@@ -52,4 +55,20 @@ async def test_periodic_work_goes_on_after_an_error() -> None:
         for wanted in (1, 2, 3):
             await clock.advance(5.0 if wanted > 1 else 0.0)
             assert turns == wanted
+        tasks.cancel_scope.cancel()
+
+
+async def test_parts_can_wait_for_the_first_lists_of_informers() -> None:
+    listed, begun = anyio.Event(), anyio.Event()
+    informer: Any = SimpleNamespace(wait_synced=listed.wait)
+
+    async def work() -> None:
+        begun.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Group(Periodic("checks", work, 1.0, clock=FakeClock()), after=[informer]).run)
+        await anyio.wait_all_tasks_blocked()
+        assert not begun.is_set()
+        listed.set()
+        await begun.wait()
         tasks.cancel_scope.cancel()

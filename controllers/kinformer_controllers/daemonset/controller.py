@@ -7,8 +7,6 @@ cache is old.
 
 from __future__ import annotations
 
-import anyio
-
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.claiming import OwnedPods
@@ -18,7 +16,7 @@ from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource, SelectorError, label_selector_as_selector
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
 from kinformer.record import WARNING, EventRecorder
@@ -43,7 +41,7 @@ PODS = GroupResource("", "pods")
 DAEMON_SETS = GroupResource("apps", "daemonsets")
 
 
-def make_controller(context: ControllerContext) -> DaemonSetController:
+def make_controller(context: ControllerContext) -> Group:
     """The entry point ``daemonset``."""
     options = context.read(DaemonSetOptions)
     return DaemonSetController(
@@ -52,7 +50,7 @@ def make_controller(context: ControllerContext) -> DaemonSetController:
         context.recorder(COMPONENT),
         clock=context.clock,
         workers=options.concurrent_daemonset_syncs,
-    )
+    ).group
 
 
 class DaemonSetController:
@@ -97,17 +95,7 @@ class DaemonSetController:
         )
         watches = DaemonSetWatches(self.controller, sets, self.expectations, self._seen.forget)
         watches.attach(pods, revisions, nodes, self.node_updates)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.controller.has_synced and self.node_updates.has_synced
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.controller.run)
-            tasks.start_soon(self.node_updates.run)
+        self.group = Group(self.controller, self.node_updates)
 
     async def sync(self, key: str) -> float | None:
         """

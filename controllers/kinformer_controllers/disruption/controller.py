@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import copy
 
-import anyio
-
 from kinformer.client import Client
 from kinformer.client.errors import (
     Conflict,
@@ -29,7 +27,7 @@ from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import owner_id
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource
 from kinformer.models import (
     V1Deployment,
@@ -68,9 +66,10 @@ COMPONENT = "controllermanager"
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 
 
-def make_controller(context: ControllerContext) -> DisruptionController:
+def make_controller(context: ControllerContext) -> Group:
     """The entry point ``disruption``. It has no options."""
-    return DisruptionController(context.client, context.informers, context.recorder(COMPONENT), clock=context.clock)
+    recorder = context.recorder(COMPONENT)
+    return DisruptionController(context.client, context.informers, recorder, clock=context.clock).group
 
 
 class DisruptionController:
@@ -109,17 +108,7 @@ class DisruptionController:
         self.controller.handle(pods, PodHandler(*queues, self.budgets, recorder, self._clock))
         self.controller.wait_for(replication_controllers).wait_for(replica_sets)
         self.controller.wait_for(deployments).wait_for(stateful_sets)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.controller.has_synced and self.stale_pods.has_synced
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.controller.run)
-            tasks.start_soon(self.stale_pods.run)
+        self.group = Group(self.controller, self.stale_pods)
 
     async def sync(self, key: str) -> float | None:
         """

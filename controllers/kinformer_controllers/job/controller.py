@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import anyio
-
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
@@ -19,7 +17,7 @@ from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
 from kinformer.informers import SharedInformerFactory
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource
 from kinformer.models import V1Job, V1Pod
 from kinformer.record import EventRecorder
@@ -45,7 +43,7 @@ _PODS, _JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
 _RETRY = (1.0, 60.0)
 
 
-def make_controller(context: ControllerContext) -> JobController:
+def make_controller(context: ControllerContext) -> Group:
     """The entry point ``job``; its options are :class:`.JobOptions`."""
     options = context.read(JobOptions)
     return JobController(
@@ -54,7 +52,7 @@ def make_controller(context: ControllerContext) -> JobController:
         context.recorder(COMPONENT),
         clock=context.clock,
         workers=options.concurrent_job_syncs,
-    )
+    ).group
 
 
 class JobController:
@@ -116,19 +114,8 @@ class JobController:
         pod_handler = PodHandler(jobs.indexer, queue.add_after, orphan, candidates, self.expectations, self.released)
         self.controller.handle(jobs, JobHandler(queue, orphan, clock, *self.forget))
         self.controller.handle(pod_informer, pod_handler)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.controller.has_synced
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.controller.run)
-            for informer in self._informers:
-                await informer.wait_synced()  # before that, every pod would look like an orphan
-            await self.orphans.run()
+        # Before the caches are complete, every pod would look like an orphan.
+        self.group = Group(self.controller, Group(self.orphans, after=self._informers))
 
     async def sync(self, key: str) -> float | None:
         """

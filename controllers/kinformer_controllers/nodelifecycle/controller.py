@@ -10,16 +10,13 @@ Pods are evicted because of the taints by another controller, the taint eviction
 
 from __future__ import annotations
 
-import anyio
-
-from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group, Periodic
 from kinformer.models import V1Lease, V1Node, V1Pod
 from kinformer.record import EventRecorder
 from kinformer_controllers.nodelifecycle.handlers import NodeHandler, PodHandler
@@ -43,10 +40,10 @@ NAME = "node-lifecycle-controller"
 _NODE_WORKERS, _POD_WORKERS = 8, 4
 
 
-def make_controller(context: ControllerContext) -> NodeLifecycleController:
+def make_controller(context: ControllerContext) -> Group:
     """The entry point ``nodelifecycle``; its options are :class:`.NodeLifecycleOptions`."""
     options, recorder = context.read(NodeLifecycleOptions), context.recorder(NODE_CONTROLLER)
-    return NodeLifecycleController(context.client, context.informers, recorder, options, clock=context.clock)
+    return NodeLifecycleController(context.client, context.informers, recorder, options, clock=context.clock).group
 
 
 class NodeLifecycleController:
@@ -61,12 +58,10 @@ class NodeLifecycleController:
         *,
         clock: Clock | None = None,
     ) -> None:
-        self._clock = clock = clock or RealClock()
-        self._period = options.node_monitor_period
+        clock = clock or RealClock()
         nodes, pods = informers.informer_for(V1Node), informers.informer_for(V1Pod)
         leases = informers.informer_for(V1Lease)
         add_pod_node_index(pods)
-        self._informers = (nodes, pods, leases)
         self._nodes, self._pods = nodes.indexer, pods.indexer
         self._server, self._writer = client.resource(V1Node), NodeWriter(client, clock)
         self.tainter = NoExecuteTainter(self._writer, nodes.indexer, options.node_eviction_rate, clock)
@@ -103,30 +98,9 @@ class NodeLifecycleController:
         )
         self.controller.handle(nodes, NodeHandler(self.controller.queue.add, self.monitor.forget))
         self.pod_controller.handle(pods, PodHandler(self.pod_controller.queue.add))
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.controller.has_synced and self.pod_controller.has_synced
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.controller.run)
-            tasks.start_soon(self.pod_controller.run)
-            for informer in self._informers:
-                await informer.wait_synced()
-            tasks.start_soon(self.tainter.run)
-            tasks.start_soon(self._monitor)
-
-    async def _monitor(self) -> None:
-        while True:
-            try:
-                with cancellations_as_errors("a check of all nodes"):
-                    await self.monitor.check()
-            except Exception:  # of any type: the next check may succeed
-                log.exception("nodes_not_checked")
-            await self._clock.sleep(self._period)
+        self.checks = Periodic("a check of all nodes", self.monitor.check, options.node_monitor_period, clock=clock)
+        beside = Group(self.tainter, self.checks, after=(nodes, pods, leases))
+        self.group = Group(self.controller, self.pod_controller, beside)
 
     async def sync_node(self, name: str) -> None:
         """Update a node's NoSchedule taints and labels."""

@@ -11,15 +11,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import anyio
-
 from kinformer.cache import NAMESPACE_INDEX, last_state
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext, ControllerDisabled
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group
 from kinformer.models import V1Secret, V1ServiceAccount
 from kinformer_controllers.serviceaccounttoken.filling import TokenFiller
 from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
@@ -33,7 +31,7 @@ __all__ = ("TokenController", "make_controller")
 log = get_logger(__name__)
 
 
-def make_controller(context: ControllerContext) -> TokenController:
+def make_controller(context: ControllerContext) -> Group:
     """
     The entry point of the token controller; its options are :class:`.TokenOptions`.
 
@@ -47,7 +45,7 @@ def make_controller(context: ControllerContext) -> TokenController:
         load_signer(options.service_account_private_key_file), root_ca(context.client, options.root_ca_file)
     )
     workers = options.concurrent_serviceaccount_token_syncs
-    return TokenController(context.client, context.informers, filler, workers=workers, clock=context.clock)
+    return TokenController(context.client, context.informers, filler, workers=workers, clock=context.clock).group
 
 
 class TokenController:
@@ -88,17 +86,7 @@ class TokenController:
         self.accounts.wait_for(secrets)
         self.secrets_handler = _Handler(self._secret_changed)
         self.secrets.handle(secrets, self.secrets_handler).wait_for(accounts)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.accounts.has_synced and self.secrets.has_synced
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.accounts.run)
-            tasks.start_soon(self.secrets.run)
+        self.group = Group(self.accounts, self.secrets)
 
     async def sync_account(self, key: str) -> None:
         """

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import anyio
-
 from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import NotFound
@@ -23,7 +21,7 @@ from kinformer.controllerutil.finalizers import (
 )
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group, SyncError
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1LoadBalancerStatus, V1Node, V1Service, to_dict
 from kinformer.record import NORMAL, WARNING, EventRecorder
@@ -45,7 +43,7 @@ _FIRST_RETRY, _LAST_RETRY = 5.0, 300.0
 _ALL_NODES: Final = "nodes"
 
 
-def make_controller(context: ControllerContext) -> ServiceLBController:
+def make_controller(context: ControllerContext) -> Group:
     """
     The entry point of the controller; its options are :class:`.ServiceLBOptions`.
 
@@ -64,7 +62,7 @@ def make_controller(context: ControllerContext) -> ServiceLBController:
         cluster=options.cluster_name,
         workers=options.concurrent_service_syncs,
         clock=context.clock,
-    )
+    ).group
 
 
 class ServiceLBController:
@@ -102,17 +100,7 @@ class ServiceLBController:
         self.nodes.handle(nodes, ResourceEventHandlerFuncs(queue_nodes, self._node_changed, queue_nodes))
         self.nodes.wait_for(services)
         self._hosts = HostUpdater(balancers, cluster, recorder, clock)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.services.has_synced and self.nodes.has_synced
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.services.run)
-            tasks.start_soon(self.nodes.run)
+        self.group = Group(self.services, self.nodes)
 
     async def sync(self, key: str) -> float | None:
         """

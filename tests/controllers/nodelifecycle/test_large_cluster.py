@@ -124,7 +124,7 @@ async def running(count: int = 300, **options: Any) -> AsyncIterator[World]:
     world = World(clock, count, **options)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(world.controller.tainter.run)
-        tasks.start_soon(world.controller._monitor)
+        tasks.start_soon(world.controller.checks.run)
         await world.turn(80)
         assert not world.tainted
         yield world

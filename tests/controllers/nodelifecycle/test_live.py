@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kinformer.client import PatchType
+from kinformer.manager.checks import parts_of
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.nodelifecycle.controller import make_controller
 from tests.controllers.nodes import Cluster, cluster
@@ -248,7 +249,7 @@ async def test_nodes_are_registered_and_removed_with_an_event_each() -> None:
 
         assert await world.events("RegisteredNode") == ["Node n event: Registered Node n in Controller"]
         assert await world.events("RemovingNode") == ["Node n event: Removing Node n from Controller"]
-        controller: Any = world.manager.controllers["nodelifecycle"]
+        controller: Any = parts_of(world.manager.controllers["nodelifecycle"])[0]._sync.__self__
         assert controller.monitor.health == {}
 
 
@@ -260,7 +261,7 @@ async def test_a_node_that_does_not_count_for_its_zone_is_seen_to_all_the_same()
 
         # The only node that counts is silent: everything stops.
         assert await world.taints("alive") == ["unreachable:NoSchedule"]
-        controller: Any = world.manager.controllers["nodelifecycle"]
+        controller: Any = parts_of(world.manager.controllers["nodelifecycle"])[0]._sync.__self__
         assert {zone: state.value for zone, state in controller.disruption.states.items()} == {"": "FullDisruption"}
 
 
