@@ -77,16 +77,15 @@ def run_pytest(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("names", [LONG, SHORT], ids=["long", "short"])
 @pytest.mark.parametrize(
-    ("mode", "mark"),
+    ("mode", "mark", "names"),
     [
-        ("anyio_mode = auto", ""),
-        ("", "@pytest.mark.anyio"),
-        ("asyncio_mode = auto", ""),
-        ("asyncio_mode = strict", "@pytest.mark.asyncio"),
+        ("anyio_mode = auto", "", LONG),
+        ("", "@pytest.mark.anyio", LONG),
+        ("asyncio_mode = auto", "", SHORT),
+        ("asyncio_mode = strict", "@pytest.mark.asyncio", LONG),
     ],
-    ids=["anyio auto", "anyio", "asyncio auto", "asyncio strict"],
+    ids=["anyio auto", "anyio", "asyncio auto, short names", "asyncio strict"],
 )
 def test_the_fixtures_work_under_each_plugin(tmp_path: Path, mode: str, mark: str, names: dict[str, str]) -> None:
     short = f"kinformer_short_fixtures = {str(names is SHORT).lower()}"

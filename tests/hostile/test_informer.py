@@ -28,7 +28,7 @@ def test_there_are_fifty_scenarios() -> None:
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     # The limits are what ends a flood; the smaller they are, the sooner.
-    monkeypatch.setattr("kinformer.client.watch._MAX_LINE", 2**17)
+    monkeypatch.setattr("kinformer.client.watch._MAX_LINE", 2**14)
 
 
 async def survives(name: str, type_: type[Any]) -> None:

@@ -33,6 +33,8 @@ _COMPARISONS: Final = {
 _BOUNDARIES: Final = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 _ARITHMETIC: Final = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult}
 _JUNCTIONS: Final = {ast.And: ast.Or, ast.Or: ast.And}
+#: Functions that do not care which argument comes first.
+_IN_ANY_ORDER: Final = frozenset({"max", "min"})
 #: Names of loggers: what they are told is for people.
 _LOGGERS: Final = frozenset({"log", "logger", "_log", "_logger"})
 
@@ -135,10 +137,9 @@ def _changed(node: _Place) -> Iterator[tuple[str, ast.AST]]:
             yield "truth", ast.Constant(not value)
         case ast.Constant(value=int() | float()):
             yield "number", ast.Constant(node.value + 1)
-        case ast.Call(args=[ast.expr() as first, ast.expr() as second, *rest]) if not any(
-            isinstance(each, ast.Starred) for each in (first, second)
-        ):
-            if ast.dump(first) != ast.dump(second):
+        case ast.Call(args=[ast.expr() as first, ast.expr() as second, *rest]):
+            same = ast.dump(first) == ast.dump(second) or ast.unparse(node.func) in _IN_ANY_ORDER
+            if not same and not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
                 yield "arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
         case ast.IfExp():
             yield "condition", ast.IfExp(node.test, node.orelse, node.body)

@@ -24,7 +24,7 @@ from tests.mutants.running import AREAS, ROOT, killer
         ("def a(): return b", ["result: return b -> return None"]),
         ("for a in b: break", ["loop: break -> continue"]),
         ("a = [b for b in c if b]", ["filter: [b for b in c if b] -> ([b for b in c])"]),
-        ("'a text'\na: 3 = b\nlog.info(1, 2)\n__all__ = (1,)\nmatch a:\n    case 1: b", []),
+        ("m = max(a, b)\n'a text'\na: 3 = b\nlog.info(1, 2)\n__all__ = (1,)\nmatch a:\n    case 1: b", []),
     ],
 )
 def test_each_kind_of_mistake_is_made_where_it_can_be(code: str, mistakes: list[str]) -> None:
