@@ -41,42 +41,6 @@ _LONGEST_WINDOW = 3600
 _LONGEST_PERIOD = 1800
 
 
-class AutoscalerStrategy(Strategy):
-    """autoscaling/v2."""
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("minReplicas", 1)
-        if not spec.get("metrics"):
-            spec["metrics"] = [_cpu_metric(_CPU)]
-        if (behavior := spec.get("behavior")) is not None:
-            percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
-            up = behavior.setdefault("scaleUp", {})
-            up.setdefault("stabilizationWindowSeconds", 0)
-            up.setdefault("policies", [{"type": "Pods", "value": 4, "periodSeconds": 15}, percent])
-            behavior.setdefault("scaleDown", {}).setdefault("policies", [percent])
-            for rules in behavior.values():
-                rules.setdefault("selectPolicy", "Max")
-        _drop_annotations(obj["metadata"])
-
-    def prepare_for_create(self, obj: Obj) -> None:
-        obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check(obj["spec"]))
-
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(not_less_than_zero(obj.get("status") or {}, "status", "currentReplicas", "desiredReplicas"))
-
-
-def _cpu_metric(utilization: int) -> Obj:
-    target = {"type": "Utilization", "averageUtilization": utilization}
-    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
-
-
-# -- validation -------------------------------------------------------------------------------------------------------
-
-
 def _check(spec: Obj) -> Iterator[Cause]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if least is not None and least < 1:
@@ -97,6 +61,41 @@ def _check(spec: Obj) -> Iterator[Cause]:
     for name in ("scaleUp", "scaleDown"):
         if (rules := behavior.get(name)) is not None:
             yield from _check_rules(rules, f"spec.behavior.{name}")
+
+
+class AutoscalerStrategy(Strategy):
+    """autoscaling/v2."""
+
+    check_spec = staticmethod(_check)
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("minReplicas", 1)
+        if not spec.get("metrics"):
+            spec["metrics"] = [_cpu_metric(_CPU)]
+        if (behavior := spec.get("behavior")) is not None:
+            percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
+            up = behavior.setdefault("scaleUp", {})
+            up.setdefault("stabilizationWindowSeconds", 0)
+            up.setdefault("policies", [{"type": "Pods", "value": 4, "periodSeconds": 15}, percent])
+            behavior.setdefault("scaleDown", {}).setdefault("policies", [percent])
+            for rules in behavior.values():
+                rules.setdefault("selectPolicy", "Max")
+        _drop_annotations(obj["metadata"])
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(not_less_than_zero(obj.get("status") or {}, "status", "currentReplicas", "desiredReplicas"))
+
+
+def _cpu_metric(utilization: int) -> Obj:
+    target = {"type": "Utilization", "averageUtilization": utilization}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+# -- validation -------------------------------------------------------------------------------------------------------
 
 
 def _check_reference(reference: Obj, path: str, any_group: bool) -> Iterator[Cause]:

@@ -9,12 +9,14 @@ of a kind overrides the steps that are different for it. The resource is a strat
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
+from kinformer.envtest.strategy.checks import immutable
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
@@ -30,6 +32,13 @@ def with_field(obj: Obj, name: str, value: Any) -> None:
         obj.pop(name, None)
     else:
         obj[name] = value
+
+
+def _at(obj: Obj, path: str) -> Any:
+    value: Any = obj
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _generation(obj: Obj) -> Any:
@@ -50,6 +59,7 @@ class Strategy:
     :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
         is warned about other names. Empty if names have no such use
     :cvar template: the path of the pod template. Empty if the kind has none
+    :cvar fixed: the paths of the fields that never change
     :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
     :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
     """
@@ -64,6 +74,7 @@ class Strategy:
     name_is_hostname = ""
     template = ""
     default_propagation: Literal["Background", "Orphan"] = "Background"
+    fixed: ClassVar[tuple[str, ...]] = ()
     largest = 2 * LARGEST
 
     def __init__(self, resource: Resource):
@@ -133,11 +144,16 @@ class Strategy:
 
     def validate(self, obj: Obj) -> list[Cause]:
         """The errors of the object itself, without those of its metadata."""
-        return []
+        return list(self.check_spec(obj.get("spec") or {}))
+
+    @staticmethod
+    def check_spec(_spec: Obj, /) -> Iterable[Cause]:
+        """The errors of the spec of a new object, or of one that replaces another."""
+        return ()
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of the change."""
-        return []
+        return [cause for path in self.fixed for cause in immutable(_at(obj, path), _at(old, path), path)]
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of an object that replaces another one, in the order of the API."""
@@ -234,9 +250,7 @@ class Strategy:
         metadata = obj["metadata"]
         fields = {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
         for label, default in self.selectable.items():
-            value: Any = obj
-            for part in label.split("."):
-                value = value.get(part) if isinstance(value, dict) else None
+            value = _at(obj, label)
             if isinstance(value, bool):
                 value = "true" if value else "false"
             fields[label] = default if value is None else str(value)

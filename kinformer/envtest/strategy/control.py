@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.checks import immutable
 
 __all__ = (
     "AdmissionBindingStrategy",
@@ -118,9 +116,7 @@ class FixedStrategy(Strategy):
     """Kinds whose spec never changes, and whose objects are not overwritten without a version."""
 
     allow_unconditional_update = False
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"], old["spec"], "spec"))
+    fixed = ("spec",)
 
 
 class PodCertificateStrategy(FixedStrategy):
@@ -135,9 +131,7 @@ class TrustBundleStrategy(Strategy):
 
     allow_unconditional_update = False
     selectable: ClassVar[dict[str, str]] = {"spec.signerName": ""}
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"].get("signerName"), old["spec"].get("signerName"), "spec.signerName"))
+    fixed = ("spec.signerName",)
 
 
 class PodGroupStrategy(FixedStrategy):

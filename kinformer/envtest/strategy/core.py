@@ -303,6 +303,7 @@ class LeaseStrategy(Strategy):
 class RuntimeClassStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
+    fixed = ("handler",)
 
     def validate(self, obj: Obj) -> list[Cause]:
         handler, scheduling = obj.get("handler", ""), obj.get("scheduling") or {}
@@ -313,9 +314,6 @@ class RuntimeClassStrategy(Strategy):
         causes += check_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
         causes += check_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations")
         return causes
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj.get("handler"), old.get("handler"), "handler"))
 
 
 class PriorityClassStrategy(Strategy):

@@ -87,6 +87,7 @@ class PoolStatusStrategy(Strategy):
     """ResourcePoolStatusRequests. One has no status before the controller has answered it."""
 
     returns_deleted = True
+    fixed = ("spec",)
     allow_unconditional_update = False
 
     def default(self, obj: Obj) -> None:
@@ -94,9 +95,6 @@ class PoolStatusStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj | None:
         return None
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"], old["spec"], "spec"))
 
 
 def _default_tolerations(where: Obj) -> None:
@@ -119,14 +117,12 @@ class ClaimStrategy(Strategy):
     """ResourceClaims. Their spec never changes, and neither does an allocation that is there."""
 
     returns_deleted = True
+    fixed = ("spec",)
 
     def default(self, obj: Obj) -> None:
         _default_requests(obj.setdefault("spec", {}))
         for result in _allocated(obj):
             _default_tolerations(result)
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"], old["spec"], "spec"))
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)
@@ -163,9 +159,7 @@ class ClaimTemplateStrategy(Strategy):
     """ResourceClaimTemplates. Their spec never changes."""
 
     returns_deleted = True
+    fixed = ("spec",)
 
     def default(self, obj: Obj) -> None:
         _default_requests(obj.setdefault("spec", {}).setdefault("spec", {}))
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"], old["spec"], "spec"))

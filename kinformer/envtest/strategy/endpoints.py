@@ -10,7 +10,6 @@ from kinformer.envtest.strategy.checks import (
     check_endpoint_address,
     check_names,
     check_port,
-    immutable,
     invalid,
     not_supported,
     parse_address,
@@ -61,6 +60,7 @@ def _check_subset(subset: Obj, path: str) -> Iterator[Cause]:
 
 class EndpointSliceStrategy(Strategy):
     has_generation = True
+    fixed = ("addressType",)
 
     def default(self, obj: Obj) -> None:
         for port in obj.get("ports") or ():
@@ -74,9 +74,6 @@ class EndpointSliceStrategy(Strategy):
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_slice(obj))
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj.get("addressType"), old.get("addressType"), "addressType"))
 
 
 def _check_slice(obj: Obj) -> Iterator[Cause]:

@@ -16,7 +16,6 @@ from kinformer.envtest.strategy.checks import (
     check_port,
     check_port_number_or_name,
     forbidden,
-    immutable,
     invalid,
     not_supported,
     port_name_errors,
@@ -35,21 +34,6 @@ _BAD_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 # -- network policies -------------------------------------------------------------------------------------------------
 
 
-class NetworkPolicyStrategy(Strategy):
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
-            for port in rule.get("ports") or ():
-                port.setdefault("protocol", "TCP")
-        if not spec.get("policyTypes"):
-            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_policy(obj["spec"]))
-
-
 def _check_policy(spec: Obj) -> Iterator[Cause]:
     yield from check_label_selector(spec.get("podSelector"), "spec.podSelector")
     for direction, side in (("ingress", "from"), ("egress", "to")):
@@ -66,6 +50,19 @@ def _check_policy(spec: Obj) -> Iterator[Cause]:
     for index, kind in enumerate(kinds):
         if kind not in ("Ingress", "Egress"):
             yield not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
+
+
+class NetworkPolicyStrategy(Strategy):
+    has_generation = True
+    check_spec = staticmethod(_check_policy)
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
+            for port in rule.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+        if not spec.get("policyTypes"):
+            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
 def _check_policy_port(port: Obj, path: str) -> Iterator[Cause]:
@@ -268,26 +265,6 @@ def _is_address(text: str) -> bool:
     return True
 
 
-class IngressClassStrategy(Strategy):
-    has_generation = True
-    checks_metadata_again = True
-
-    def default(self, obj: Obj) -> None:
-        parameters = (obj.get("spec") or {}).get("parameters")
-        if parameters is not None and parameters.get("scope") is None:
-            parameters["scope"] = "Cluster"
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_class(obj.get("spec") or {}))
-
-    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        return [*self.validate_update(obj, old), *self.validate(obj)]
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        mine, before = ((one.get("spec") or {}).get("controller") for one in (obj, old))
-        return list(immutable(mine, before, "spec.controller"))
-
-
 def _check_class(spec: Obj) -> Iterator[Cause]:
     controller = spec.get("controller", "")
     if len(controller) > 250:
@@ -314,3 +291,18 @@ def _check_class(spec: Obj) -> Iterator[Cause]:
         yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
     elif scope == "Namespace":
         yield from check_names(namespace, f"{path}.namespace", dns1123_label_errors)
+
+
+class IngressClassStrategy(Strategy):
+    has_generation = True
+    checks_metadata_again = True
+    fixed = ("spec.controller",)
+    check_spec = staticmethod(_check_class)
+
+    def default(self, obj: Obj) -> None:
+        parameters = (obj.get("spec") or {}).get("parameters")
+        if parameters is not None and parameters.get("scope") is None:
+            parameters["scope"] = "Cluster"
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return [*self.validate_update(obj, old), *self.validate(obj)]

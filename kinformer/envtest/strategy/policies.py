@@ -43,18 +43,12 @@ class PolicyStrategy(AdmissionPolicyStrategy):
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_policy(obj))
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return []
-
 
 class BindingStrategy(AdmissionBindingStrategy):
     """Policy bindings, which say where a policy applies and with which parameters."""
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_binding(obj.get("spec") or {}))
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return []
 
 
 def _check_policy(obj: Obj) -> Iterator[Cause]:

@@ -66,43 +66,6 @@ def _check_modes(modes: Sequence[str], field: str) -> Iterator[Cause]:
         yield forbidden(field, "may not use ReadWriteOncePod with other access modes")
 
 
-class VolumeStrategy(Strategy):
-    returns_deleted = True
-    checks_metadata_again = True
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-        spec.setdefault("volumeMode", "Filesystem")
-        default_volume_source(spec)
-
-    def prepare_for_create(self, obj: Obj) -> None:
-        super().prepare_for_create(obj)
-        obj["status"]["lastPhaseTransitionTime"] = obj["metadata"]["creationTimestamp"]
-        _protect(obj, "kubernetes.io/pv-protection")
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Pending"}
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_volume(obj["spec"]))
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        spec, before = obj["spec"], old["spec"]
-        causes = []
-        if _source(spec) != _source(before):
-            text = "spec.persistentvolumesource is immutable after creation"
-            causes.append(forbidden("spec.persistentvolumesource", text))
-        causes += immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
-        if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-            causes.append(forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
-        return causes
-
-
-def _source(spec: Obj) -> Obj:
-    return {name: value for name, value in spec.items() if name not in _NOT_A_SOURCE}
-
-
 def _check_volume(spec: Obj) -> Iterator[Cause]:
     if not spec.get("accessModes"):
         yield required("spec.accessModes")
@@ -130,6 +93,41 @@ def _check_volume(spec: Obj) -> Iterator[Cause]:
         yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
 
 
+class VolumeStrategy(Strategy):
+    returns_deleted = True
+    checks_metadata_again = True
+    check_spec = staticmethod(_check_volume)
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+        spec.setdefault("volumeMode", "Filesystem")
+        default_volume_source(spec)
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        super().prepare_for_create(obj)
+        obj["status"]["lastPhaseTransitionTime"] = obj["metadata"]["creationTimestamp"]
+        _protect(obj, "kubernetes.io/pv-protection")
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"phase": "Pending"}
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        spec, before = obj["spec"], old["spec"]
+        causes = []
+        if _source(spec) != _source(before):
+            text = "spec.persistentvolumesource is immutable after creation"
+            causes.append(forbidden("spec.persistentvolumesource", text))
+        causes += immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+        if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+            causes.append(forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
+        return causes
+
+
+def _source(spec: Obj) -> Obj:
+    return {name: value for name, value in spec.items() if name not in _NOT_A_SOURCE}
+
+
 def _check_source(source: Obj, has_affinity: bool) -> Iterator[Cause]:
     if not source:
         yield required("spec", "must specify a volume type")
@@ -146,44 +144,6 @@ def _check_source(source: Obj, has_affinity: bool) -> Iterator[Cause]:
             yield invalid("spec.nfs.path", value.get("path", ""), "must be an absolute path")
         if kind == "local" and not has_affinity:
             yield required("spec.nodeAffinity", "Local volume requires node affinity")
-
-
-class ClaimStrategy(Strategy):
-    returns_deleted = True
-    checks_metadata_again = True
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-
-    def prepare_for_create(self, obj: Obj) -> None:
-        super().prepare_for_create(obj)
-        _one_source(obj["spec"])
-        _protect(obj, "kubernetes.io/pvc-protection")
-
-    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
-        super().prepare_for_update(obj, old)
-        _one_source(obj["spec"])
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Pending"}
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_claim(obj["spec"]))
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(_check_claim_update(obj, old))
-
-
-def _one_source(spec: Obj) -> None:
-    """
-    ``dataSource`` is the older name of a ``dataSourceRef`` in the same namespace. If one is missing, it is set from the
-    other.
-    """
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None and reference is None:
-        spec["dataSourceRef"] = {**source}
-    elif reference is not None and source is None and not reference.get("namespace"):
-        spec["dataSource"] = {name: reference.get(name) for name in ("apiGroup", "kind", "name")}
 
 
 def _check_claim(spec: Obj) -> Iterator[Cause]:
@@ -209,6 +169,42 @@ def _check_claim(spec: Obj) -> Iterator[Cause]:
         if not source.get("apiGroup") and source.get("kind") != "PersistentVolumeClaim":
             text = f"must be 'PersistentVolumeClaim' when referencing the default apiGroup (got {source.get('kind')})"
             yield invalid(f"spec.{field}", source.get("kind", ""), text)
+
+
+class ClaimStrategy(Strategy):
+    returns_deleted = True
+    checks_metadata_again = True
+    check_spec = staticmethod(_check_claim)
+
+    def default(self, obj: Obj) -> None:
+        obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        super().prepare_for_create(obj)
+        _one_source(obj["spec"])
+        _protect(obj, "kubernetes.io/pvc-protection")
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_update(obj, old)
+        _one_source(obj["spec"])
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"phase": "Pending"}
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(_check_claim_update(obj, old))
+
+
+def _one_source(spec: Obj) -> None:
+    """
+    ``dataSource`` is the older name of a ``dataSourceRef`` in the same namespace. If one is missing, it is set from the
+    other.
+    """
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = {**source}
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {name: reference.get(name) for name in ("apiGroup", "kind", "name")}
 
 
 def _check_claim_update(obj: Obj, old: Obj) -> Iterator[Cause]:
@@ -247,7 +243,7 @@ class ClassStrategy(Strategy):
     """How storage classes are written."""
 
     returns_deleted = True
-    _fixed = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+    fixed = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 
     def default(self, obj: Obj) -> None:
         obj.setdefault("reclaimPolicy", "Delete")
@@ -268,9 +264,6 @@ class ClassStrategy(Strategy):
             causes.append(not_supported("volumeBindingMode", mode, modes))
         return causes
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return [cause for name in self._fixed for cause in immutable(obj.get(name), old.get(name), name)]
-
 
 def _qualified(name: str) -> list[str]:
     return label_key_errors(name) if name else []
@@ -278,41 +271,13 @@ def _qualified(name: str) -> list[str]:
 
 class AttributesClassStrategy(Strategy):
     returns_deleted = True
+    fixed = ("driverName", "parameters")
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes = [] if obj.get("driverName") else [required("driverName")]
         if not obj.get("parameters"):
             causes.append(required("parameters", "must contain at least one key/value pair"))
         return causes
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        names = ("driverName", "parameters")
-        return [cause for name in names for cause in immutable(obj.get(name), old.get(name), name)]
-
-
-class DriverStrategy(Strategy):
-    returns_deleted = True
-    allow_unconditional_update = False
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("attachRequired", True)
-        for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
-            spec.setdefault(name, False)
-        spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
-        spec.setdefault("volumeLifecycleModes", ["Persistent"])
-
-    def prepare_for_create(self, obj: Obj) -> None:
-        """Do not set the generation. It counts changes, and a driver that was never changed has none."""
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_driver(obj["spec"]))
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        spec, before = obj["spec"], old["spec"]
-        fixed = (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes"))
-        return [c for name, told in fixed for c in immutable(spec.get(name), before.get(name), f"spec.{told}")]
 
 
 def _check_driver(spec: Obj) -> Iterator[Cause]:
@@ -335,6 +300,29 @@ def _check_driver(spec: Obj) -> Iterator[Cause]:
     for mode in spec.get("volumeLifecycleModes") or ():
         if mode not in ("Persistent", "Ephemeral"):
             yield not_supported("spec.volumeLifecycleModes", mode, ("Persistent", "Ephemeral"))
+
+
+class DriverStrategy(Strategy):
+    returns_deleted = True
+    allow_unconditional_update = False
+    has_generation = True
+    check_spec = staticmethod(_check_driver)
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("attachRequired", True)
+        for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
+            spec.setdefault(name, False)
+        spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+        spec.setdefault("volumeLifecycleModes", ["Persistent"])
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        """Do not set the generation. It counts changes, and a driver that was never changed has none."""
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        spec, before = obj["spec"], old["spec"]
+        fixed = (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes"))
+        return [c for name, told in fixed for c in immutable(spec.get(name), before.get(name), f"spec.{told}")]
 
 
 class NodeDriversStrategy(Strategy):
@@ -362,17 +350,15 @@ class NodeDriversStrategy(Strategy):
 
 class StorageCapacityStrategy(Strategy):
     allow_unconditional_update = False
+    fixed = ("nodeTopology", "storageClassName")
 
     def validate(self, obj: Obj) -> list[Cause]:
         return [] if obj.get("storageClassName") else [required("storageClassName")]
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        names = ("nodeTopology", "storageClassName")
-        return [cause for name in names for cause in immutable(obj.get(name), old.get(name), name)]
-
 
 class AttachmentStrategy(Strategy):
     returns_deleted = True
+    fixed = ("spec",)
     allow_unconditional_update = False
 
     def validate(self, obj: Obj) -> list[Cause]:
@@ -386,6 +372,3 @@ class AttachmentStrategy(Strategy):
             text = "must specify non empty persistentVolumeName"
             causes.append(required("spec.source.persistentVolumeName", text))
         return [*causes, *check_names(spec.get("nodeName", ""), "spec.nodeName", dns1123_subdomain_errors)]
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj.get("spec"), old.get("spec"), "spec"))

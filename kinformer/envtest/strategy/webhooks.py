@@ -78,9 +78,6 @@ class WebhookStrategy(Strategy):
             names.add(name)
         return causes
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return []
-
 
 class MutatingWebhookStrategy(WebhookStrategy):
     """Mutating webhooks."""

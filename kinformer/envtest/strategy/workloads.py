@@ -90,15 +90,14 @@ class _Selecting(Strategy):
 
     has_generation = True
     template = "spec.template"
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
+    fixed = ("spec.selector",)
 
 
 class ReplicationControllerStrategy(_Counting):
     name_is_hostname = "Pod names and hostnames"
     default_propagation: Literal["Background", "Orphan"] = "Orphan"
     selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
+    check_spec = staticmethod(check_replication_controller)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -113,26 +112,22 @@ class ReplicationControllerStrategy(_Counting):
             default_template(template)
         spec.setdefault("replicas", 1)
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_replication_controller(obj["spec"]))
-
 
 class ReplicaSetStrategy(_Counting, _Selecting):
     name_is_hostname = "Pod names and hostnames"
     selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
+    check_spec = staticmethod(check_replica_set)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
         spec.setdefault("replicas", 1)
         default_template(spec.setdefault("template", {}))
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_replica_set(obj["spec"]))
-
 
 class DeploymentStrategy(_Counting, _Selecting):
     name_is_hostname = "Pod names and hostnames"
     counted = ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+    check_spec = staticmethod(check_deployment)
 
     def initial_status(self, obj: Obj) -> Obj:
         return {}
@@ -154,9 +149,6 @@ class DeploymentStrategy(_Counting, _Selecting):
         annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
         return super().counts(obj, old) or annotations
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_deployment(obj["spec"]))
-
 
 _DAEMONS = (
     *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
@@ -166,6 +158,7 @@ _DAEMONS = (
 
 class DaemonSetStrategy(_Selecting):
     _generation = "deprecated.daemonset.template.generation"
+    check_spec = staticmethod(check_daemon_set)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -198,9 +191,6 @@ class DaemonSetStrategy(_Selecting):
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         return list(not_less_than_zero(obj.get("status") or {}, "status", *_DAEMONS))
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_daemon_set(obj["spec"]))
-
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]
 
@@ -215,6 +205,7 @@ _STATEFUL_UPDATABLE = frozenset(
 
 class StatefulSetStrategy(_Counting):
     counted = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    check_spec = staticmethod(check_stateful_set)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -240,9 +231,6 @@ class StatefulSetStrategy(_Counting):
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0, "availableReplicas": 0}
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_stateful_set(obj["spec"]))
-
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         def fixed(spec: Obj) -> Obj:
             return {key: value for key, value in spec.items() if key not in _STATEFUL_UPDATABLE}
@@ -267,6 +255,7 @@ class JobStrategy(Strategy):
     name_is_hostname = "Pod names and hostnames"
     default_propagation: Literal["Background", "Orphan"] = "Orphan"
     selectable: ClassVar[dict[str, str]] = {"status.successful": "0"}
+    check_spec = staticmethod(check_job)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -299,9 +288,6 @@ class JobStrategy(Strategy):
             metadata["labels"] = dict(labels)
         selector = spec.setdefault("selector", {}).setdefault("matchLabels", {})
         selector.setdefault(f"{_JOB_PREFIX}controller-uid", metadata["uid"])
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_job(obj["spec"]))
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_job_status(obj, old)) if subresource == "status" else []
@@ -367,9 +353,7 @@ class CronJobStrategy(Strategy):
 class DisruptionBudgetStrategy(Strategy):
     has_generation = True
     allow_unconditional_update = False
+    check_spec = staticmethod(check_disruption_budget)
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_disruption_budget(obj["spec"]))
