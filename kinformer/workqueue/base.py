@@ -158,7 +158,6 @@ class WorkQueue(ABC, Generic[T]):
 
         An item that was added again while a worker holds it is dropped when it is done.
         """
-        self._dropping = True
         self._drop_rest()
         self.shut_down()
 
@@ -186,8 +185,11 @@ class WorkQueue(ABC, Generic[T]):
         """Move the next item into processing. Called only if there is one."""
 
     def _drop_rest(self) -> None:
+        # Off meanwhile: `done` of a dropped item would drop the rest inside this loop, one call deeper for each item.
+        self._dropping = False
         while self._ready():
             self._drop()
+        self._dropping = True
 
     def _drop(self) -> None:
         """Drop the next item. Called only if there is one."""

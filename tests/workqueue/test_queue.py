@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import weakref
 from collections import Counter
 
@@ -34,8 +35,10 @@ class Lifo:
 
 
 async def test_a_queue_that_is_shut_down_now_drops_what_is_left_and_waits_for_nobody() -> None:
+    # More of them than the calls that Python nests.
+    items = [str(number) for number in range(sys.getrecursionlimit() + 1)]
     for queue in (Queue[str](), Queue[str](order=Lifo())):
-        for item in "abc":
+        for item in items:
             queue.add(item)
         held = await queue.get()
         queue.add(held)
