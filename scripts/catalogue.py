@@ -115,11 +115,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "persistentvolume-expander-controller": None,
         "persistentvolumeclaim-protection-controller": None,
         "persistentvolume-protection-controller": None,
-        "persistentvolume-attach-detach-controller": (
-            "attachdetach",
-            "yes",
-            "it works together with kubelets and storage drivers. Here are none to test it with.",
-        ),
+        "persistentvolume-attach-detach-controller": None,
         "ephemeral-volume-controller": (
             "ephemeral-volume",
             "yes",

@@ -89,13 +89,17 @@ class _Resource:
     async def get(self, name: str, namespace: str = "", *, resource_version: str = "") -> Any:
         return self._cluster.ask("get", self._type, _join(namespace, name))
 
-    async def list(self, namespace: str = "") -> Any:
+    async def list(self, namespace: str = "", *, field_selector: str = "") -> Any:
+        """:param field_selector: empty, or of pods by their node"""
         cluster, kind = self._cluster, resource_for(self._type).kind
         cluster.requests.append(f"list {kind} {namespace}")
         cluster.sent.append(None)
         if errors := cluster.errors.get(f"list {kind}"):
             raise errors.pop(0)
         found = [obj for (type_, _), obj in cluster.stored.items() if type_ is self._type]
+        if field_selector:
+            node = field_selector.removeprefix("spec.nodeName=")
+            found = [obj for obj in found if obj.spec.node_name == node]
         return SimpleNamespace(items=[obj for obj in found if namespace in ("", obj.metadata.namespace)])
 
     async def create(self, obj: Any, namespace: str = "") -> Any:

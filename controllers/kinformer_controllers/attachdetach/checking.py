@@ -1,0 +1,154 @@
+"""What is not done at a change: learning the states at the start, and checking them from time to time.
+
+At the start, the nodes' statuses say what is attached. A VolumeAttachment that no status lists is an uncertain
+attachment: the last process ended between its creation and the write of the status. Later, what events may have missed
+is found every minute, and attachments that were lost every ``--attach-detach-reconcile-sync-period``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import anyio.lowlevel
+
+from kinformer.clock import Clock
+from kinformer.logs import get_logger
+from kinformer.models import V1Pod, V1VolumeAttachment
+from kinformer_controllers.attachdetach.actual import ActualState
+from kinformer_controllers.attachdetach.attachments import VolumeAttachments
+from kinformer_controllers.attachdetach.desired import DesiredState
+from kinformer_controllers.attachdetach.following import Caches, Follower, volumes_in_use
+from kinformer_controllers.attachdetach.pending import Key, PendingOperations
+from kinformer_controllers.attachdetach.volumes import CSI, Resolver, spec_of_volume
+from kinformer_controllers.shared.volumes.pods import is_pod_done
+from kinformer_controllers.shared.volumes.translation import Untranslatable
+
+__all__ = ("RESYNC_PERIOD", "Checks")
+
+log = get_logger(__name__)
+
+#: Seconds between two checks of the desired state, and the least between two in which all pods are added to it.
+RESYNC_PERIOD: Final = 60.0
+_ADD_PERIOD: Final = 180.0
+#: How many pods are added before other tasks get their turn.
+_BATCH: Final = 200
+
+
+class Checks:
+    """
+    Checks of the two states.
+
+    :param look: has volumes looked at
+    :param write: has the status of a node written, if that has to change
+    """
+
+    def __init__(
+        self,
+        caches: Caches,
+        desired: DesiredState,
+        actual: ActualState,
+        pending: PendingOperations,
+        resolver: Resolver,
+        follower: Follower,
+        attachments: VolumeAttachments,
+        look: Callable[[Iterable[str]], None],
+        write: Callable[[str], None],
+        clock: Clock,
+    ) -> None:
+        self._caches = caches
+        self._desired = desired
+        self._actual = actual
+        self._pending = pending
+        self._resolver = resolver
+        self._follower = follower
+        self._attachments = attachments
+        self._look = look
+        self._write = write
+        self._clock = clock
+        self._recovered = False
+        self._added_at: float | None = None
+
+    def recover(self) -> None:
+        """Learn what is attached. Only the first call does something; it must come before the first decision."""
+        if self._recovered:
+            return
+        self._recovered = True
+        for node in self._caches.nodes.list():
+            name = node.metadata.name
+            for listed in (node.status.volumes_attached if node.status is not None else None) or ():
+                self._actual.mark(listed.name, None, name, confirmed=True, device_path=listed.device_path or "")
+            self._follower.take_node(node)
+            self._write(name)
+        for attachment in self._caches.attachments.list():
+            self._recover_attachment(attachment)
+        for pod in self._caches.pods.list():
+            self._follower.take_pod(pod)
+            self._recover_specs(pod)
+        self._look({volume for volume, _, _ in self._actual.volumes()})
+
+    def _recover_attachment(self, attachment: V1VolumeAttachment) -> None:
+        name, node = attachment.spec.source.persistent_volume_name, attachment.spec.node_name
+        volume = self._caches.volumes.get_by_key(name) if name else None
+        try:
+            spec = spec_of_volume(volume) if volume is not None else None
+        except Untranslatable as error:
+            log.warning("volume_not_translated", volume=name, error=str(error))
+            return
+        if spec is None or not self._resolver.is_attachable(spec):
+            log.info("volume_attachment_left", attachment=attachment.metadata.name, node=node, volume=name)
+        elif self._actual.attachment(spec.unique_name, node) is None:
+            self._actual.mark(spec.unique_name, spec, node, confirmed=False)
+            if (found := self._caches.nodes.get_by_key(node)) is not None:
+                # It had the time to say whether it uses the volume.
+                self._actual.set_in_use(node, volumes_in_use(found))
+
+    def _recover_specs(self, pod: V1Pod) -> None:
+        """Note what the volumes are that a node lists: the list has only their names."""
+        node = (pod.spec.node_name if pod.spec is not None else None) or ""
+        for spec in self._resolver.attachable(pod) if node else ():
+            found, there = self._actual.get(spec.unique_name), self._actual.attachment(spec.unique_name, node)
+            if found is not None and there is not None and there.confirmed:
+                path = found.device_path
+                self._actual.mark(spec.unique_name, spec, node, confirmed=True, device_path=path)
+
+    async def resync(self) -> None:
+        """Remove from the desired state what does not belong there, and every few minutes add what it lacks."""
+        self.recover()
+        for pod in {pod.metadata.uid: pod for pod in self._desired.pods()}.values():
+            meta = pod.metadata
+            cached = self._caches.pods.get_by_key(f"{meta.namespace}/{meta.name}")
+            if cached is None or cached.metadata.uid != meta.uid or is_pod_done(cached):
+                self._look(self._desired.remove_pod(meta.uid or ""))
+        for volume, node, wanted in list(self._desired.volumes()):
+            if not self._resolver.is_attachable(wanted.spec):
+                log.info("volume_not_attachable", volume=volume, node=node)
+                self._desired.remove_volume(volume, node)
+                self._look([volume])
+        now = self._clock.monotonic()
+        if self._added_at is not None and now - self._added_at < _ADD_PERIOD:
+            return
+        self._added_at = now
+        for n, pod in enumerate(self._caches.pods.list()):
+            if n % _BATCH == 0:
+                await anyio.lowlevel.checkpoint()
+            # It may be gone since the list was made.
+            cached = self._caches.pods.get_by_key(f"{pod.metadata.namespace}/{pod.metadata.name}")
+            if cached is not None and not is_pod_done(cached):
+                self._follower.take_pod(cached)
+
+    async def verify(self) -> None:
+        """Have volumes attached again whose VolumeAttachments are gone, or say that they are not attached."""
+        self.recover()
+        for volume, node, found in list(self._actual.volumes()):
+            there, spec = found.nodes.get(node), found.spec
+            if there is None or not there.confirmed or spec is None or spec.plugin != CSI:
+                continue
+            if self._pending.is_running(Key(volume, node)) or not self._resolver.is_attachable(spec):
+                continue
+            is_attached = await self._attachments.is_attached(spec.handle, node)
+            if is_attached is False and not self._pending.is_running(Key(volume, node)):
+                log.warning("volume_no_longer_attached", volume=volume, node=node)
+                self._actual.unmark(volume, node)
+                self._write(node)
+                self._look([volume])

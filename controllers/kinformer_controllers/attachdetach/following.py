@@ -1,0 +1,125 @@
+"""Following pods and nodes: what their changes mean for what should be attached and for what is.
+
+In: the caches, and the events of pods and nodes. Out: the two states, and which volumes and nodes to look at.
+Kubernetes looks at everything ten times a second. Here a change names what it concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kinformer.cache import Indexer, last_state
+from kinformer.models import (
+    V1Node,
+    V1PersistentVolume,
+    V1PersistentVolumeClaim,
+    V1Pod,
+    V1VolumeAttachment,
+)
+from kinformer_controllers.attachdetach.actual import ActualState
+from kinformer_controllers.attachdetach.deciding import is_out_of_service, is_ready
+from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
+from kinformer_controllers.attachdetach.volumes import Resolver
+from kinformer_controllers.shared.volumes.pods import is_pod_done
+
+__all__ = ("NODE_INDEX", "Caches", "Follower", "node_names", "volumes_in_use")
+
+#: The index of pods by their node.
+NODE_INDEX: Final = "attach-detach-node"
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """What the controller reads."""
+
+    pods: Indexer[V1Pod]
+    nodes: Indexer[V1Node]
+    claims: Indexer[V1PersistentVolumeClaim]
+    volumes: Indexer[V1PersistentVolume]
+    attachments: Indexer[V1VolumeAttachment]
+
+
+def node_names(pod: V1Pod) -> tuple[str, ...]:
+    """Return the node of a pod, for the index."""
+    node = pod.spec.node_name if pod.spec is not None else None
+    return (node,) if node else ()
+
+
+def volumes_in_use(node: V1Node | None) -> list[str]:
+    """Return the volumes that a node says it uses."""
+    return (node.status.volumes_in_use if node is not None and node.status is not None else None) or []
+
+
+class Follower:
+    """
+    Keeps the states up to date.
+
+    :param look: has volumes looked at, by their unique names
+    :param write: has the status of a node written, if that has to change
+    """
+
+    def __init__(
+        self,
+        caches: Caches,
+        desired: DesiredState,
+        actual: ActualState,
+        resolver: Resolver,
+        look: Callable[[Iterable[str]], None],
+        write: Callable[[str], None],
+    ) -> None:
+        self._caches = caches
+        self._desired = desired
+        self._actual = actual
+        self._resolver = resolver
+        self._look = look
+        self._write = write
+
+    def pod_changed(self, old: V1Pod, new: V1Pod) -> None:
+        if old.metadata.uid != new.metadata.uid:
+            self._look(self._desired.remove_pod(old.metadata.uid or ""))
+        self.take_pod(new)
+
+    def pod_gone(self, obj: Any) -> None:
+        pod = last_state(obj)
+        if pod is not None:
+            self._look(self._desired.remove_pod(pod.metadata.uid or ""))
+
+    def take_pod(self, pod: V1Pod) -> None:
+        """Note which volumes a pod needs: none if it has ended, or if its node is not managed."""
+        spec: Any = pod.spec
+        if not spec.node_name or not spec.volumes:
+            return
+        if is_pod_done(pod):
+            self._look(self._desired.remove_pod(pod.metadata.uid or ""))
+        elif self._desired.manages(spec.node_name):
+            self._look(self._desired.add_pod(pod, self._resolver.attachable(pod)))
+
+    def node_seen(self, node: V1Node) -> None:
+        self.take_node(node)
+        # The node may have been made anew, without a list.
+        self._actual.must_write(node.metadata.name)
+        self._write(node.metadata.name)
+
+    def node_changed(self, old: V1Node, new: V1Node) -> None:
+        self.take_node(new)
+        if is_ready(old) != is_ready(new) or is_out_of_service(old) != is_out_of_service(new):
+            self._look(self._actual.volumes_on(new.metadata.name))
+
+    def take_node(self, node: V1Node) -> None:
+        """Note which volumes a node uses, and that it is managed."""
+        name = node.metadata.name
+        self._look(self._actual.set_in_use(name, volumes_in_use(node)))
+        if MANAGED in (node.metadata.annotations or {}) and self._desired.add_node(name):
+            # Kubernetes adds these pods with their next change, or some minutes later.
+            for pod in self._caches.pods.by_index(NODE_INDEX, name):
+                self.take_pod(pod)
+
+    def node_gone(self, obj: Any) -> None:
+        node = last_state(obj)
+        if node is not None:
+            name = node.metadata.name
+            self._desired.delete_node(name)
+            self._look(self._actual.volumes_on(name))
+            self._actual.forget_node(name)

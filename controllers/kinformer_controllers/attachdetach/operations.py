@@ -1,0 +1,157 @@
+"""Attaching and detaching: the requests of one operation, and what is known afterwards.
+
+Before a volume is detached, the server is asked for the node and its pods: the caches may not show yet that the node
+uses the volume, or that a pod needs it. Then the volume is taken out of the node's status, so that no kubelet begins to
+use it, and the node is read once more: a kubelet says that it uses a volume before it looks whether it may.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.client import Client
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock
+from kinformer.logs import get_logger
+from kinformer.manager import SyncError
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1Node, V1Pod
+from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer_controllers.attachdetach.actual import ActualState
+from kinformer_controllers.attachdetach.attachments import OperationFailed, VolumeAttachments
+from kinformer_controllers.attachdetach.deciding import (
+    BY_OUT_OF_SERVICE,
+    BY_TIMEOUT,
+    Detach,
+    is_out_of_service,
+    is_ready,
+)
+from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
+from kinformer_controllers.attachdetach.messages import attached, not_attachable, not_attached
+from kinformer_controllers.attachdetach.metrics import FORCED_DETACHES, timed
+from kinformer_controllers.attachdetach.pending import ATTACH, DETACH
+from kinformer_controllers.attachdetach.statuses import NodeStatuses
+from kinformer_controllers.attachdetach.volumes import CSI, Resolver, VolumeSpec, split_name
+from kinformer_controllers.shared.volumes.pods import is_pod_done
+
+__all__ = ("VolumeOperations",)
+
+log = get_logger(__name__)
+
+_FAILED: Final = "FailedAttachVolume"
+
+
+class VolumeOperations:
+    """Attaches and detaches volumes."""
+
+    def __init__(
+        self,
+        client: Client,
+        attachments: VolumeAttachments,
+        statuses: NodeStatuses,
+        desired: DesiredState,
+        actual: ActualState,
+        resolver: Resolver,
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._nodes, self._pods = client.resource(V1Node), client.resource(V1Pod)
+        self._attachments = attachments
+        self._statuses = statuses
+        self._desired = desired
+        self._actual = actual
+        self._resolver = resolver
+        self._recorder = recorder
+        self._clock = clock
+
+    async def attach(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
+        """
+        Attach a volume to a node, and tell its pods.
+
+        :raises OperationFailed: if it is not attached, or it is not known whether it is
+        """
+        volume = spec.unique_name
+        try:
+            with timed(self._clock, ATTACH, volume, spec):
+                await self._attach(spec, node)
+        except OperationFailed as error:
+            self._tell(pods, WARNING, _FAILED, str(error))
+            raise
+        self._actual.mark(volume, spec, node, confirmed=True)
+        log.info("volume_attached", volume=volume, node=node)
+        self._tell(pods, NORMAL, "SuccessfulAttachVolume", attached(spec.name))
+
+    async def _attach(self, spec: VolumeSpec, node: str) -> None:
+        if not self._resolver.is_attachable(spec):
+            raise OperationFailed(not_attachable(spec.name))
+        if spec.plugin != CSI:
+            return  # the kubelet does all of it
+        try:
+            await self._attachments.attach(spec, node)
+        except OperationFailed as error:
+            self._actual.mark(spec.unique_name, spec, node, confirmed=False)
+            raise OperationFailed(not_attached(spec.name, error)) from error
+
+    def _tell(self, pods: tuple[V1Pod, ...], type_: str, reason: str, message: str) -> None:
+        for pod in pods:
+            self._recorder.event(pod, type_, reason, message)
+
+    async def detach(self, volume: str, spec: VolumeSpec | None, what: Detach) -> None:
+        """
+        Detach a volume from a node.
+
+        :raises SyncError: if the server shows that it must stay
+        :raises OperationFailed: if it is not known whether it is detached
+        :raises ClientError: if the server refuses a request
+        """
+        with timed(self._clock, DETACH, volume, spec):
+            await self._check(volume, what)
+            self._actual.unreport(volume, what.node)
+            try:
+                await self._statuses.write(what.node)
+            except BaseException:
+                self._actual.report(volume, what.node)
+                raise
+            if what.forced:
+                FORCED_DETACHES[what.forced] += 1
+                log.warning("volume_force_detached", volume=volume, node=what.node, reason=what.forced)
+            try:
+                await self._detach(volume, what)
+            except BaseException:
+                # It is listed in the node's status again when it is known to be attached.
+                self._actual.mark(volume, spec, what.node, confirmed=False)
+                raise
+        self._actual.unmark(volume, what.node)
+        log.info("volume_detached", volume=volume, node=what.node)
+
+    async def _detach(self, volume: str, what: Detach) -> None:
+        if not what.forced and _uses(await self._node(what.node), volume):
+            raise OperationFailed(f"{what.node} still uses the volume, according to its status")
+        plugin, handle = split_name(volume)
+        if plugin == CSI:
+            await self._attachments.detach(handle, what.node)
+
+    async def _check(self, volume: str, what: Detach) -> None:
+        """Ask the server whether the volume is to be detached."""
+        node = await self._node(what.node)
+        if what.forced == BY_OUT_OF_SERVICE and not is_out_of_service(node):
+            raise SyncError(f"node {what.node} is not out of service any more: {volume} stays attached")
+        if _uses(node, volume) and (not what.forced or (what.forced == BY_TIMEOUT and is_ready(node))):
+            raise SyncError(f"node {what.node} uses {volume}, and the cache does not show it yet")
+        managed = node is not None and MANAGED in (node.metadata.annotations or {})
+        if not managed and not self._desired.manages(what.node):
+            return
+        for pod in (await self._pods.list(field_selector=f"spec.nodeName={what.node}")).items:
+            if not is_pod_done(pod) and any(it.unique_name == volume for it in self._resolver.attachable(pod)):
+                key = meta_namespace_key(pod)
+                raise SyncError(f"pod {key} on node {what.node} needs {volume}, and the cache does not show it yet")
+
+    async def _node(self, name: str) -> V1Node | None:
+        try:
+            return await self._nodes.get(name)
+        except NotFound:
+            return None
+
+
+def _uses(node: V1Node | None, volume: str) -> bool:
+    return node is not None and node.status is not None and volume in (node.status.volumes_in_use or ())

@@ -1,0 +1,144 @@
+"""What an operation asks the server before it destroys, where the cache is behind."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kinformer.manager import SyncError
+from kinformer.models import V1Node, V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment, from_dict
+from kinformer_controllers.attachdetach.actual import ActualState
+from kinformer_controllers.attachdetach.attachments import OperationFailed, VolumeAttachments
+from kinformer_controllers.attachdetach.deciding import BY_OUT_OF_SERVICE, BY_TIMEOUT, Detach
+from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
+from kinformer_controllers.attachdetach.operations import VolumeOperations
+from kinformer_controllers.attachdetach.pending import Key
+from kinformer_controllers.attachdetach.statuses import NodeStatuses
+from kinformer_controllers.attachdetach.volumes import Resolver, VolumeSpec, attachment_name
+from tests.controllers.cluster import Cluster
+from tests.controllers.objects import FakeRecorder
+
+SPEC = VolumeSpec("v", "kubernetes.io/csi", "d^h", exclusive=True, persistent_volume="v")
+VOLUME = SPEC.unique_name
+NAME = attachment_name("d^h", "n")
+
+
+class World(Cluster):
+    def __init__(self) -> None:
+        super().__init__()
+        self.desired, self.actual = DesiredState(), ActualState()
+        attachments = self.informers.informer_for(V1VolumeAttachment)
+        self.resolver = Resolver(
+            self.informers.informer_for(V1PersistentVolumeClaim).indexer.get_by_key,
+            self.informers.informer_for(V1PersistentVolume).indexer.get_by_key,
+            lambda name: None,
+        )
+        self.attachments = VolumeAttachments(self.client, attachments, self.clock)
+        statuses = NodeStatuses(self.client, self.actual)
+        self.operations = VolumeOperations(
+            self.client,
+            self.attachments,
+            statuses,
+            self.desired,
+            self.actual,
+            self.resolver,
+            FakeRecorder(),
+            self.clock,
+        )
+        self.actual.mark(VOLUME, SPEC, "n", confirmed=True)
+        self.actual.take_report("n")
+        spec = {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+        body = {"metadata": {"name": NAME}, "spec": spec, "status": {"attached": True}}
+        self.put_on_server(from_dict(V1VolumeAttachment, body))
+
+    def node(self, *, ready: str = "True", uses: bool = False, taint: str = "") -> None:
+        status = {"conditions": [{"type": "Ready", "status": ready}], "volumesInUse": [VOLUME] if uses else []}
+        taints = [{"key": f"node.kubernetes.io/{taint}", "effect": "NoExecute"}] if taint else []
+        metadata = {"name": "n", "annotations": {MANAGED: "true"}}
+        self.put_on_server(from_dict(V1Node, {"metadata": metadata, "spec": {"taints": taints}, "status": status}))
+
+    def pod_with_volume(self, phase: str = "Pending") -> None:
+        """A pod that only the server has, and whose claim and volume the caches have, too."""
+        claim = {"metadata": {"name": "c", "namespace": "ns", "uid": "u"}, "spec": {"volumeName": "v"}}
+        self.put(from_dict(V1PersistentVolumeClaim, claim | {"status": {"phase": "Bound"}}))
+        spec: dict[str, Any] = {"csi": {"driver": "d", "volumeHandle": "h"}, "claimRef": {"uid": "u"}}
+        self.put(from_dict(V1PersistentVolume, {"metadata": {"name": "v"}, "spec": spec}))
+        spec = {
+            "nodeName": "n",
+            "containers": [],
+            "volumes": [{"name": "x", "persistentVolumeClaim": {"claimName": "c"}}],
+        }
+        metadata = {"name": "p", "namespace": "ns"}
+        self.put_on_server(from_dict(V1Pod, {"metadata": metadata, "spec": spec, "status": {"phase": phase}}))
+
+    async def detach(self, forced: str = "") -> None:
+        await self.operations.detach(VOLUME, SPEC, Detach("n", Key(VOLUME), forced))
+
+    @property
+    def is_attached(self) -> bool:
+        return (V1VolumeAttachment, NAME) in self.stored
+
+
+@pytest.mark.parametrize(
+    ("forced", "node", "goes"),
+    [
+        ("", {}, True),
+        ("", {"uses": True}, False),
+        ("", None, True),
+        (BY_TIMEOUT, {"uses": True, "ready": "Unknown"}, True),
+        (BY_TIMEOUT, {"uses": True}, False),
+        (BY_TIMEOUT, {}, True),
+        (BY_TIMEOUT, None, True),
+        (BY_OUT_OF_SERVICE, {"uses": True, "taint": "out-of-service"}, True),
+        (BY_OUT_OF_SERVICE, {"uses": True, "ready": "Unknown"}, False),
+    ],
+)
+async def test_a_volume_is_detached_only_if_the_server_says_so_of_the_node(forced: str, node: Any, goes: bool) -> None:
+    world = World()
+    if node is not None:
+        world.node(**node)
+    if goes:
+        await world.detach(forced)
+        [options] = [sent for asked, sent in zip(world.requests, world.sent, strict=True) if asked.startswith("delete")]
+        assert options.preconditions.uid == f"uid-{NAME}"
+    else:
+        with pytest.raises(SyncError, match="node n"):
+            await world.detach(forced)
+        assert not any(asked.startswith("patch") for asked in world.requests)
+    assert world.is_attached is not goes
+    there = world.actual.attachment(VOLUME, "n")
+    assert there is None if goes else there is not None and there.confirmed
+
+
+@pytest.mark.parametrize(("phase", "goes"), [("Pending", False), ("Succeeded", True)])
+async def test_a_volume_stays_for_a_pod_that_the_cache_does_not_show(phase: str, goes: bool) -> None:
+    world = World()
+    world.node()
+    world.pod_with_volume(phase)
+    if goes:
+        await world.detach()
+    else:
+        with pytest.raises(SyncError, match="pod ns/p on node n"):
+            await world.detach(BY_TIMEOUT)
+    assert world.is_attached is not goes
+
+
+async def test_a_node_that_says_it_uses_a_volume_while_it_is_detached_keeps_it() -> None:
+    world = World()
+    world.node()
+    nodes = world.operations._nodes
+    patch = nodes.patch
+
+    async def patch_and_use(*args: Any, **options: Any) -> Any:
+        await patch(*args, **options)
+        world.node(uses=True)
+
+    world.operations._statuses._server = SimpleNamespace(patch=patch_and_use)  # type: ignore[assignment]
+    with pytest.raises(OperationFailed, match="still uses"):
+        await world.detach()
+    assert world.is_attached
+    there = world.actual.attachment(VOLUME, "n")
+    assert there is not None
+    assert not there.confirmed
