@@ -10,7 +10,8 @@ from kinformer.simulation.world import World, WorldOptions
 from tests.golden.controllers import apis_for
 from tests.simulation.bugs import BUGS
 from tests.simulation.bugs.base import User
-from tests.simulation.controllers.catalogue import CASES, loops_beside, told
+from tests.simulation.controllers.behind import BEHIND
+from tests.simulation.controllers.catalogue import CASES, Case, loops_beside, told
 from tests.simulation.controllers.steps import play
 
 __all__ = ("trial_of_bug", "trial_of_case")
@@ -40,7 +41,7 @@ class _OfCase:
     case: str
 
     async def __call__(self, world: World) -> None:
-        case = next(case for case in CASES if case.name == self.case)
+        case = _case_named(self.case)
         case.begin(world)
         world.manager(case.controllers, options={**told(case.controllers), **case.options})
         await play(world, case.steps)
@@ -56,11 +57,15 @@ def trial_of_bug(bug: str, *, is_mended: bool) -> Trial:
 
 def trial_of_case(case: str) -> Trial:
     """
-    :param case: its name in :data:`tests.simulation.controllers.catalogue.CASES`
+    :param case: its name in ``CASES`` of :mod:`tests.simulation.controllers.catalogue`, or in ``BEHIND``
     """
-    found = next(each for each in CASES if each.name == case)
+    found = _case_named(case)
     options = WorldOptions(loops=loops_beside(found.controllers), quiet=found.quiet, apis=apis_for(found.controllers))
     checks = Checks(
         may_differ=found.may_differ, churn_left_out=found.churn_left_out, extra_generated=found.extra_generated
     )
     return Trial(_OfCase(case), checks, options)
+
+
+def _case_named(name: str) -> Case:
+    return next(case for case in (*CASES, *BEHIND) if case.name == name)

@@ -83,6 +83,25 @@ class _Run(Run):
             if pod["metadata"].get("deletionTimestamp"):
                 await self._api.delete("Pod", _name(pod), {"gracePeriodSeconds": 0})
 
+    async def _wait(self, seconds: float) -> None:
+        """Let just so many seconds pass, whatever is still to be done."""
+        await self._world.sleep(seconds)
+
+    async def _renew(self, what: dict[str, Any]) -> None:
+        """What a kubelet does every ten seconds: it renews its node's Lease."""
+        path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        for number in range(int(what["seconds"] / 10)):
+            spec = {"renewTime": self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "holderIdentity": what["node"]}
+            body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
+            if number == 0:
+                await self._world.client.request("POST", path, body={**body, "metadata": {"name": what["node"]}})
+            else:
+                headers = {"Content-Type": PATCHES["merge"]}
+                await self._world.client.request(
+                    "PATCH", f"{path}/{what['node']}", body={"spec": spec}, headers=headers
+                )
+            await self._world.sleep(10)
+
     async def _legacy_token(self, what: dict[str, str]) -> None:
         """A token as Kubernetes made them by itself before 1.24, in a cluster that has long noted which are used."""
         tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
