@@ -65,11 +65,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "endpoints-controller": None,
         "endpointslice-controller": None,
         "endpointslice-mirroring-controller": None,
-        "service-cidr-controller": (
-            "",
-            "yes",
-            "it guards ServiceCIDRs in use. The embedded server takes addresses of Services from a range of its own.",
-        ),
+        "service-cidr-controller": None,
         "service-lb-controller": None,
         "node-route-controller": None,
         "cloud-node-lifecycle-controller": None,
@@ -99,16 +95,8 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
             "yes",
             "it checks the types in a policy's expressions, and writes warnings only.",
         ),
-        "bootstrap-signer-controller": (
-            "bootstrapsigner",
-            "no",
-            "kubeadm uses it to join nodes, and it is off by default.",
-        ),
-        "token-cleaner-controller": (
-            "tokencleaner",
-            "no",
-            "it deletes bootstrap tokens that have expired, and it is off by default.",
-        ),
+        "bootstrap-signer-controller": None,
+        "token-cleaner-controller": None,
     },
     "Volumes": {
         "persistentvolume-binder-controller": None,
@@ -116,16 +104,8 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "persistentvolumeclaim-protection-controller": None,
         "persistentvolume-protection-controller": None,
         "persistentvolume-attach-detach-controller": None,
-        "ephemeral-volume-controller": (
-            "ephemeral-volume",
-            "yes",
-            "not built yet. It makes the claims of pods' ephemeral volumes.",
-        ),
-        "volumeattributesclass-protection-controller": (
-            "",
-            "yes",
-            "not built yet. It keeps a VolumeAttributesClass that is in use from being deleted.",
-        ),
+        "ephemeral-volume-controller": None,
+        "volumeattributesclass-protection-controller": None,
         "selinux-warning-controller": (
             "",
             "no",

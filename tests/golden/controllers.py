@@ -17,7 +17,10 @@ _WORKLOADS = ("rc_", "rs_", "dep_", "sts_", "ds_", "job_", "cj_", "pdb_")
 
 #: Of the cluster itself: its namespaces, accounts, certificates, nodes, volumes.
 _CLUSTER = (
+    "boot_",
+    "cidr_",
     "csr_",
+    "eph_",
     "gc_",
     "instance_",
     "lb_",
@@ -31,6 +34,7 @@ _CLUSTER = (
     "sa_",
     "taint_",
     "tok_",
+    "vac_",
 )
 
 _BY_PREFIX = {

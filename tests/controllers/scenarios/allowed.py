@@ -17,7 +17,7 @@ from kinformer.client.transport import Transport
 from kinformer.clock import Clock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, known_controllers
-from kinformer.manager.rbac import PREFIX, declared_permissions, manifests
+from kinformer.manager.rbac import declared_permissions, manifests
 from kinformer.permissions import Permission, Rule
 from tests.golden.api import connected
 from tests.golden.keys import key_flags
@@ -93,7 +93,7 @@ async def managers_with_their_permissions(
         for name, declared in rules.items():
             for manifest in manifests({name: declared}):
                 await api.create(manifest)
-            await api.create(_binding(name))
+                await api.create(_binding(manifest, name))
             asking[name] = await stack.enter_async_context(Asking(server, name, clock))
         for name, transport in asking.items():
             client = Client(transport)
@@ -105,12 +105,12 @@ async def managers_with_their_permissions(
         tasks.cancel_scope.cancel()
 
 
-def _binding(controller: str) -> dict[str, Any]:
-    group = "rbac.authorization.k8s.io"
+def _binding(role: dict[str, Any], user: str) -> dict[str, Any]:
+    group, metadata = "rbac.authorization.k8s.io", role["metadata"]
     return {
         "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": controller},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"{PREFIX}{controller}"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": controller}],
+        "kind": f"{role['kind']}Binding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": role["kind"], "name": metadata["name"]},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
     }

@@ -160,6 +160,26 @@ _VOLUME = {
 }
 
 
+_NETWORKING = "networking.k8s.io/v1"
+_OF_A_SERVICE = {
+    "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+    "ipaddress.kubernetes.io/ip-family": "IPv4",
+}
+_SCRATCH = {
+    "containers": [{"name": "c", "image": "i"}],
+    "volumes": [
+        {
+            "name": "scratch",
+            "ephemeral": {
+                "volumeClaimTemplate": {
+                    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+                }
+            },
+        }
+    ],
+}
+
+
 def _rule(verb: str) -> dict[str, Any]:
     return {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
 
@@ -324,6 +344,72 @@ _OWN = (
         share=20,
         # The day on which it was marked.
         may_differ=("secrets/*:metadata.labels",),
+    ),
+    _case(
+        "ephemeral-volume",
+        "ephemeral-volume",
+        _create("Pod", "p", spec=_SCRATCH),
+        _create("Pod", "q", spec=_SCRATCH),
+        _SETTLE,
+        _delete("PersistentVolumeClaim", "p-scratch"),
+        _SETTLE,
+        _delete("Pod", "q"),
+    ),
+    _case(
+        "service-cidr",
+        "service-cidr-controller",
+        _create("ServiceCIDR", "narrow", _NETWORKING, spec={"cidrs": ["10.1.0.0/24"]}),
+        _create(
+            "IPAddress",
+            "10.1.0.9",
+            _NETWORKING,
+            metadata={"labels": _OF_A_SERVICE},
+            spec={"parentRef": {"resource": "services", "namespace": "default", "name": "s"}},
+        ),
+        _SETTLE,
+        _delete("ServiceCIDR", "narrow"),
+        {"sleep": 15},
+        _create("ServiceCIDR", "wide", _NETWORKING, spec={"cidrs": ["10.1.0.0/16"]}),
+        {"sleep": 15},
+        _delete("ServiceCIDR", "wide"),
+        {"sleep": 15},
+        _delete("IPAddress", "10.1.0.9"),
+    ),
+    _case(
+        "volumeattributesclass-protection",
+        "volumeattributesclass-protection-controller",
+        _create(
+            "VolumeAttributesClass", "gold", "storage.k8s.io/v1", driverName="d.example.com", parameters={"a": "b"}
+        ),
+        _create("PersistentVolumeClaim", "c", spec=_CLAIM | {"volumeAttributesClassName": "gold"}),
+        _SETTLE,
+        _delete("VolumeAttributesClass", "gold"),
+        _SETTLE,
+        _delete("PersistentVolumeClaim", "c"),
+    ),
+    _case(
+        "bootstrap-tokens",
+        "bootstrapsigner tokencleaner",
+        *(step for step in Scenario.read(SCENARIOS / "boot_signed.json").steps if "ensure_in" in step),
+        _SETTLE,
+        {
+            "ensure_in": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": {"name": "bootstrap-token-abd003", "namespace": "kube-system"},
+                    "type": "bootstrap.kubernetes.io/token",
+                    "stringData": {
+                        "token-id": "abd003",
+                        "token-secret": "0123456789abcdef",
+                        "usage-bootstrap-signing": "true",
+                        # Half an hour after a simulated world begins.
+                        "expiration": "2026-01-01T00:30:00Z",
+                    },
+                }
+            ]
+        },
+        {"sleep": 3600},
     ),
 )
 

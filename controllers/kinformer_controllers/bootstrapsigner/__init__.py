@@ -1,0 +1,1 @@
+"""The bootstrap signer: signs the ConfigMap ``cluster-info`` with each bootstrap token."""

@@ -1,0 +1,1 @@
+"""The controller of ServiceCIDRs: keeps a range of Service addresses until no address needs it."""

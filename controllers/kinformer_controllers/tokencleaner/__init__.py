@@ -1,0 +1,1 @@
+"""The token cleaner: deletes bootstrap tokens that have expired."""

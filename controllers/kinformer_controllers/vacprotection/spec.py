@@ -1,0 +1,23 @@
+"""The protection of VolumeAttributesClasses, as in kube-controller-manager: one in use is not deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import allow
+from kinformer.spec import ControllerSpec
+
+__all__ = ("SPEC",)
+
+
+SPEC: Final = ControllerSpec(
+    name="volumeattributesclass-protection-controller",
+    summary="protects VolumeAttributesClasses that claims or volumes use from deletion",
+    factory="kinformer_controllers.vacprotection.controller:make_controller",
+    permissions=(
+        allow("list watch update", "volumeattributesclasses.storage.k8s.io"),
+        allow("list watch", "persistentvolumeclaims", "persistentvolumes"),
+    ),
+    page="volumes.md",
+    differs="before the finalizer is removed, the server is asked for claims and volumes that use the class",
+)
