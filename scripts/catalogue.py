@@ -54,11 +54,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
             "yes",
             "it deletes pods whose devices have taints. No scheduler here allocates devices.",
         ),
-        "resourceclaim-controller": (
-            "resource-claim-controller",
-            "yes",
-            "it makes and releases ResourceClaims of pods. No scheduler here allocates devices.",
-        ),
+        "resourceclaim-controller": None,
         "resourcepoolstatusrequest-controller": ("", "no (`DRAResourcePoolStatus`)", "its API is alpha."),
     },
     "Services": {

@@ -126,15 +126,17 @@ async def cluster(
     controllers: Mapping[str, ControllerFactory],
     options: Mapping[str, Any] | None = None,
     transport: type[Transport] | None = None,
+    apis: Sequence[str] = (),
 ) -> AsyncIterator[Cluster]:
     """
     A server, and a manager with these controllers.
 
+    :param apis: versions that the server has besides those that are on by default
     :param transport: through which the manager speaks, made as a :class:`Transport` is; the usual one if None
     """
     clock = FakeClock()
     async with (
-        ApiServer(clock=clock, controllers=False) as server,
+        ApiServer(clock=clock, controllers=False, apis=apis) as server,
         connect(url=server.url, token=server.token, clock=clock) as client,
     ):
         manager = Manager(client, known=controllers, options=options, clock=clock)

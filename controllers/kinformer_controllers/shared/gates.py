@@ -19,14 +19,21 @@ class Gate(NamedTuple):
     One gate.
 
     :param default: whether it is on in Kubernetes 1.36
-    :param stage: ``ALPHA`` or ``BETA``
+    :param stage: ``ALPHA``, ``BETA`` or ``GA``
+    :param needs: the gate without which it cannot be on; empty if there is none
     """
 
     default: bool
     stage: str
+    needs: str = ""
 
 
 GATES: Final[Mapping[str, Gate]] = {
+    "DRADeviceTaintRules": Gate(False, "BETA", "DRADeviceTaints"),
+    "DRADeviceTaints": Gate(True, "BETA"),
+    "DRAPrioritizedList": Gate(True, "GA"),
+    "DRAWorkloadResourceClaims": Gate(False, "ALPHA", "GenericWorkload"),
+    "GenericWorkload": Gate(False, "ALPHA"),
     "HPAConfigurableTolerance": Gate(True, "BETA"),
     "HPAScaleToZero": Gate(False, "ALPHA"),
 }
@@ -39,7 +46,8 @@ class Gates:
     The gates of one process.
 
     :param text: ``NAME=true,NAME=false``, as the flag has it
-    :raises OptionError: if a name is not known, or a value is neither true nor false
+    :raises OptionError: if a name is not known, a value is neither true nor false, or a gate is on and the one that it
+        needs is not
     """
 
     def __init__(self, text: str = "") -> None:
@@ -51,6 +59,9 @@ class Gates:
             if name not in GATES and name not in _ALL:
                 raise OptionError(f"--feature-gates has {name!r}: want one of {', '.join([*_ALL, *GATES])}")
             self._given[name] = value.lower() == "true"
+        for name, gate in GATES.items():
+            if gate.needs and self.is_on(name) and not self.is_on(gate.needs):
+                raise OptionError(f"--feature-gates has {name} on and {gate.needs} off: want both on, or {name} off")
 
     def is_on(self, name: str) -> bool:
         """Whether a feature is on. `name` is one of :data:`GATES`."""

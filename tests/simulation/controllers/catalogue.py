@@ -178,6 +178,30 @@ _SCRATCH = {
         }
     ],
 }
+_DEVICES = "resource.k8s.io/v1"
+_DEVICE_CLAIM = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
+_DEVICE = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "dev-1"}
+
+
+def _pod_with_device(name: str, **spec: Any) -> Step:
+    """A pod on a node whose devices are those of the claim ``shared``."""
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}}
+    claims = [{"name": "d", "resourceClaimName": "shared"}]
+    return _create("Pod", name, spec={"containers": [container], "resourceClaims": claims, "nodeName": "n", **spec})
+
+
+def _allocated_claim() -> tuple[Step, ...]:
+    """The claim ``shared``, as the scheduler leaves it."""
+    finalizer = {"finalizers": ["resource.kubernetes.io/delete-protection"]}
+    allocation = {"devices": {"results": [_DEVICE]}}
+    return (
+        _create("ResourceClaim", "shared", _DEVICES, metadata=finalizer, spec=_DEVICE_CLAIM),
+        _patch_status("ResourceClaim", "shared", allocation=allocation),
+    )
+
+
+def _patch_status(kind: str, name: str, **status: Any) -> Step:
+    return {"patch": {"kind": kind, "name": name, "type": "merge", "subresource": "status", "body": {"status": status}}}
 
 
 def _rule(verb: str) -> dict[str, Any]:
@@ -334,6 +358,19 @@ _OWN = (
         plans=("seed=0 restart(manager,write=3,version=-4)",),
     ),
     _case(
+        "resourceclaim",
+        "resource-claim-controller",
+        *_allocated_claim(),
+        _pod_with_device("one"),
+        _pod_with_device("two"),
+        _SETTLE,
+        # The claim stays with the second pod, and then with none.
+        _patch_status("Pod", "one", phase="Succeeded"),
+        _SETTLE,
+        _delete("Pod", "two"),
+        {"end_pods": {}},
+    ),
+    _case(
         "legacy-service-account-token-cleaner",
         "legacy-service-account-token-cleaner",
         _create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
@@ -488,6 +525,9 @@ _GOLDEN = (
     _golden("csr_auto_approved", "certificatesigningrequests.certificates.k8s.io/*:status.certificate"),
     _golden("lb_create"),
     _golden("route_created"),
+    _golden("rcl_template"),
+    # The name of the claim that is gone: it is drawn.
+    _golden("rcl_pod_done", "pods/*:status.resourceClaimStatuses"),
     # The cloud is asked every two seconds.
     _golden("instance_gone", quiet=40.0),
 )
