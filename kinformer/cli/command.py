@@ -7,6 +7,7 @@ Ctrl-C and SIGTERM end a command in order, within a second.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -517,4 +518,7 @@ def _exit_with(work: Callable[[], int]) -> None:
             raise
         click.echo(f"kinformer: {message}", err=True)
         status = 1
+    # Python's last collections leave frozen objects alone. They would go through all objects of the caches before the
+    # process ends: 0.5 s of CPU for 100,000 pods, and 0.08 s for the modules alone.
+    gc.freeze()
     sys.exit(status)

@@ -61,6 +61,26 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+def test_a_command_that_ends_does_not_go_through_all_its_objects_once_more(tmp_path: Path) -> None:
+    code = """
+import atexit, gc, sys
+from kinformer.cli import main
+class Cached:
+    def __del__(self):
+        print("freed")
+held = Cached()
+held.cycle = held
+del held
+gc.disable()
+atexit.register(lambda: print("ended"))
+main()
+"""
+    new = ("new", "shop-operator", "--directory", str(tmp_path / "made"))
+    ended = subprocess.run([sys.executable, "-c", code, *new], capture_output=True, text=True, check=True)
+
+    assert ended.stdout.splitlines()[-1] == "ended"
+
+
 def test_the_help_needs_nothing_of_what_commands_run() -> None:
     loaded = loaded_by(_COMMAND, "--help")
 

@@ -5,7 +5,7 @@ import pytest
 from kinformer.client import connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
-from kinformer.leaderelection import Guard, WriteRefused, guarded_client
+from kinformer.leaderelection import EventGuard, Guard, WriteRefused, guarded_client
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 
 
@@ -42,3 +42,21 @@ async def test_a_write_that_waited_for_its_turn_until_the_guard_closed_is_not_se
             with pytest.raises(WriteRefused):
                 await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name="late", namespace="default")))
         assert not [m for m in (await reader.resource(V1ConfigMap).list("default")).items if m.metadata.name == "late"]
+
+
+def test_events_may_be_written_while_the_lease_is_held_and_for_some_seconds_after_its_release() -> None:
+    clock = FakeClock()
+    guard = Guard("kube-system/x", clock.monotonic)
+    events = EventGuard(guard)
+    assert not events.is_open
+
+    guard.open_until(10)
+    assert events.is_open
+    guard.close()
+    assert not events.is_open
+
+    events.open_for(5)
+    assert events.is_open
+    assert not guard.is_open
+    clock.turn(5)
+    assert not events.is_open

@@ -193,6 +193,13 @@ async def test_a_lease_that_was_deleted_is_left_alone_while_its_holder_may_write
     assert not await patient.try_acquire_or_renew()
     clock.turn(14.9)
     assert not await patient.try_acquire_or_renew()
+    # The holder makes it again, and it is deleted again.
+    shared.write(ElectionRecord("you", 15, clock.now(), clock.now()))
+    assert not await patient.try_acquire_or_renew()
+    shared.write(None)
+    assert not await patient.try_acquire_or_renew()
+    clock.turn(14.9)
+    assert not await patient.try_acquire_or_renew()
     clock.turn(0.1)
     assert await patient.try_acquire_or_renew()
 
@@ -242,16 +249,49 @@ async def test_a_holder_whose_lease_was_cleared_takes_it_back_at_once() -> None:
     assert shared.holder == "me"
 
 
-async def test_a_cleared_lease_of_68_years_is_left_alone_for_a_minute() -> None:
+async def test_a_process_that_has_not_seen_the_holder_waits_as_long_as_a_cleared_lease_says() -> None:
+    clock = FakeClock()
+    keeper = keeper_of(Shared(ElectionRecord("", 15, clock.now() - timedelta(hours=1), clock.now())), clock)
+
+    assert not await keeper.try_acquire_or_renew()
+    clock.turn(14.9)
+    assert not await keeper.try_acquire_or_renew()
+    clock.turn(0.1)
+    assert await keeper.try_acquire_or_renew()
+
+
+async def test_a_second_edit_does_not_shorten_the_wait_and_a_release_ends_it() -> None:
+    clock = FakeClock()
+    record = ElectionRecord("you", 15, clock.now() - timedelta(hours=1), clock.now())
+    shared = Shared(record)
+    keeper = keeper_of(shared, clock)
+    for written in (
+        record,
+        replace(record, holder_identity=""),
+        replace(record, holder_identity="else", lease_duration_seconds=1),
+    ):
+        shared.write(written)
+        assert not await keeper.try_acquire_or_renew()
+    clock.turn(14.9)
+    assert not await keeper.try_acquire_or_renew()
+
+    shared.write(ElectionRecord("", 1, clock.now(), clock.now()))
+    assert await keeper.try_acquire_or_renew()
+
+
+@pytest.mark.parametrize(("own", "waits"), [(15, 60), (90, 90)])
+async def test_a_cleared_lease_of_68_years_is_left_alone_for_a_minute_or_ones_own_time(own: int, waits: int) -> None:
     clock = FakeClock()
     record = ElectionRecord("you", 2**31 - 1, clock.now(), clock.now())
     shared = Shared(record)
-    keeper = keeper_of(shared, clock)
+    keeper = LeaseKeeper(MemoryLock(shared, "me"), ElectionOptions(own), clock=clock)
     assert not await keeper.try_acquire_or_renew()
     shared.write(replace(record, holder_identity=""))
 
     assert not await keeper.try_acquire_or_renew()
-    clock.turn(60)
+    clock.turn(waits - 0.1)
+    assert not await keeper.try_acquire_or_renew()
+    clock.turn(0.1)
     assert await keeper.try_acquire_or_renew()
 
 

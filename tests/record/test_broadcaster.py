@@ -11,6 +11,7 @@ from kinformer.client.errors import ConnectionLost, Status, error_from_status
 from kinformer.clock import FakeClock
 from kinformer.models import CoreV1Event, V1ObjectMeta, V1ReplicationController
 from kinformer.record import NORMAL, EventBroadcaster
+from kinformer.record.broadcaster import FLUSHED_AT_ONCE
 from tests.record.events import MemorySink
 
 RC = V1ReplicationController(metadata=V1ObjectMeta(name="web", namespace="ns", uid="u1"))
@@ -257,3 +258,33 @@ async def test_flushing_ends_when_its_time_is_over_and_says_what_is_lost() -> No
         await clock.advance(0.2)
 
     assert lost == [2]
+
+
+async def test_flushing_writes_so_many_events_at_once_and_counts_all_that_are_lost() -> None:
+    clock, begun, lost = FakeClock(), list[str](), list[int]()
+
+    class StuckSink(MemorySink):
+        async def create(self, event: CoreV1Event) -> CoreV1Event:
+            begun.append(event.involved_object.name or "")
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(StuckSink())
+    recorder = broadcaster.new_recorder("test")
+
+    async def flush() -> None:
+        lost.append(await broadcaster.flush(5.0))
+
+    async with running(broadcaster), anyio.create_task_group() as tasks:
+        await clock.settle()
+        for number in range(40):
+            about = V1ReplicationController(metadata=V1ObjectMeta(name=f"rc-{number}", namespace="ns", uid=f"{number}"))
+            recorder.event(about, NORMAL, "Seen", "one")
+        tasks.start_soon(flush)
+        await clock.settle()
+        # The queue's own task may have taken one before.
+        assert FLUSHED_AT_ONCE <= len(begun) <= FLUSHED_AT_ONCE + 1
+        await clock.advance(5.1)
+
+    assert lost == [40]
