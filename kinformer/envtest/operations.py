@@ -205,8 +205,9 @@ class Operations:
         if _is_version(asked_version):
             raise status.internal("resourceVersion should not be set on objects to be created")
         name = metadata["name"]
-        if self.storage.get(resource.storage, namespace, name) is not None:
-            raise status.already_exists(resource.group_resource, name)
+        if (there := self.storage.get(resource.storage, namespace, name)) is not None:
+            deleting = "deletionTimestamp" in there.decode()["metadata"]
+            raise status.already_exists(resource.group_resource, name, deleting=deleting)
         if how.warnings is not None:
             how.warnings.extend(strategy.warnings_of_change(obj, None))
         strategy.finish(obj, None)

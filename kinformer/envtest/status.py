@@ -137,10 +137,12 @@ def not_found(resource: GroupResource, name: str) -> StatusError:
     )
 
 
-def already_exists(resource: GroupResource, name: str) -> StatusError:
-    return StatusError(
-        409, "AlreadyExists", f'{resource} "{name}" already exists', _details(name, resource.group, resource.resource)
-    )
+def already_exists(resource: GroupResource, name: str, *, deleting: bool = False) -> StatusError:
+    """
+    :param deleting: whether the one that exists is on its way out, which the message then says
+    """
+    text = f'{"object is being deleted: " if deleting else ""}{resource} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", text, _details(name, resource.group, resource.resource))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:

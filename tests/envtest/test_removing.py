@@ -57,6 +57,15 @@ async def test_a_delete_that_is_tried_by_its_body_removes_nothing(http: Http) ->
     await http.get(f"{CONFIG_MAPS}/a")
 
 
+async def test_a_name_on_its_way_out_is_taken_and_the_refusal_says_why(http: Http) -> None:
+    body = {"metadata": {"name": "a", "finalizers": ["example.com/wait"]}}
+    await http.create(CONFIG_MAPS, body)
+    taken = 'configmaps "a" already exists'
+    assert (await http("POST", CONFIG_MAPS, body))[1]["message"] == taken
+    await http("DELETE", f"{CONFIG_MAPS}/a")
+    assert (await http("POST", CONFIG_MAPS, body))[1]["message"] == f"object is being deleted: {taken}"
+
+
 async def test_where_there_is_a_body_the_query_does_not_count(http: Http) -> None:
     await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     path = f"{CONFIG_MAPS}/a?propagationPolicy=Foreground&dryRun=All"
