@@ -9,6 +9,7 @@ import structlog
 
 from tests.golden.functions_command import functions
 from tests.golden.scenario_command import scenario
+from tests.golden.seeds.command import seeds
 from tests.golden.wire_command import wire
 
 
@@ -20,6 +21,7 @@ def golden() -> None:
 golden.add_command(functions)
 golden.add_command(wire)
 golden.add_command(scenario)
+golden.add_command(seeds)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,9 @@ class Api:
         """An object of the core group, in any namespace."""
         return await self._ask("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
 
+    async def evict(self, pod: str, eviction: dict[str, Any]) -> None:
+        await self._ask("POST", self._path("Pod", pod, "eviction"), json=eviction)
+
     def _path(self, kind: str, *rest: str, namespace: str = "") -> str:
         return path_of(kind, *rest, namespace=namespace or self.namespace)
 

@@ -88,6 +88,8 @@ class Reducer:
         #: Names that the server or a controller has made from a prefix, and what they are called here.
         self._names: dict[str, str] = {}
         self._cron_jobs: set[str] = set()
+        #: Texts as they are shown, while the names are the same: most of them stand in every object.
+        self._texts: dict[str, str] = {}
 
     def state(self, objects: dict[str, list[dict[str, Any]]]) -> dict[str, list[Any]]:
         """A snapshot: objects by kind."""
@@ -97,6 +99,7 @@ class Reducer:
 
     def saw(self, obj: dict[str, Any]) -> None:
         """Remember after what names are generated: they may turn up in texts after the object is gone."""
+        self._texts.clear()
         meta = obj.get("metadata", {})
         if prefix := meta.get("generateName"):
             self._prefixes.add(prefix)
@@ -109,6 +112,11 @@ class Reducer:
 
     def text(self, text: str) -> str:
         """A message, or any other string."""
+        if (known := self._texts.get(text)) is None:
+            known = self._texts[text] = self._reduced(text)
+        return known
+
+    def _reduced(self, text: str) -> str:
         text = text.replace(self._namespace, "<ns>")
         text = text.replace(base64.b64encode(self._namespace.encode()).decode(), "<ns64>")
         for name, shown in sorted(self._names.items(), key=lambda item: -len(item[0])):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import click
@@ -88,6 +89,7 @@ async def serving(
     *,
     ca_file: Path | None = None,
     controllers: Sequence[str] = (),
+    flags: Mapping[str, Any] | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[tuple[str, str]]:
     """
@@ -95,6 +97,7 @@ async def serving(
 
     :param ca_file: the authority that a given server's certificate is from; None: any certificate will do
     :param controllers: the names of those that run
+    :param flags: what they are told, beside :func:`key_flags`
     :param clock: the time of the embedded server and of the controllers
     """
     from kinformer.client import connect
@@ -115,7 +118,11 @@ async def serving(
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             manager = Manager(
-                client, controllers=controllers, flags=key_flags(), clock=clock, beside_kube_controller_manager=True
+                client,
+                controllers=controllers,
+                flags={**key_flags(), **(flags or {})},
+                clock=clock,
+                beside_kube_controller_manager=True,
             )
             tasks.start_soon(manager.run)
         yield url, token

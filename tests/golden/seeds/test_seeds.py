@@ -1,0 +1,44 @@
+"""Random scenarios: a sample, settled here as Kubernetes' own controllers settled it on a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.golden.api import Api
+from tests.golden.pace import TurnedPace, scenario_clock
+from tests.golden.scenario_command import serving
+from tests.golden.seeds import compare
+from tests.golden.seeds.generate import CONTROLLERS, FLAGS, plan_of
+from tests.golden.seeds.play import namespace_of, play
+
+#: What kube-controller-manager 1.36 on a real kube-apiserver made of some seeds, of each kind of workload.
+RECORDED = compare.read(Path(__file__).parent / "recorded.ndjson.gz")
+
+
+@pytest.mark.parametrize("seed", RECORDED)
+async def test_this_seed_settles_as_with_kubernetes_controllers(seed: int) -> None:
+    clock = scenario_clock()
+    async with (
+        serving(controllers=CONTROLLERS, flags=FLAGS, clock=clock) as (url, token),
+        aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session,
+    ):
+        api = Api(session, namespace_of(seed))
+        played = await play(plan_of(seed), api, TurnedPace(clock), now=clock.now)
+
+    problem = compare.first_difference(compare.as_read(played), RECORDED[seed])
+    assert not problem, problem
+
+
+def test_the_first_difference_names_the_seed_what_led_to_it_and_what_differs() -> None:
+    def outcome(replicas: int) -> dict[str, object]:
+        states = [["begin", {"Pod": []}], ["scale to 2", {"Pod": [], "Job": [{"status": {"active": replicas}}]}]]
+        return {"seed": 7, "title": "Job", "states": [*states, ["end", {"Pod": [replicas]}]]}
+
+    problem = compare.first_difference(outcome(1), outcome(2))
+
+    assert problem.startswith("seed 7 (Job) differs in Job after: begin; scale to 2\n")
+    assert '\n+    "active": 1\n' in problem
+    assert not compare.first_difference(outcome(1), outcome(1))

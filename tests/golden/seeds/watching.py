@@ -1,0 +1,98 @@
+"""Watching a whole server: when something last changed in which namespace, for many scenarios at once.
+
+Each scenario would otherwise list all its kinds ten times a second. One watch a kind tells all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import aiohttp
+import anyio
+import msgspec
+
+from kinformer.models import builtin_resources
+
+__all__ = ("Changes", "watching")
+
+#: All but Events: those of a workload that is refused again and again never end.
+_KINDS = (
+    "ConfigMap",
+    "ControllerRevision",
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "EndpointSlice",
+    "Endpoints",
+    "Job",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "ReplicaSet",
+    "ReplicationController",
+    "ResourceQuota",
+    "Service",
+    "ServiceAccount",
+    "StatefulSet",
+)
+
+
+class _Metadata(msgspec.Struct):
+    namespace: str = ""
+    resourceVersion: str = ""  # noqa: N815
+    labels: dict[str, str] = {}
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Object
+
+
+class Changes:
+    """How often something has changed, by namespace. Objects of the cluster count for the one in their label `set`."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+        self._breaks = 0
+
+    def of(self, namespace: str) -> tuple[int, int]:
+        """Something that is another whenever anything may have changed there."""
+        return self._breaks, self._seen[namespace]
+
+    async def follow(self, session: aiohttp.ClientSession, path: str) -> None:
+        """Watch one kind for ever. What a broken watch has missed counts as a change of everything."""
+        decode = msgspec.json.Decoder(_Event).decode
+        while True:
+            self._breaks += 1
+            try:
+                async with session.get(path, params={"limit": "1"}) as response:
+                    version = (await response.json(content_type=None))["metadata"]["resourceVersion"]
+                params = {"watch": "1", "resourceVersion": version}
+                async with session.get(path, params=params, timeout=aiohttp.ClientTimeout(None)) as response:
+                    async for line in response.content:
+                        metadata = decode(line).object.metadata
+                        self._seen[metadata.namespace or metadata.labels.get("set", "")] += 1
+            except (aiohttp.ClientError, ValueError, KeyError):
+                await anyio.sleep(0.2)
+
+
+@asynccontextmanager
+async def watching(session: aiohttp.ClientSession, kinds: Sequence[str] = _KINDS) -> AsyncIterator[Changes]:
+    """The changes of all namespaces of a server, from now on."""
+    changes = Changes()
+    async with anyio.create_task_group() as tasks:
+        for each in builtin_resources().values():
+            if each.kind in kinds and each.group != "events.k8s.io":
+                root = f"/apis/{each.group}/{each.version}" if each.group else f"/api/{each.version}"
+                tasks.start_soon(changes.follow, session, f"{root}/{each.plural}")
+        await anyio.sleep(0.5)
+        yield changes
+        tasks.cancel_scope.cancel()
