@@ -21,6 +21,7 @@ import structlog
 
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.clock import FakeClock
+from kinformer.manager import ControllerContext
 from kinformer.models import (
     V1Node,
     V1NodeCondition,
@@ -110,8 +111,8 @@ async def passes(count: int) -> None:
 async def waiting(count: int) -> None:
     """Measure pods that begin to wait for their eviction, and that stop waiting when the taint is removed."""
     clock = FakeClock()
-    client, caches, recorder = parts(clock)
-    eviction = TaintEvictionController(client, caches, recorder, clock=clock)
+    client, caches, _ = parts(clock)
+    eviction = TaintEvictionController(ControllerContext(client, caches, clock=clock))
     queue, nodes = eviction.controller.queue, caches.informer_for(V1Node).indexer
     keys = [f"default/pod-{number}" for number in range(count)]
     for number in range(count):

@@ -10,6 +10,8 @@ from typing import Any
 
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.client.errors import Status, StatusCause, StatusDetails, error_from_status
+from kinformer.clock import Clock, RealClock
+from kinformer.manager import ControllerContext
 from kinformer.models import (
     V1LabelSelector,
     V1ObjectMeta,
@@ -29,6 +31,7 @@ from kinformer.models import (
 )
 
 __all__ = (
+    "FakeContext",
     "FakeInformers",
     "FakePods",
     "FakeRecorder",
@@ -240,3 +243,23 @@ class FakeRecorder:
 
     def event(self, obj: Any, type_: str, reason: str, message: str, annotations: Any = None) -> None:
         self.events.append(f"{type_} {reason} {obj.metadata.name}: {message}")
+
+
+class FakeContext(ControllerContext):
+    """
+    The context of one controller whose Events a test reads.
+
+    :param client: a client, or what has all of a client that the controller asks for
+    :param informers: a factory, or what has all of a factory that the controller asks for
+    :param recorder: takes the Events; None for one that nobody reads
+    :param options: the values of flags; each other flag has its default
+    """
+
+    def __init__(
+        self, client: Any, informers: Any, recorder: Any = None, *, clock: Clock | None = None, **options: Any
+    ) -> None:
+        super().__init__(client, informers, options, clock or RealClock())
+        self._recorder = recorder or FakeRecorder()
+
+    def recorder(self, component: str) -> Any:
+        return self._recorder

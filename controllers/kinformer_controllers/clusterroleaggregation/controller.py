@@ -9,9 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs
-from kinformer.client import Client
-from kinformer.clock import Clock
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.meta import label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1ClusterRole, V1PolicyRule, to_dict
@@ -25,18 +22,22 @@ WORKERS: Final = 5
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the aggregation. It has no options."""
-    return AggregationController(context.client, context.informers, clock=context.clock).controller
+    return AggregationController(context).controller
 
 
 class AggregationController:
     """Syncs ClusterRoles that have an aggregation rule."""
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
-        self._server = client.resource(V1ClusterRole)
-        roles = informers.informer_for(V1ClusterRole)
+    def __init__(self, context: ControllerContext) -> None:
+        self._server = context.client.resource(V1ClusterRole)
+        roles = context.informers.informer_for(V1ClusterRole)
         self._roles = roles.indexer
         self.controller = Controller(
-            "clusterrole-aggregation", self.sync, workers=WORKERS, queue_name="ClusterRoleAggregator", clock=clock
+            "clusterrole-aggregation",
+            self.sync,
+            workers=WORKERS,
+            queue_name="ClusterRoleAggregator",
+            clock=context.clock,
         )
         # A changed role may be a part of any aggregated role.
         queue_all = self._queue_aggregated

@@ -12,15 +12,11 @@ for three differences:
 
 from __future__ import annotations
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import owner_id
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource
 from kinformer.models import V1CronJob, V1Job
-from kinformer.record import EventRecorder
 from kinformer_controllers.cronjob.handlers import CronJobHandler, JobHandler
 from kinformer_controllers.cronjob.jobs import add_job_index, jobs_of
 from kinformer_controllers.cronjob.spec import CronJobOptions
@@ -35,38 +31,21 @@ CRON_JOBS = GroupResource("batch", "cronjobs")
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``cronjob``; its options are :class:`.CronJobOptions`."""
-    options = context.read(CronJobOptions)
-    return CronJobController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        clock=context.clock,
-        workers=options.concurrent_cron_job_syncs,
-    ).controller
+    return CronJobController(context).controller
 
 
 class CronJobController:
-    """
-    Syncs CronJobs.
+    """Syncs CronJobs."""
 
-    :param workers: the number of CronJobs that are synced at the same time
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 5,
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._recorder = recorder
+    def __init__(self, context: ControllerContext) -> None:
+        workers = context.read(CronJobOptions).concurrent_cron_job_syncs
+        informers = context.informers
+        self._clock = context.clock
+        self._recorder = recorder = context.recorder(COMPONENT)
         cron_jobs, jobs = informers.informer_for(V1CronJob), informers.informer_for(V1Job)
         add_job_index(jobs)
         self._cron_jobs, self._jobs = cron_jobs.indexer, jobs.indexer
-        self._cron_job_server, self._job_server = client.resource(V1CronJob), client.resource(V1Job)
+        self._cron_job_server, self._job_server = context.client.resource(V1CronJob), context.client.resource(V1Job)
         self.controller = Controller("cronjob", self.sync, workers=workers, clock=self._clock)
         self._seen = ConsistencyStore({CRON_JOBS: cron_jobs.indexer}, self._clock)
         queue = self.controller.queue

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import copy
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.models import (
@@ -34,18 +31,18 @@ log = get_logger(__name__)
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the approver. It has no options."""
-    return ApprovingController(context.client, context.informers, clock=context.clock).controller
+    return ApprovingController(context).controller
 
 
 class ApprovingController:
     """Syncs CertificateSigningRequests."""
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
-        self._requests = client.resource(V1CertificateSigningRequest).subresource(
+    def __init__(self, context: ControllerContext) -> None:
+        self._requests = context.client.resource(V1CertificateSigningRequest).subresource(
             "approval", V1CertificateSigningRequest
         )
-        self._reviews = client.resource(V1SubjectAccessReview)
-        self.controller = certificate_controller("csrapproving", informers, self.handle, clock or RealClock())
+        self._reviews = context.client.resource(V1SubjectAccessReview)
+        self.controller = certificate_controller("csrapproving", context.informers, self.handle, context.clock)
 
     async def handle(self, request: V1CertificateSigningRequest) -> None:
         """

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1CertificateSigningRequest
@@ -27,16 +25,16 @@ _ALL_REQUESTS: Final = "requests"
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the cleaner. It has no options."""
-    return CleaningController(context.client, context.informers, clock=context.clock).controller
+    return CleaningController(context).controller
 
 
 class CleaningController:
     """Checks all requests periodically."""
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
-        self._clock = clock or RealClock()
-        self._requests = client.resource(V1CertificateSigningRequest)
-        requests = informers.informer_for(V1CertificateSigningRequest)
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._requests = context.client.resource(V1CertificateSigningRequest)
+        requests = context.informers.informer_for(V1CertificateSigningRequest)
         self._cached = requests.indexer
         self.controller = Controller("csrcleaner", self.sync, clock=self._clock).wait_for(requests)
         self.controller.queue.add(_ALL_REQUESTS)

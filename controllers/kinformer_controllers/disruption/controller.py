@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 
-from kinformer.client import Client
 from kinformer.client.errors import (
     Conflict,
     ConnectionLost,
@@ -22,10 +21,8 @@ from kinformer.client.errors import (
     Timeout,
     TooManyRequests,
 )
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import owner_id
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource
@@ -38,7 +35,6 @@ from kinformer.models import (
     V1ReplicationController,
     V1StatefulSet,
 )
-from kinformer.record import EventRecorder
 from kinformer_controllers.disruption.budgets import Budgets
 from kinformer_controllers.disruption.counting import BudgetCounter
 from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
@@ -68,22 +64,16 @@ BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 
 def make_controller(context: ControllerContext) -> Group:
     """The entry point ``disruption``. It has no options."""
-    recorder = context.recorder(COMPONENT)
-    return DisruptionController(context.client, context.informers, recorder, clock=context.clock).group
+    return DisruptionController(context).group
 
 
 class DisruptionController:
     """Syncs the statuses of budgets. Budgets and stale conditions have a queue and a worker each."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        informers = context.informers
+        recorder = context.recorder(COMPONENT)
+        self._clock = context.clock
         budgets, pods = informers.informer_for(V1PodDisruptionBudget), informers.informer_for(V1Pod)
         replication_controllers = informers.informer_for(V1ReplicationController)
         replica_sets = informers.informer_for(V1ReplicaSet)
@@ -92,13 +82,17 @@ class DisruptionController:
         self._cached_budgets = budgets.indexer
         self.budgets = Budgets(budgets.indexer, pods.indexer)
         self.scales = ScaleFinder(
-            client, replication_controllers.indexer, replica_sets.indexer, deployments.indexer, stateful_sets.indexer
+            context.client,
+            replication_controllers.indexer,
+            replica_sets.indexer,
+            deployments.indexer,
+            stateful_sets.indexer,
         )
         self._counter = BudgetCounter(self.budgets, self.scales, recorder)
-        self._server = client.resource(V1PodDisruptionBudget)
+        self._server = context.client.resource(V1PodDisruptionBudget)
         # kube-controller-manager does not wait for its own last write. It then meets a conflict and retries.
         self._seen = ConsistencyStore({BUDGETS: budgets.indexer}, self._clock)
-        self.stale = StalePods(client.resource(V1Pod), pods.indexer, self._clock)
+        self.stale = StalePods(context.client.resource(V1Pod), pods.indexer, self._clock)
         self.controller = Controller("disruption", self.sync, clock=self._clock)
         self.stale_pods = Controller(
             "disruption-stale-pods", self.stale.sync, queue_name="stale_pod_disruption", clock=self._clock

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, last_state
-from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource, meta_namespace_key
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Service
-from kinformer.record import WARNING, EventRecorder
+from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from kinformer_controllers.endpointslicemirroring.metrics import CHANGES, SKIPPED, SYNC_SECONDS, Sizes, count_endpoints
 from kinformer_controllers.endpointslicemirroring.mirror import (
@@ -43,30 +41,22 @@ _QPS, _BURST = 10.0, 100
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the mirroring; its options are :class:`.MirroringOptions`."""
-    options = context.read(MirroringOptions)
-    recorder = context.recorder(COMPONENT)
-    return MirroringController(context.client, context.informers, recorder, options, clock=context.clock).controller
+    return MirroringController(context).controller
 
 
 class MirroringController:
     """Syncs Endpoints."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        options: MirroringOptions,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock = clock or RealClock()
-        self._recorder = recorder
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(MirroringOptions)
+        informers = context.informers
+        self._clock = clock = context.clock
+        self._recorder = context.recorder(COMPONENT)
         self._most = options.mirroring_max_endpoints_per_subset
         self._batch_period = options.mirroring_endpointslice_updates_batch_period
         self._sizes = Sizes(self._most)
-        self._server = client.resource(V1EndpointSlice)
-        self._live = client.resource(V1Endpoints)
+        self._server = context.client.resource(V1EndpointSlice)
+        self._live = context.client.resource(V1Endpoints)
         #: The uid of the Endpoints that slices were made for, by key.
         self._made_for: dict[str, str] = {}
         endpoints, services = informers.informer_for(V1Endpoints), informers.informer_for(V1Service)

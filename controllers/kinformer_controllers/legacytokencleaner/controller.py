@@ -12,10 +12,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kinformer.cache import NAMESPACE_INDEX
-from kinformer.client import Client, DeleteOptions, PatchType, Preconditions
+from kinformer.client import DeleteOptions, PatchType, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
@@ -44,25 +42,19 @@ _ALL_SECRETS: Final = "secrets"
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the legacy token cleaner; its options are :class:`.TokenCleanerOptions`."""
-    seconds = context.read(TokenCleanerOptions).legacy_service_account_token_clean_up_period
-    period = timedelta(seconds=seconds)
-    return LegacyTokenCleaner(context.client, context.informers, period, clock=context.clock).controller
+    return LegacyTokenCleaner(context).controller
 
 
 class LegacyTokenCleaner:
-    """
-    Checks all tokens periodically.
+    """Checks all tokens periodically."""
 
-    :param period: how long a token may be unused before it is marked, and marked before it is deleted
-    """
-
-    def __init__(
-        self, client: Client, informers: SharedInformerFactory, period: timedelta, *, clock: Clock | None = None
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._period = period
-        self._secrets, self._config_maps = client.resource(V1Secret), client.resource(V1ConfigMap)
-        self._pod_server = client.resource(V1Pod)
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(TokenCleanerOptions)
+        informers = context.informers
+        self._clock = context.clock
+        self._period = timedelta(seconds=options.legacy_service_account_token_clean_up_period)
+        self._secrets, self._config_maps = context.client.resource(V1Secret), context.client.resource(V1ConfigMap)
+        self._pod_server = context.client.resource(V1Pod)
         secrets, accounts = informers.informer_for(V1Secret), informers.informer_for(V1ServiceAccount)
         pods = informers.informer_for(V1Pod)
         self._cached_secrets, self._accounts, self._pods = secrets.indexer, accounts.indexer, pods.indexer

@@ -11,10 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from kinformer.client import Client, Conflict, NotFound
+from kinformer.client import Conflict, NotFound
 from kinformer.client.errors import ClientError
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.models import V1Namespace, V1NamespaceStatus
@@ -43,46 +41,32 @@ _Change = Callable[[V1Namespace], Awaitable[V1Namespace]]
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``namespace``; its options are :class:`.NamespaceOptions`."""
-    options = context.read(NamespaceOptions)
-    return NamespaceController(
-        context.client,
-        context.informers,
-        clock=context.clock,
-        workers=options.concurrent_namespace_syncs,
-        resync_period=options.namespace_sync_period,
-    ).controller
+    return NamespaceController(context).controller
 
 
 class NamespaceController:
-    """
-    Syncs namespaces that are being deleted.
+    """Syncs namespaces that are being deleted."""
 
-    :param workers: the number of namespaces that are synced at the same time
-    :param resync_period: seconds after which a terminating namespace is checked again; 0 for never
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        *,
-        clock: Clock | None = None,
-        workers: int = 10,
-        resync_period: float = 300.0,
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._resync_period = resync_period
-        self._namespaces = client.resource(V1Namespace)
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(NamespaceOptions)
+        self._clock = context.clock
+        self._resync_period = options.namespace_sync_period
+        self._namespaces = context.client.resource(V1Namespace)
         self._finalize = self._namespaces.subresource("finalize", V1Namespace)
-        self._emptier = Emptier(client, clock=self._clock)
-        informer = informers.informer_for(V1Namespace)
+        self._emptier = Emptier(context.client, clock=self._clock)
+        informer = context.informers.informer_for(V1Namespace)
         self._known = informer.indexer
         # Namespaces are few, and users wait for them, so the delay is never longer than a minute.
         limiter = MaxOfRateLimiter[str](
             ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter(10.0, 100, self._clock)
         )
         self.controller = Controller(
-            NAME, self.sync, workers=workers, queue_name="namespace", limiter=limiter, clock=self._clock
+            NAME,
+            self.sync,
+            workers=options.concurrent_namespace_syncs,
+            queue_name="namespace",
+            limiter=limiter,
+            clock=self._clock,
         )
         self.controller.handle(informer, NamespaceHandler(self.controller.queue))
 

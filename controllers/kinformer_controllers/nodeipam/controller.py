@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kinformer.cache import last_state
-from kinformer.client import Client
 from kinformer.client.errors import (
     ClientError,
     ConnectionLost,
@@ -20,12 +19,9 @@ from kinformer.client.errors import (
     ServerUnreachable,
     Timeout,
 )
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node
-from kinformer.record import EventRecorder
 from kinformer_controllers.nodeipam.cidr_set import NoCIDRLeft
 from kinformer_controllers.nodeipam.pools import BadPodCIDR, Holding, Pools
 from kinformer_controllers.nodeipam.ranges import ranges_of, service_networks
@@ -51,38 +47,27 @@ def make_controller(context: ControllerContext) -> Controller:
     :raises ControllerDisabled: if ``--allocate-node-cidrs`` is not given
     :raises OptionError: if options contradict each other
     """
-    options = context.read(NodeIpamOptions)
-    if not options.allocate_node_cidrs:
+    if not context.read(NodeIpamOptions).allocate_node_cidrs:
         raise ControllerDisabled("--allocate-node-cidrs is not given")
-    pools = Pools(ranges_of(options), service_networks(options))
-    return NodeIpamController(
-        context.client, context.informers, context.recorder(COMPONENT), pools, clock=context.clock
-    ).controller
+    return NodeIpamController(context).controller
 
 
 class NodeIpamController:
     """Assigns parts of the cluster's networks to nodes."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        pools: Pools,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._server = client.resource(V1Node)
-        self._recorder = recorder
-        self.pools = pools
-        nodes = informers.informer_for(V1Node)
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(NodeIpamOptions)
+        self._server = context.client.resource(V1Node)
+        self._recorder = context.recorder(COMPONENT)
+        self.pools = pools = Pools(ranges_of(options), service_networks(options))
+        nodes = context.informers.informer_for(V1Node)
         self._nodes = nodes.indexer
         self.controller = Controller(
             "node-ipam-controller",
             self.sync,
             workers=_WORKERS,
             queue_name="cidrallocator_node",
-            clock=clock or RealClock(),
+            clock=context.clock,
         )
         self.controller.handle(nodes, NodeHandler(self.controller.queue.add, pools))
 

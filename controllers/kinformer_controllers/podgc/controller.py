@@ -15,11 +15,9 @@ from typing import Final
 
 import anyio
 
-from kinformer.client import Client, DeleteOptions, PatchType, Preconditions
+from kinformer.client import DeleteOptions, PatchType, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.pods import disruption_target
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
@@ -51,23 +49,17 @@ _ALL_PODS: Final = "pods"
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the pod garbage collector; its options are :class:`.PodGCOptions`."""
-    threshold = context.read(PodGCOptions).terminated_pod_gc_threshold
-    return PodGCController(context.client, context.informers, threshold, clock=context.clock).controller
+    return PodGCController(context).controller
 
 
 class PodGCController:
-    """
-    Deletes garbage.
+    """Deletes garbage."""
 
-    :param threshold: how many terminated pods may stay; 0 or less for all
-    """
-
-    def __init__(
-        self, client: Client, informers: SharedInformerFactory, threshold: int, *, clock: Clock | None = None
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._threshold = threshold
-        self._pods, self._nodes = client.resource(V1Pod), client.resource(V1Node)
+    def __init__(self, context: ControllerContext) -> None:
+        informers = context.informers
+        self._clock = context.clock
+        self._threshold = context.read(PodGCOptions).terminated_pod_gc_threshold
+        self._pods, self._nodes = context.client.resource(V1Pod), context.client.resource(V1Node)
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
         self._cached_pods, self._cached_nodes = pods, nodes
         self.quarantine = Quarantine(QUARANTINE)

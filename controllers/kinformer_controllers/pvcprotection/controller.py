@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kinformer.cache import last_state
-from kinformer.client import Client, PatchType
+from kinformer.client import PatchType
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.finalizers import (
     add_finalizers_patch,
     is_finalizer_due,
     remove_finalizers_patch,
 )
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolumeClaim, V1Pod
@@ -34,20 +32,21 @@ WORKERS: Final = 30
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the protection of claims. It has no options."""
-    return ClaimProtection(context.client, context.informers, clock=context.clock).controller
+    return ClaimProtection(context).controller
 
 
 class ClaimProtection:
     """Syncs claims."""
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
-        self._claims = client.resource(V1PersistentVolumeClaim)
+    def __init__(self, context: ControllerContext) -> None:
+        informers = context.informers
+        self._claims = context.client.resource(V1PersistentVolumeClaim)
         claims, pods = informers.informer_for(V1PersistentVolumeClaim), informers.informer_for(V1Pod)
         add_claim_index(pods)
         self._cached_claims, self._cached_pods = claims.indexer, pods.indexer
-        self._live = LiveUse(client.resource(V1Pod), claims.indexer, clock or RealClock())
+        self._live = LiveUse(context.client.resource(V1Pod), claims.indexer, context.clock)
         self.controller = Controller(
-            "pvc-protection", self.sync, workers=WORKERS, queue_name="pvcprotection", clock=clock
+            "pvc-protection", self.sync, workers=WORKERS, queue_name="pvcprotection", clock=context.clock
         )
         self.controller.watch(claims, needs_a_look)
         self.pod_handler = PodHandler(self.controller.queue.add)

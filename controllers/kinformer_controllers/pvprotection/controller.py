@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kinformer.client import Client, PatchType
+from kinformer.client import PatchType
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock
 from kinformer.controllerutil.finalizers import (
     add_finalizers_patch,
     is_finalizer_due,
     remove_finalizers_patch,
 )
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1PersistentVolume
 
@@ -27,17 +25,17 @@ FINALIZER: Final = "kubernetes.io/pv-protection"
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the protection of volumes. It has no options."""
-    return VolumeProtection(context.client, context.informers, clock=context.clock).controller
+    return VolumeProtection(context).controller
 
 
 class VolumeProtection:
     """Syncs volumes."""
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
-        self._volumes = client.resource(V1PersistentVolume)
-        volumes = informers.informer_for(V1PersistentVolume)
+    def __init__(self, context: ControllerContext) -> None:
+        self._volumes = context.client.resource(V1PersistentVolume)
+        volumes = context.informers.informer_for(V1PersistentVolume)
         self._cached = volumes.indexer
-        self.controller = Controller("pv-protection", self.sync, queue_name="pvprotection", clock=clock)
+        self.controller = Controller("pv-protection", self.sync, queue_name="pvprotection", clock=context.clock)
         self.controller.watch(volumes, needs_a_look)
 
     async def sync(self, name: str) -> None:

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_name
-from kinformer.client import Client
 from kinformer.client.errors import AlreadyExists
-from kinformer.clock import Clock
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Namespace, V1ObjectMeta, V1ServiceAccount
 
@@ -26,7 +23,7 @@ DEFAULT_ACCOUNTS: Final = ("default",)
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point of the service account controller. It has no options."""
-    return ServiceAccountController(context.client, context.informers, clock=context.clock).controller
+    return ServiceAccountController(context).controller
 
 
 class ServiceAccountController:
@@ -36,19 +33,13 @@ class ServiceAccountController:
     :param names: the names of the accounts that each namespace should have
     """
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        names: Sequence[str] = DEFAULT_ACCOUNTS,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, context: ControllerContext, names: Sequence[str] = DEFAULT_ACCOUNTS) -> None:
+        informers = context.informers
         self._names = names
-        self._server = client.resource(V1ServiceAccount)
+        self._server = context.client.resource(V1ServiceAccount)
         namespaces, accounts = informers.informer_for(V1Namespace), informers.informer_for(V1ServiceAccount)
         self._namespaces, self._accounts = namespaces.indexer, accounts.indexer
-        self.controller = Controller("serviceaccount", self.sync, clock=clock).watch(namespaces)
+        self.controller = Controller("serviceaccount", self.sync, clock=context.clock).watch(namespaces)
         self.controller.handle(accounts, ResourceEventHandlerFuncs(delete=self._on_deleted))
 
     async def sync(self, namespace: str) -> None:

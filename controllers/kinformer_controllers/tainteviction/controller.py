@@ -11,16 +11,13 @@ taint was just removed.
 
 from __future__ import annotations
 
-from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.controllerutil.pods import disruption_target, pod_condition_patch
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import split_key
 from kinformer.models import V1Node, V1Pod
-from kinformer.record import EventRecorder
 from kinformer_controllers.shared.nodes.taints import no_execute_taints
 from kinformer_controllers.tainteviction.decision import Eviction, decide
 from kinformer_controllers.tainteviction.events import COMPONENT, EvictionEvents
@@ -35,24 +32,17 @@ _WORKERS = 8
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``taint-eviction``. It has no options."""
-    recorder = context.recorder(COMPONENT)
-    return TaintEvictionController(context.client, context.informers, recorder, clock=context.clock).controller
+    return TaintEvictionController(context).controller
 
 
 class TaintEvictionController:
     """Deletes pods that do not, or no longer, tolerate the NoExecute taints of their node."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._server, self._node_server = client.resource(V1Pod), client.resource(V1Node)
-        self._events = EvictionEvents(recorder)
+    def __init__(self, context: ControllerContext) -> None:
+        informers = context.informers
+        self._clock = context.clock
+        self._server, self._node_server = context.client.resource(V1Pod), context.client.resource(V1Node)
+        self._events = EvictionEvents(context.recorder(COMPONENT))
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
         add_pod_node_index(pods)
         self._pods, self._nodes = pods.indexer, nodes.indexer

@@ -10,10 +10,8 @@ from typing import Any, Final
 
 from prometheus_client import Histogram
 
-from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key, split_key
@@ -34,29 +32,23 @@ _DELETION_SECONDS: Final = Histogram(
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``ttl-after-finished``; its options are :class:`.TtlAfterFinishedOptions`."""
-    options = context.read(TtlAfterFinishedOptions)
-    workers = options.concurrent_ttl_after_finished_syncs
-    return TtlAfterFinishedController(
-        context.client, context.informers, clock=context.clock, workers=workers
-    ).controller
+    return TtlAfterFinishedController(context).controller
 
 
 class TtlAfterFinishedController:
-    """
-    Deletes finished Jobs.
+    """Deletes finished Jobs."""
 
-    :param workers: the number of Jobs that are synced at the same time
-    """
-
-    def __init__(
-        self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None, workers: int = 5
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._server = client.resource(V1Job)
-        jobs = informers.informer_for(V1Job)
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._server = context.client.resource(V1Job)
+        jobs = context.informers.informer_for(V1Job)
         self._jobs = jobs.indexer
         self.controller = Controller(
-            "ttl-after-finished", self.sync, workers=workers, queue_name="ttl_jobs_to_delete", clock=self._clock
+            "ttl-after-finished",
+            self.sync,
+            workers=context.read(TtlAfterFinishedOptions).concurrent_ttl_after_finished_syncs,
+            queue_name="ttl_jobs_to_delete",
+            clock=self._clock,
         )
         self.controller.handle(jobs, JobHandler(self.controller.queue))
 

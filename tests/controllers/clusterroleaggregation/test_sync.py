@@ -14,7 +14,7 @@ from kinformer.manager import Manager, SyncError
 from kinformer.models import V1ClusterRole, from_dict
 from kinformer_controllers.clusterroleaggregation.controller import AggregationController, make_controller
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeInformers, forbidden
+from tests.controllers.objects import FakeContext, FakeInformers, forbidden
 from tests.turning import eventually
 
 HAMMER, CHISEL, SAW = ({"apiGroups": [""], "resources": [it], "verbs": ["get"]} for it in ("hammer", "chisel", "saw"))
@@ -38,7 +38,7 @@ class World(Cluster):
         self.apply_errors: list[Exception] = []
         self.client.resource = lambda _: self
         self.informers = FakeInformers()
-        self.aggregation = AggregationController(self.client, self.informers, clock=self.clock)
+        self.aggregation = AggregationController(FakeContext(self.client, self.informers, clock=self.clock))
         for each in roles:
             self.cache(each)
 

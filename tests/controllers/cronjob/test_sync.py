@@ -15,7 +15,7 @@ from kinformer.models import V1CronJob, V1Job, from_dict
 from kinformer_controllers.cronjob.controller import CronJobController
 from kinformer_controllers.cronjob.template import job_for_run
 from tests.controllers.cronjob.cases import CASES
-from tests.controllers.objects import FakeInformers, FakeRecorder, conflict, not_found
+from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, conflict, not_found
 
 KEY = "ns/c"
 NO_DISTANCE = "time difference between two schedules is less than 1 second"
@@ -106,12 +106,7 @@ class World:
         self.clock = FakeClock(now)
         self.cron_jobs, self.jobs = Server(), Server()
         self.informers, self.recorder = FakeInformers(), FakeRecorder()
-        self.controller = CronJobController(
-            self,  # type: ignore[arg-type]  # all of a client that is asked for
-            self.informers,  # type: ignore[arg-type]  # all of a factory that is asked for
-            self.recorder,
-            clock=self.clock,
-        )
+        self.controller = CronJobController(FakeContext(self, self.informers, self.recorder, clock=self.clock))
         self.cron_jobs.there["c"] = owner
         self.informers.informer_for(V1CronJob).indexer.add(owner)
         for job in jobs:

@@ -12,7 +12,7 @@ from kinformer_controllers.csrapproving.controller import ApprovingController
 from kinformer_controllers.csrapproving.recognition import is_node_client, is_self_node_client
 from kinformer_controllers.shared.certificates.requests import read_request
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden
+from tests.controllers.objects import FakeContext, conflict, forbidden
 from tests.controllers.shared.certificates.requests import condition, make_request, pem_of_request
 
 
@@ -25,7 +25,7 @@ class World(Cluster):
         super().__init__()
         self.allowed = allowed
         self.reviewed: list[Any] = []
-        self.approving = ApprovingController(self.client, self.informers, clock=self.clock)
+        self.approving = ApprovingController(FakeContext(self.client, self.informers, clock=self.clock))
 
     def ask(self, verb: str, type_: type[Any], key: str, sent: Any = None) -> Any:
         if verb == "create" and type_.__name__ == "V1SubjectAccessReview":

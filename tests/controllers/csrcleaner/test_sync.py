@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kinformer.clock import FakeClock
 from kinformer_controllers.csrcleaner.controller import PERIOD, CleaningController
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 from tests.controllers.shared.certificates.requests import condition, make_request
 
 START = FakeClock().now()
@@ -34,7 +34,7 @@ VALID = certificate(START + 30 * HOUR)
 class World(Cluster):
     def __init__(self) -> None:
         super().__init__()
-        self.cleaner = CleaningController(self.client, self.informers, clock=self.clock)
+        self.cleaner = CleaningController(FakeContext(self.client, self.informers, clock=self.clock))
 
     async def deletes(self, request: Any, after: timedelta) -> bool:
         """Whether a request that was made at the start is deleted so much later."""

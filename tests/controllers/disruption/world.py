@@ -23,7 +23,7 @@ from kinformer.models import (
     V1StatefulSet,
 )
 from kinformer_controllers.disruption.controller import DisruptionController
-from tests.controllers.objects import FakeInformers, FakeRecorder, not_found
+from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, not_found
 
 __all__ = ("NOW", "World", "reference", "webapps")
 
@@ -70,7 +70,7 @@ class World:
         self.discovery_errors: list[Exception] = []
         self.writes = 0
         client = SimpleNamespace(resource=self._resource, discovery=SimpleNamespace(resource_for_kind=self._discover))
-        self.disruption = DisruptionController(client, self.informers, self.recorder, clock=self.clock)  # type: ignore[arg-type]
+        self.disruption = DisruptionController(FakeContext(client, self.informers, self.recorder, clock=self.clock))
 
     # Objects
 

@@ -12,7 +12,7 @@ from kinformer.models import V1ConfigMap, V1ObjectMeta, V1Pod, V1Secret, V1Servi
 from kinformer_controllers.legacytokencleaner.controller import PERIOD, LegacyTokenCleaner
 from kinformer_controllers.legacytokencleaner.mounted import secrets_of
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden
+from tests.controllers.objects import FakeContext, conflict, forbidden
 
 NOW = FakeClock().now()
 YEAR = timedelta(days=365)
@@ -31,7 +31,8 @@ class World(Cluster):
 
     def __init__(self, since: str | None = day(YEAR + timedelta(days=2))) -> None:
         super().__init__()
-        self.cleaner = LegacyTokenCleaner(self.client, self.informers, YEAR, clock=self.clock)
+        options = {"legacy_service_account_token_clean_up_period": YEAR.total_seconds()}
+        self.cleaner = LegacyTokenCleaner(FakeContext(self.client, self.informers, clock=self.clock, **options))
         meta = V1ObjectMeta(name="kube-apiserver-legacy-service-account-token-tracking", namespace="kube-system")
         self.put(V1ConfigMap(metadata=meta, data={} if since is None else {"since": since}))
 

@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 from kinformer.models import V1Node, V1Pod, from_dict
 from kinformer_controllers.podgc.controller import CHECK_PERIOD, QUARANTINE, PodGCController
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 from tests.metrics import metric_value
 from tests.turning import turn
 
@@ -27,7 +27,9 @@ class World(Cluster):
 
     def __init__(self, threshold: int = -1) -> None:
         super().__init__()
-        self.gc = PodGCController(self.client, self.informers, threshold, clock=self.clock)
+        self.gc = PodGCController(
+            FakeContext(self.client, self.informers, clock=self.clock, terminated_pod_gc_threshold=threshold)
+        )
         self._made = 0
         self.on_delete: Callable[[], object] = lambda: None
 

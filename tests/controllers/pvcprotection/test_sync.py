@@ -13,7 +13,7 @@ from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, from_dict
 from kinformer_controllers.pvcprotection.controller import FINALIZER, ClaimProtection
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 
 
 class World(Cluster):
@@ -25,7 +25,7 @@ class World(Cluster):
         self.list_goes_on.set()
         resource = self.client.resource
         self.client.resource = lambda type_: self if type_ is V1Pod else resource(type_)
-        self.protection = ClaimProtection(self.client, self.informers, clock=self.clock)
+        self.protection = ClaimProtection(FakeContext(self.client, self.informers, clock=self.clock))
 
     async def list(self, namespace: str) -> Any:
         self.requests.append(f"list Pod {namespace}")

@@ -9,13 +9,13 @@ import pytest
 from kinformer.models import V1PersistentVolume, from_dict
 from kinformer_controllers.pvprotection.controller import FINALIZER, VolumeProtection, needs_a_look
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 
 
 class World(Cluster):
     def __init__(self) -> None:
         super().__init__()
-        self.protection = VolumeProtection(self.client, self.informers, clock=self.clock)
+        self.protection = VolumeProtection(FakeContext(self.client, self.informers, clock=self.clock))
 
     async def sync(self, phase: str = "Available", *, deleting: bool = False, protected: bool = True) -> list[str]:
         metadata: dict[str, Any] = {"name": "v", "uid": "uid-v"}

@@ -7,7 +7,7 @@ import pytest
 from kinformer.models import V1ObjectMeta, V1ServiceAccount
 from kinformer_controllers.serviceaccount.controller import ServiceAccountController
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import already_exists, forbidden, namespace_terminating
+from tests.controllers.objects import FakeContext, already_exists, forbidden, namespace_terminating
 
 
 def account(name: str = "default") -> V1ServiceAccount:
@@ -17,7 +17,9 @@ def account(name: str = "default") -> V1ServiceAccount:
 class World(Cluster):
     def __init__(self, *names: str, phase: str = "Active") -> None:
         super().__init__()
-        self.accounts = ServiceAccountController(self.client, self.informers, names or ("default",), clock=self.clock)
+        self.accounts = ServiceAccountController(
+            FakeContext(self.client, self.informers, clock=self.clock), names or ("default",)
+        )
         self.put_namespace("ns", phase)
 
     async def sync(self) -> None:

@@ -12,7 +12,7 @@ from kinformer.models import V1Job
 from kinformer_controllers.ttlafterfinished.controller import JobHandler, TtlAfterFinishedController
 from kinformer_controllers.ttlafterfinished.expiry import FinishTimeUnknown, expires_at, finished_at
 from tests.controllers.job.world import KEY, NOW, job_of, stamp
-from tests.controllers.objects import FakeInformers, not_found
+from tests.controllers.objects import FakeContext, FakeInformers, not_found
 
 
 def finished(
@@ -33,11 +33,7 @@ class World:
         self.informers, self.clock = FakeInformers(), FakeClock()
         self._fresh = None if gone else fresh or job
         self.deleted: list[Any] = []
-        self.controller = TtlAfterFinishedController(
-            self,  # type: ignore[arg-type]  # all of a client that is asked for
-            self.informers,  # type: ignore[arg-type]  # all of a factory that is asked for
-            clock=self.clock,
-        )
+        self.controller = TtlAfterFinishedController(FakeContext(self, self.informers, clock=self.clock))
         self.informers.informer_for(V1Job).indexer.add(job)
 
     def resource(self, _: type[Any]) -> Any:
