@@ -49,11 +49,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "node-ipam-controller": None,
         "ttl-controller": None,
         "resourcequota-controller": None,
-        "device-taint-eviction-controller": (
-            "",
-            "yes",
-            "it deletes pods whose devices have taints. No scheduler here allocates devices.",
-        ),
+        "device-taint-eviction-controller": None,
         "resourceclaim-controller": None,
         "resourcepoolstatusrequest-controller": ("", "no (`DRAResourcePoolStatus`)", "its API is alpha."),
     },

@@ -23,7 +23,13 @@ from kinformer_controllers.resourceclaim.making import OWNER_INDEX, ClaimMaker, 
 from kinformer_controllers.resourceclaim.metrics import counted_claims
 from kinformer_controllers.resourceclaim.releasing import ClaimSync, Users
 from kinformer_controllers.resourceclaim.spec import ResourceClaimOptions
-from kinformer_controllers.shared.devices.claimants import Claimant, claimant_of_group, claimant_of_pod
+from kinformer_controllers.shared.devices.claimants import (
+    GROUP_INDEX,
+    Claimant,
+    add_group_index,
+    claimant_of_group,
+    claimant_of_pod,
+)
 from kinformer_controllers.shared.gates import Gates
 
 __all__ = ("COMPONENT", "ResourceClaimController", "make_controller")
@@ -32,8 +38,8 @@ __all__ = ("COMPONENT", "ResourceClaimController", "make_controller")
 COMPONENT: Final = "resource_claim"
 _POD, _GROUP, _CLAIM = "pod:", "podgroup:", "claim:"
 _PREFIXES: Final = {"Pod": _POD, "PodGroup": _GROUP}
-#: The indexes of pods and of PodGroups: by claim, by template, and of pods by PodGroup.
-_BY_CLAIM, _BY_TEMPLATE, _BY_GROUP = "resourceclaim-used", "resourceclaim-template-used", "resourceclaim-group"
+#: The indexes of pods and of PodGroups: by claim, and by template.
+_BY_CLAIM, _BY_TEMPLATE = "resourceclaim-used", "resourceclaim-template-used"
 
 
 def make_controller(context: ControllerContext) -> ResourceClaimController:
@@ -55,7 +61,7 @@ class ResourceClaimController(Group):
         claims.add_indexers({OWNER_INDEX: owner_values})
         if groups is not None:
             add_indexes(groups, claimant_of_group)
-            pods.add_indexers({_BY_GROUP: _group_of})
+            add_group_index(pods)
         self._pods, self._claims = pods.indexer, claims.indexer
         self._groups = groups.indexer if groups is not None else None
         self.users = Users(client, self._cached)
@@ -159,7 +165,7 @@ class ResourceClaimController(Group):
             self._queue_if_needed(user)
         if user.kind == "PodGroup":
             # Its claims are also those of its pods.
-            for pod in self._pods.by_index(_BY_GROUP, user.key):
+            for pod in self._pods.by_index(GROUP_INDEX, user.key):
                 self._user_changed(claimant_of_pod(pod))
 
     def _queue_if_needed(self, user: Claimant) -> None:
@@ -205,8 +211,3 @@ def add_indexes(informer: Any, read: Callable[[Any], Claimant]) -> None:
             _BY_TEMPLATE: partial(keys, Claimant.template_names),
         }
     )
-
-
-def _group_of(pod: V1Pod) -> list[str]:
-    user = claimant_of_pod(pod)
-    return [f"{user.namespace}/{user.group}"] if user.group else []

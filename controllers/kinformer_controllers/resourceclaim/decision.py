@@ -24,7 +24,6 @@ from kinformer.models import (
     V1ResourceClaimTemplate,
 )
 from kinformer_controllers.shared.devices.claimants import (
-    SCHEDULING_GROUP,
     Claimant,
     ClaimNotMade,
     Entry,
@@ -41,7 +40,6 @@ __all__ = (
     "asks_for_admin_access",
     "can_be_reserved",
     "claims_to_release",
-    "consumer_kind",
     "has_prioritized_list",
     "needs_sync",
     "new_claim",
@@ -193,15 +191,6 @@ def use_of(uid: str, user: Claimant | None) -> Use:
     if user is None or user.uid != uid:
         return Use.UNKNOWN
     return Use.ENDED if user.is_done else Use.USED
-
-
-def consumer_kind(reference: V1ResourceClaimConsumerReference, *, with_groups: bool) -> str:
-    """Return ``Pod`` or ``PodGroup``; empty for users of which nothing is known here. Their reservations stay."""
-    if not reference.api_group and reference.resource == "pods":
-        return "Pod"
-    if with_groups and (reference.api_group, reference.resource) == (SCHEDULING_GROUP, "podgroups"):
-        return "PodGroup"
-    return ""
 
 
 def reserved(claim: Claim, user: V1ResourceClaimConsumerReference) -> Claim:

@@ -17,7 +17,7 @@ from kinformer.models import ResourceV1ResourceClaim, V1alpha2PodGroup, V1OwnerR
 from kinformer.record.lru import LRU
 from kinformer_controllers.resourceclaim import decision
 from kinformer_controllers.resourceclaim.decision import FINALIZER, Use, use_of
-from kinformer_controllers.shared.devices.claimants import Claimant, allocation_of, reservations_of
+from kinformer_controllers.shared.devices.claimants import Claimant, allocation_of, consumer_kind, reservations_of
 
 __all__ = ("ClaimSync", "Users")
 
@@ -105,7 +105,7 @@ class ClaimSync:
             await self._delete_if_unused(claim, owner)
 
     async def _is_over(self, claim: Claim, reference: Any) -> bool:
-        kind = decision.consumer_kind(reference, with_groups=self._with_groups)
+        kind = consumer_kind(reference, with_groups=self._with_groups)
         if not kind:
             return False
         return await self._users.has_ended(kind, f"{claim.metadata.namespace}/{reference.name}", reference.uid)

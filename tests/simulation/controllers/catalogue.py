@@ -181,6 +181,12 @@ _SCRATCH = {
 _DEVICES = "resource.k8s.io/v1"
 _DEVICE_CLAIM = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
 _DEVICE = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "dev-1"}
+_SLICE = {
+    "driver": "d.example.com",
+    "nodeName": "n",
+    "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+    "devices": [{"name": "dev-1"}],
+}
 
 
 def _pod_with_device(name: str, **spec: Any) -> Step:
@@ -371,6 +377,25 @@ _OWN = (
         {"end_pods": {}},
     ),
     _case(
+        "device-taint-eviction",
+        "device-taint-eviction-controller",
+        *_allocated_claim(),
+        _create("ResourceSlice", "s", _DEVICES, spec=_SLICE),
+        _pod_with_device("one"),
+        {"reserve": {"claim": "shared", "pod": "one"}},
+        # This one does not use the claim.
+        _pod_with_device("two"),
+        _SETTLE,
+        _create("DeviceTaintRule", "away", f"{_DEVICES}beta2", spec={"taint": {"key": "a", "effect": "NoExecute"}}),
+        _SETTLE,
+        _patch("DeviceTaintRule", "away", spec={"deviceSelector": {"driver": "d.example.com"}}),
+        _SETTLE,
+        {"end_pods": {}},
+        feature_gates="DRADeviceTaintRules=true",
+        # How many pods were evicted since the controller started, and when the condition was written.
+        may_differ=("devicetaintrules.resource.k8s.io/*:status.conditions",),
+    ),
+    _case(
         "legacy-service-account-token-cleaner",
         "legacy-service-account-token-cleaner",
         _create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
@@ -525,6 +550,8 @@ _GOLDEN = (
     _golden("csr_auto_approved", "certificatesigningrequests.certificates.k8s.io/*:status.certificate"),
     _golden("lb_create"),
     _golden("route_created"),
+    # The slice is deleted for the next scenario.
+    _golden("dte_evict"),
     _golden("rcl_template"),
     # The name of the claim that is gone: it is drawn.
     _golden("rcl_pod_done", "pods/*:status.resourceClaimStatuses"),

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from kinformer.cache import SharedIndexInformer
 from kinformer.meta import get_controller_of
 from kinformer.models import (
     ResourceV1ResourceClaim,
@@ -27,20 +28,25 @@ from kinformer.models import (
 from kinformer_controllers.shared.partly import partly
 
 __all__ = (
+    "GROUP_INDEX",
     "SCHEDULING_GROUP",
     "Claimant",
     "ClaimName",
     "ClaimNotMade",
     "Entry",
     "UnknownEntry",
+    "add_group_index",
     "allocation_of",
     "claimant_of_group",
     "claimant_of_pod",
+    "consumer_kind",
     "reservations_of",
 )
 
 #: The API group of PodGroups.
 SCHEDULING_GROUP: Final = "scheduling.k8s.io"
+#: The index of pods by their PodGroup.
+GROUP_INDEX: Final = "podgroup-members"
 _GROUPS: Final = "podgroups"
 
 
@@ -214,6 +220,15 @@ def reservations_of(claim: ResourceV1ResourceClaim) -> Sequence[V1ResourceClaimC
     return (status.reserved_for if status is not None else None) or ()
 
 
+def consumer_kind(reference: V1ResourceClaimConsumerReference, *, with_groups: bool) -> str:
+    """Return ``Pod`` or ``PodGroup``; empty for users of which nothing is known here. Their reservations stay."""
+    if not reference.api_group and reference.resource == "pods":
+        return "Pod"
+    if with_groups and (reference.api_group, reference.resource) == (SCHEDULING_GROUP, _GROUPS):
+        return "PodGroup"
+    return ""
+
+
 class _Entry(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     resource_claim_name: str | None = None
@@ -293,3 +308,14 @@ def _made(found: Iterable[Any] | None) -> Mapping[str, str | None]:
     for it in found or ():
         made.setdefault(it.name, it.resource_claim_name)
     return made
+
+
+def add_group_index(informer: SharedIndexInformer[V1Pod]) -> None:
+    """Add the index of pods by their PodGroup. If the informer already has it, nothing happens."""
+    if GROUP_INDEX not in informer.indexer.get_indexers():
+        informer.add_indexers({GROUP_INDEX: _group_values})
+
+
+def _group_values(pod: V1Pod) -> tuple[str, ...]:
+    user = claimant_of_pod(pod)
+    return (f"{user.namespace}/{user.group}",) if user.group else ()

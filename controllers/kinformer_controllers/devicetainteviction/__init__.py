@@ -1,0 +1,1 @@
+"""The device taint eviction controller: deletes pods that do not tolerate the NoExecute taints of their devices."""
