@@ -139,11 +139,11 @@ class ActualState:
         return node in self._unwritten
 
     def take_report(self, node: str) -> list[V1AttachedVolume] | None:
-        """Return what the node's status has to list; None if it does so already. The caller writes it."""
+        """Return what the node's status has to list, by name; None if it does so already. The caller writes it."""
         if node not in self._unwritten:
             return None
         self._unwritten.discard(node)
-        return [V1AttachedVolume(name=it, device_path=self._path(it)) for it in self._reported.get(node, ())]
+        return [V1AttachedVolume(name=it, device_path=self._path(it)) for it in sorted(self._reported.get(node, ()))]
 
     def _path(self, volume: str) -> str:
         found = self._volumes.get(volume)

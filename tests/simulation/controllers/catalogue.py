@@ -17,7 +17,7 @@ from kinformer.simulation.world import World
 from tests.golden.controllers import SCENARIOS, controllers_for
 from tests.golden.keys import key_flags
 from tests.golden.scenario import Scenario
-from tests.simulation.controllers import storage
+from tests.simulation.controllers import csi, storage
 from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
 
 __all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
@@ -120,11 +120,12 @@ def _case(
     plans: Sequence[str] = (),
     share: int = 1,
     churn_left_out: Sequence[str] = (),
+    quiet: float = 30.0,
     begin: Callable[[World], object] = lambda world: None,
     **options: Any,
 ) -> Case:
     names = controllers.split()
-    return Case(name, names, steps, options, may_differ, plans, share, churn_left_out=churn_left_out, begin=begin)
+    return Case(name, names, steps, options, may_differ, plans, share, quiet, churn_left_out, begin=begin)
 
 
 def _create(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Step:
@@ -216,6 +217,38 @@ def _rule(verb: str) -> dict[str, Any]:
 
 def _subset(*ips: str) -> list[dict[str, Any]]:
     return [{"addresses": [{"ip": ip} for ip in ips], "ports": [{"port": 80}]}]
+
+
+def _disk(name: str, mode: str) -> tuple[Step, Step]:
+    """A volume of the CSI driver, and its claim, which is bound to it."""
+    spec = {"accessModes": [mode], "storageClassName": ""}
+    claim = {**spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}
+    source = {"csi": {"driver": csi.DRIVER, "volumeHandle": name}, "claimRef": {"namespace": "${ns}", "name": name}}
+    return (
+        _create("PersistentVolume", name, spec={**spec, "capacity": {"storage": "1Gi"}, **source}),
+        _create("PersistentVolumeClaim", name, spec=claim),
+    )
+
+
+def _user(name: str, node: str, *disks: str) -> Step:
+    """A pod on a node that uses volumes."""
+    volumes = [{"name": disk, "persistentVolumeClaim": {"claimName": disk}} for disk in disks]
+    containers = [{"name": "c", "image": "i"}]
+    spec = {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": containers, "volumes": volumes}
+    return _create("Pod", name, spec=spec)
+
+
+def _in_use(node: str, *disks: str) -> Step:
+    """A kubelet says which volumes it uses."""
+    names = [f"kubernetes.io/csi/{csi.DRIVER}^{disk}" for disk in disks]
+    patch = _patch("Node", node, status={"volumesInUse": names or None})["patch"]
+    return {"patch": {**patch, "subresource": "status"}}
+
+
+def _managed(name: str) -> Step:
+    key = "volumes.kubernetes.io/controller-managed-attach-detach"
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return _create("Node", name, metadata={"annotations": {key: "true"}}, status=ready)
 
 
 _OWN = (
@@ -348,6 +381,26 @@ _OWN = (
         churn_left_out=("persistentvolumes/*",),
         plans=("seed=0 restart(manager,write=17,version=-16)",),
         begin=storage.begin,
+    ),
+    _case(
+        "attachdetach",
+        "attachdetach persistentvolume-binder tests.simulation.controllers.csi:make_driver",
+        _managed("a"),
+        _managed("b"),
+        *_disk(csi.EXCLUSIVE, "ReadWriteOnce"),
+        *_disk("shared", "ReadWriteMany"),
+        _SETTLE,
+        _user("one", "a", csi.EXCLUSIVE, "shared"),
+        _user("two", "b", "shared"),
+        _SETTLE,
+        _in_use("a", csi.EXCLUSIVE, "shared"),
+        {"delete": {"kind": "Pod", "name": "one", "options": {"gracePeriodSeconds": 0}}},
+        _user("three", "b", csi.EXCLUSIVE),
+        _SETTLE,
+        _in_use("a"),
+        begin=csi.begin,
+        # An operation that has failed some times waits half a minute, and a lost attachment is found after one.
+        quiet=130.0,
     ),
     _case(
         "resourcequota",
