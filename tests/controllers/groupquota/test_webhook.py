@@ -249,6 +249,38 @@ async def test_a_replica_that_was_just_started_waits_for_its_caches_and_then_dec
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("known", ["_quotas", "_namespace_informer"])
+async def test_a_replica_that_knows_only_quotas_or_only_namespaces_decides_nothing(known: str) -> None:
+    async with setting() as place, anyio.create_task_group() as tasks, aiohttp.ClientSession() as session:
+        webhook = QuotaWebhook(place.client, clock=place.clock)
+        endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)
+        tasks.start_soon(getattr(webhook, known).run)
+        tasks.start_soon(endpoint.run)
+        await endpoint.listening.wait()
+        place.url = f"http://127.0.0.1:{endpoint.port}"
+        await place.eventually(lambda: getattr(webhook, known).has_synced)
+
+        answer = await place.asked(session, review("pods", "shop-1", make_pod("a")), "?timeout=1s")
+        assert answer["status"]["message"] == "GroupQuotas are not known yet; try again later"
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_replica_that_ends_before_it_knows_anything_says_so() -> None:
+    async with setting() as place, anyio.create_task_group() as tasks, aiohttp.ClientSession() as session:
+        webhook = QuotaWebhook(place.client, clock=place.clock)
+        endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)
+        tasks.start_soon(endpoint.run)
+        await endpoint.listening.wait()
+        place.url = f"http://127.0.0.1:{endpoint.port}"
+        with anyio.CancelScope() as ended:
+            ended.cancel()
+            await webhook._quotas.run()
+
+        answer = await place.asked(session, review("pods", "shop-1", make_pod("a")))
+        assert answer["status"]["message"] == "GroupQuotas are not known yet; try again later"
+        tasks.cancel_scope.cancel()
+
+
 async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path) -> None:
     authority = Authority()
     pair = authority.issue("127.0.0.1", hosts=("127.0.0.1",))
