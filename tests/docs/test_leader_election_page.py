@@ -8,8 +8,9 @@ PAGE = DOCS / "leader-election.md"
 
 
 def rows() -> list[tuple[str, str]]:
-    """What each row is about, and all that it says."""
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    """What each row of the table of trials is about, and all that it says."""
+    _, _, tried = PAGE.read_text().partition("## What was tried")
+    lines = [line for line in tried.splitlines() if line.startswith("|")]
     return [(line.split("|")[1].strip(), line) for line in lines if not line.startswith(("|---", "| what goes wrong"))]
 
 
