@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
+from kinformer.client.reachability import Reachability
 from kinformer.client.status import MAX_TEXT, About, Status, StatusCause, StatusDetails, generic_status, status_in
-
-if TYPE_CHECKING:
-    from kinformer.client.reachability import Reachability
 
 __all__ = (
     "AlreadyExists",

@@ -9,23 +9,42 @@ that was seen.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
+import builtins
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from kinformer.backoff import Backoff
 from kinformer.client.errors import ApiError, ClientError, ConfigError, DecodeError, Expired, TooManyRequests
-from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent
+from kinformer.client.reachability import Reachability
+from kinformer.client.types import BOOKMARK, ListOptions, ObjectList, WatchEvent
+from kinformer.clock import Clock
 from kinformer.meta import accessor_for
 
-if TYPE_CHECKING:
-    from kinformer.client.resource import Resource
-    from kinformer.clock import Clock
-
-__all__ = ("Change", "follow", "until")
+__all__ = ("Change", "Followed", "follow", "until")
 
 T = TypeVar("T")
+
+
+class Followed(Protocol[T]):
+    """The part of :class:`kinformer.client.Resource` that is needed to follow it."""
+
+    @property
+    def type(self) -> builtins.type[T]:
+        """The type of the objects."""
+
+    @property
+    def reachability(self) -> Reachability:
+        """Whether the server can be reached."""
+
+    async def list(self, namespace: str, options: ListOptions, /) -> ObjectList[T]:
+        """List the objects."""
+
+    def watch(
+        self, namespace: str, options: ListOptions, /
+    ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
+        """Watch the objects. The events come in batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +62,7 @@ class Change(Generic[T]):
     old: T | None
 
 
-async def follow(resource: Resource[T], namespace: str, options: ListOptions, clock: Clock) -> AsyncIterator[Change[T]]:
+async def follow(resource: Followed[T], namespace: str, options: ListOptions, clock: Clock) -> AsyncIterator[Change[T]]:
     """
     See :meth:`kinformer.client.Resource.follow`.
 
@@ -77,7 +96,7 @@ async def follow(resource: Resource[T], namespace: str, options: ListOptions, cl
 
 
 async def until(
-    resource: Resource[T],
+    resource: Followed[T],
     name: str,
     namespace: str,
     condition: Callable[[T | None], bool],
@@ -102,7 +121,7 @@ async def until(
 
 
 async def _lists_and_events(
-    resource: Resource[T], namespace: str, options: ListOptions, clock: Clock
+    resource: Followed[T], namespace: str, options: ListOptions, clock: Clock
 ) -> AsyncGenerator[list[T] | WatchEvent[T], None]:
     """
     All objects as a list, then each event after it; again a list whenever the server has forgotten the history between.

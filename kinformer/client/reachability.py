@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import anyio
 
-from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
 
@@ -66,7 +65,7 @@ class Reachability:
         self._options = options or OutageOptions()
         self._random = random
         self._interval = self._options.probe_interval
-        self._error: ClientError | None = None
+        self._error: Exception | None = None
         self._since = 0.0
         self._returned: float | None = None
         self._told = False
@@ -88,7 +87,7 @@ class Reachability:
         """Seconds since the server was found to be gone; 0 while it can be reached."""
         return 0.0 if self.is_up else self.clock.monotonic() - self._since
 
-    def lost(self, error: ClientError) -> None:
+    def lost(self, error: Exception) -> None:
         """Note that a connection to the server failed."""
         if self._error is not None:
             return

@@ -22,6 +22,7 @@ import msgspec
 
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import EndlessList, UnsupportedMediaType
+from kinformer.client.follow import Change, follow, until
 from kinformer.client.pod_verbs import PodVerbs
 from kinformer.client.status import About, Status
 from kinformer.client.types import (
@@ -39,7 +40,6 @@ from kinformer.meta import GroupVersionResource, accessor_of
 from kinformer.models import builtin_resources, encode
 
 if TYPE_CHECKING:
-    from kinformer.client.follow import Change
     from kinformer.client.reachability import Reachability
     from kinformer.client.transport import BodyStream, Transport
     from kinformer.models import V1Scale
@@ -236,8 +236,6 @@ class Resource(PodVerbs, Generic[T]):
         :raises ApiError: if the server refuses to list or watch; errors that may pass are retried
         :raises DecodeError: if an object does not fit the type
         """
-        from kinformer.client.follow import follow
-
         return follow(self, namespace, _with(options, more), self._transport.clock)
 
     async def until(self, name: str, condition: Callable[[T | None], bool], namespace: str = "") -> T | None:
@@ -253,8 +251,6 @@ class Resource(PodVerbs, Generic[T]):
         :return: the object; None if the condition held while there was none
         :raises ApiError: if the server refuses to list or watch; errors that may pass are retried
         """
-        from kinformer.client.follow import until
-
         return await until(self, name, namespace, condition, self._transport.clock)
 
     # Writing

@@ -18,7 +18,7 @@ These rules say what each try needs, and when there is another:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import aiohttp
 import anyio
@@ -27,19 +27,20 @@ from yarl import URL
 
 from kinformer.client.answers import redirected, retry_after, warning_text
 from kinformer.client.causes import NOT_CONNECTED, cause_of, is_of_tls, why_not_connected
+from kinformer.client.config import Endpoint
 from kinformer.client.credentials import Identity
 from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
+from kinformer.client.metrics import HostMetrics
 from kinformer.client.raw_body import RawBody
+from kinformer.client.reachability import Reachability
 from kinformer.client.session import CONNECT_TIMEOUT, SentOnce
 from kinformer.client.status import About
 from kinformer.client.websocket import UpgradeRefused
+from kinformer.clock import Clock
 from kinformer.logs import get_logger
 
-if TYPE_CHECKING:
-    from kinformer.client.transport import Transport
-
-__all__ = ("MAX_RETRIES", "Tries")
+__all__ = ("MAX_RETRIES", "Sender", "Tries")
 
 log = get_logger(__name__)
 
@@ -78,6 +79,38 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_OTHERS: Final = ("Accept", "Accept-Encoding", "User-Agent")
 
 
+class Sender(Protocol):
+    """
+    The part of :class:`~kinformer.client.transport.Transport` that a try needs.
+
+    :ivar read_timeout: seconds without a byte after which a request fails; None: never
+    :ivar limiter: lets requests be sent; None for no limit
+    :ivar seen_warnings: the server's warnings that were logged already
+    """
+
+    endpoint: Endpoint
+    clock: Clock
+    read_timeout: float | None
+    limiter: RateLimiter | None
+    metrics: HostMetrics
+    seen_warnings: set[str]
+    reachability: Reachability
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The session for requests."""
+
+    @property
+    def websockets(self) -> aiohttp.ClientSession:
+        """The session for WebSockets."""
+
+    def headers_for(self, identity: Identity, headers: Mapping[str, str] | None) -> CIMultiDict[str]:
+        """The headers of a request, with the identity's."""
+
+    def options_for(self, identity: Identity) -> dict[str, Any]:
+        """The options for aiohttp with each request."""
+
+
 class Tries:
     """
     One request through all its tries.
@@ -88,9 +121,7 @@ class Tries:
 
     __slots__ = ("_about", "_is_stream", "_limit", "_method", "_renewals", "_retries", "_transport", "_used", "url")
 
-    def __init__(
-        self, transport: Transport, method: str, url: URL, about: About, limit: int, *, is_stream: bool = False
-    ):
+    def __init__(self, transport: Sender, method: str, url: URL, about: About, limit: int, *, is_stream: bool = False):
         self.url = url
         self._transport = transport
         self._method = method
