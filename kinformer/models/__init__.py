@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from kinformer.meta import GroupVersionKind
 from kinformer.models import _build, _resources, _source
-from kinformer.models._base import MicroTime, Model
-from kinformer.models._codec import decode, decoder_for, encode, from_dict, to_dict
+from kinformer.models._base import Model
 from kinformer.models._complete import complete
+from kinformer.models._decoding import decode, decoder_for, from_dict
+from kinformer.models._encoding import MicroTime, encode, to_dict
 from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
 from kinformer.models._identity import Identity, identity_of, items_of, members_of
 from kinformer.models._keeping import detacher_for, interner_for, successor_for

@@ -2,14 +2,14 @@
 from typing import Any
 
 from kinformer.meta import GroupVersionKind
-from kinformer.models._base import MicroTime as MicroTime
 from kinformer.models._base import Model as Model
-from kinformer.models._codec import decode as decode
-from kinformer.models._codec import decoder_for as decoder_for
-from kinformer.models._codec import encode as encode
-from kinformer.models._codec import from_dict as from_dict
-from kinformer.models._codec import to_dict as to_dict
 from kinformer.models._complete import complete as complete
+from kinformer.models._decoding import decode as decode
+from kinformer.models._decoding import decoder_for as decoder_for
+from kinformer.models._decoding import from_dict as from_dict
+from kinformer.models._encoding import MicroTime as MicroTime
+from kinformer.models._encoding import encode as encode
+from kinformer.models._encoding import to_dict as to_dict
 from kinformer.models._errors import DECODE_ERRORS as DECODE_ERRORS
 from kinformer.models._errors import Fault as Fault
 from kinformer.models._errors import ObjectDecodeError as ObjectDecodeError

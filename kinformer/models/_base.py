@@ -10,25 +10,18 @@ never freed.
 from __future__ import annotations
 
 import copy
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import cache
 from types import MemberDescriptorType
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import msgspec
 
+from kinformer.models._encoding import MicroTime, to_dict
 from kinformer.models._errors import ObjectDecodeError
-from kinformer.models._lazy import LazyField, Marked
+from kinformer.models._lazy import Described, Marked
 
-__all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook", "keeping_micro_times", "looked_at")
-
-
-class MicroTime(datetime):
-    """
-    A time that the API requires with all six digits of its microseconds (in Lease and Event).
-
-    A plain datetime that is assigned to such a field is converted to it.
-    """
+__all__ = ("LazyModel", "Model", "decode_hook", "keeping_micro_times", "looked_at")
 
 
 def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
@@ -52,19 +45,6 @@ def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
     return {"__post_init__": post_init, "__setattr__": set_attribute}
 
 
-def encode_hook(value: Any) -> Any:
-    """Called by msgspec for values that JSON cannot represent."""
-    if isinstance(value, MicroTime):
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if hasattr(value, "openapi_types") and hasattr(value, "attribute_map"):  # a model of kubernetes_asyncio's own
-        return {
-            value.attribute_map[name]: part
-            for name in value.openapi_types
-            if (part := getattr(value, name)) is not None
-        }
-    raise NotImplementedError(f"an object of type {type(value).__qualname__} cannot be written as JSON")
-
-
 def decode_hook(type_: type, value: Any) -> Any:
     """Called by msgspec for types that it does not know."""
     if type_ is MicroTime:
@@ -72,18 +52,12 @@ def decode_hook(type_: type, value: Any) -> Any:
     raise NotImplementedError(f"a {type_.__qualname__} cannot be decoded: the type is not known here")
 
 
-class Model(msgspec.Struct, omit_defaults=True, gc=False):
+class Model(Described, omit_defaults=True, gc=False):
     """
     The base class of all models.
 
     kubernetes_asyncio's API classes accept any model as a body, because they use only the two class attributes.
     """
-
-    #: The types, and the names in JSON, by attribute name, as in kubernetes_asyncio's models.
-    openapi_types: ClassVar[dict[str, str]] = {}
-    attribute_map: ClassVar[dict[str, str]] = {}
-    #: The lazy fields by attribute name.
-    __lazy_fields__: ClassVar[dict[str, LazyField]] = {}
 
     def to_dict(self, serialize: bool = False) -> dict[str, Any]:
         """
@@ -92,8 +66,6 @@ class Model(msgspec.Struct, omit_defaults=True, gc=False):
         :param serialize: with the names and forms of JSON, instead of the attributes' names
         """
         if serialize:
-            from kinformer.models._codec import to_dict
-
             return to_dict(self)
         return {name: _plain(value) for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
 

@@ -21,8 +21,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from kinformer.models._base import LazyModel, MicroTime, Model, decode_hook, keeping_micro_times
+from kinformer.models._base import LazyModel, Model, decode_hook, keeping_micro_times
 from kinformer.models._complete import is_lazy
+from kinformer.models._encoding import MicroTime
 from kinformer.models._lazy import LazyField, Reader
 from kinformer.models._recurring import SHARERS
 from kinformer.models._source import CONTAINER, Shape, model_names, shape_of

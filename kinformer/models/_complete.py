@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from kinformer.models._base import Model
-from kinformer.models._lazy import LazyField
+from kinformer.models._lazy import Described, LazyField
 from kinformer.models._lazy_dict import LazyDict
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
@@ -102,7 +101,7 @@ def _rebuilt(value: Any) -> Any:
         return tuple([_rebuilt(item) for item in value])
     if _plan_of(type_) is _NOTHING:
         return value
-    lazy = type_.__lazy_fields__ if issubclass(type_, Model) else {}
+    lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
     changes = {
         name: _rebuilt(lazy[name].look(value) if name in lazy else getattr(value, name)) for name in _carriers(type_)
     }
@@ -117,7 +116,7 @@ def _rebuilt(value: Any) -> Any:
 def _plan_of(type_: type[Any]) -> _Plan:
     plan = _NOTHING
     if issubclass(type_, msgspec.Struct) and (names := _carriers(type_)):
-        lazy = type_.__lazy_fields__ if issubclass(type_, Model) else {}
+        lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
         plan = _Plan(
             tuple(lazy[name] for name in names if name in lazy),
             tuple(operator.attrgetter(name) for name in names if name not in lazy),
@@ -136,7 +135,7 @@ def is_lazy(attribute: str, type_: str, types: dict[str, str]) -> bool:
 
 def _carriers(type_: type[msgspec.Struct]) -> list[str]:
     """The attributes that are or may contain lazy fields."""
-    known: dict[str, str] = type_.openapi_types if issubclass(type_, Model) else {}
+    known: dict[str, str] = type_.openapi_types if issubclass(type_, Described) else {}
     return [name for name in type_.__struct_fields__ if name not in known or _can_carry(known, name)]
 
 

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from functools import cache
 from threading import RLock
 from types import MemberDescriptorType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import msgspec
 
 from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
 
-__all__ = ("LazyField", "Mark", "Marked", "Marks", "fingerprint", "fingerprint_of", "marks_of", "named")
+__all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "fingerprint", "fingerprint_of", "marks_of", "named")
 
 #: The encoder for fingerprints. Values that JSON cannot represent are encoded as their text.
 _encode: Final = msgspec.json.Encoder(enc_hook=str).encode
@@ -168,6 +168,16 @@ class LazyField:
                 return self.read(obj)
             self.poke(obj, value)
         return value
+
+
+class Described(msgspec.Struct, gc=False):
+    """The base of every model. Its class attributes describe the fields to those who walk through objects."""
+
+    #: The types, and the names in JSON, by attribute name, as in kubernetes_asyncio's models.
+    openapi_types: ClassVar[dict[str, str]] = {}
+    attribute_map: ClassVar[dict[str, str]] = {}
+    #: The lazy fields by attribute name.
+    __lazy_fields__: ClassVar[dict[str, LazyField]] = {}
 
 
 @cache

@@ -3,7 +3,8 @@ import builtins
 from datetime import datetime
 from typing import Any
 
-from kinformer.models._base import MicroTime, Model
+from kinformer.models._base import Model
+from kinformer.models._encoding import MicroTime
 
 class PartialObjectMetadata(Model):
     """What the server sends of an object to whoever asks for its metadata only."""

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
-from kinformer.models._base import Model
+from kinformer.models._lazy import Described
 
 __all__ = ("unknown_fields",)
 
@@ -69,7 +69,7 @@ def _held_by(type_: Any, container: type) -> Any:
 def _fields_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
     """The types of a Struct's fields by their names in JSON, including lazy fields."""
     found = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
-    if issubclass(struct, Model):
+    if issubclass(struct, Described):
         for field in struct.__lazy_fields__.values():
             found[field.json_name] = field.type_of()
     return found

@@ -1,4 +1,4 @@
-"""Encoding and decoding of models, users' own Structs and dicts.
+"""Decoding of models, users' own Structs and dicts.
 
 A decoder is made once for each type. If data does not fit the type, there is one error that names the path.
 
@@ -11,31 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
-from kinformer.models._base import encode_hook
 from kinformer.models._build import make_decoder
-from kinformer.models._complete import complete, completed
+from kinformer.models._complete import complete
+from kinformer.models._encoding import ENCODER
 from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
 from kinformer.models._identity import identity_of
 from kinformer.models._unknown import unknown_fields
 
-__all__ = ("decode", "decoder_for", "encode", "from_dict", "to_dict")
+__all__ = ("decode", "decoder_for", "from_dict")
 
 T = TypeVar("T")
-
-_encoder = msgspec.json.Encoder(enc_hook=encode_hook)
-
-
-def encode(obj: Any) -> bytes:
-    """
-    Encode an object as JSON. Fields that are None, and fields that its type does not know, are left out.
-
-    :raises ObjectDecodeError: if a field that was not read yet does not fit its type
-    """
-    return _encoder.encode(completed(obj))
 
 
 def decode(type_: type[T], data: bytes | str) -> T:
@@ -78,7 +67,7 @@ def from_dict(type_: type[T], value: Mapping[str, Any]) -> T:
     """
     data = b""
     try:
-        data = _encoder.encode(value)
+        data = ENCODER.encode(value)
     except RecursionError:
         fault = Fault("", "it is nested too deeply")
     else:
@@ -93,8 +82,3 @@ def from_dict(type_: type[T], value: Mapping[str, Any]) -> T:
 def _described(type_: Any, data: bytes | str) -> str:
     """The object's name in errors: its identity if it has one, else the type."""
     return identity_of(data.encode() if isinstance(data, str) else data).described() or type_.__name__
-
-
-def to_dict(obj: Any) -> dict[str, Any]:
-    """The object as plain dicts with the names of JSON, without fields that are None."""
-    return cast("dict[str, Any]", msgspec.json.decode(encode(obj)))
