@@ -20,6 +20,7 @@ from kinformer.models import V1Namespace, V1Pod
 from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
 from kinformer_controllers.groupquota.certificates import TLSFiles, tls_context
 from kinformer_controllers.groupquota.server import BODY_LIMIT
+from kinformer_controllers.groupquota.webhook import MARGIN
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.objects import FakeInformers
@@ -244,8 +245,16 @@ async def test_a_replica_that_was_just_started_waits_for_its_caches_and_then_dec
 
         late = await place.asked(session, review("pods", "shop-1", make_pod("a")), "?timeout=1s")
         assert late["status"]["message"] == "GroupQuotas are not known yet; try again later"
+        charge, left = webhook._charge, list[float]()
+
+        async def noted(request: Any, deadline: float) -> Any:
+            left.append(deadline - place.clock.monotonic())
+            return await charge(request, deadline)
+
+        webhook._charge = noted  # type: ignore[method-assign]
         place.clock.call_later(0.5, lambda: tasks.start_soon(webhook.run))
-        assert (await place.asked(session, review("pods", "shop-1", make_pod("a"))))["allowed"]
+        assert (await place.asked(session, review("pods", "shop-1", make_pod("a")), "?timeout=8s"))["allowed"]
+        assert left[0] <= 8 - MARGIN - 0.5
         tasks.cancel_scope.cancel()
 
 
