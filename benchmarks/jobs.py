@@ -22,6 +22,7 @@ import structlog
 from kinformer.clock import FakeClock
 from kinformer.controllerutil.owning import owner_id
 from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext
 from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.controller import JobController
 from kinformer_controllers.job.modes import is_finished
@@ -53,6 +54,17 @@ def manifest(completions: int, parallelism: int) -> V1Job:
     )
 
 
+class _Context(ControllerContext):
+    """A context without Events."""
+
+    def recorder(self, component: str) -> Any:
+        return _NoEvents()
+
+
+class _NoEvents:
+    def event(self, *_: Any) -> None: ...
+
+
 class Cluster:
     """Stands for a client, the caches of the controller, and the nodes that run pods."""
 
@@ -62,19 +74,14 @@ class Cluster:
         informers = SharedInformerFactory(self)  # type: ignore[arg-type]  # the informers are not run
         self.pods, self.jobs = informers.informer_for(V1Pod), informers.informer_for(V1Job)
         self.controller = JobController(
-            self,  # type: ignore[arg-type]  # it has all of a client that is used
-            informers,
-            self,
+            _Context(self, informers, clock=self.clock),  # type: ignore[arg-type]  # it has all of a client that is used
             pods=self,
-            clock=self.clock,
         )
         self.jobs.indexer.add(job)
         self.owner = owner_id(job)
 
     def resource(self, *_: Any, **__: Any) -> Any:
         return self
-
-    def event(self, *_: Any) -> None: ...
 
     async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
         pod = copy.deepcopy(pod)

@@ -33,13 +33,17 @@ from kinformer.models import (
     V1Taint,
     V1Toleration,
 )
-from kinformer.record import Recorder
 from kinformer_controllers.nodelifecycle.controller import NodeLifecycleController
-from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from kinformer_controllers.tainteviction.controller import TaintEvictionController
 
 PASSES = 10
 NODES_WITH_PODS = 100
+
+
+class _Current(SharedIndexInformer[Any]):
+    """An informer that says that it is current. A pass over nodes waits for one that is not."""
+
+    is_current = True
 
 
 class Caches:
@@ -52,7 +56,7 @@ class Caches:
         if type_ not in self._informers:
             nothing: Any = SimpleNamespace(list=None, watch=None)
             indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace}
-            self._informers[type_] = SharedIndexInformer(nothing, type_, indexers=indexers)
+            self._informers[type_] = _Current(nothing, type_, indexers=indexers)
         return self._informers[type_]
 
 
@@ -75,16 +79,17 @@ def pod(number: int) -> V1Pod:
     )
 
 
-def parts(clock: FakeClock) -> tuple[Any, Any, Any]:
-    client = SimpleNamespace(resource=lambda *_: None)
-    return client, Caches(), Recorder(lambda event: None, "benchmark", "", clock)
+def make_context(clock: FakeClock) -> ControllerContext:
+    client: Any = SimpleNamespace(resource=lambda *_: None)
+    caches: Any = Caches()
+    return ControllerContext(client, caches, clock=clock)
 
 
 async def passes(count: int) -> None:
     """Measure passes over all nodes, and how long other tasks of the event loop wait during a pass."""
     clock = FakeClock()
-    client, caches, recorder = parts(clock)
-    controller = NodeLifecycleController(client, caches, recorder, NodeLifecycleOptions(), clock=clock)
+    context = make_context(clock)
+    caches, controller = context.informers, NodeLifecycleController(context)
     for number in range(count):
         caches.informer_for(V1Node).indexer.add(node(number, clock))
     await controller.monitor.check()
@@ -111,8 +116,8 @@ async def passes(count: int) -> None:
 async def waiting(count: int) -> None:
     """Measure pods that begin to wait for their eviction, and that stop waiting when the taint is removed."""
     clock = FakeClock()
-    client, caches, _ = parts(clock)
-    eviction = TaintEvictionController(ControllerContext(client, caches, clock=clock))
+    context = make_context(clock)
+    caches, eviction = context.informers, TaintEvictionController(context)
     queue, nodes = eviction.controller.queue, caches.informer_for(V1Node).indexer
     keys = [f"default/pod-{number}" for number in range(count)]
     for number in range(count):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.conditions import get_condition
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, V1Taint
-from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer.record import NORMAL, WARNING
 from kinformer_controllers.cloudnodelifecycle.spec import CloudNodeLifecycleOptions
 from kinformer_controllers.shared.cloud.interface import Instances
 from kinformer_controllers.shared.cloud.loading import cloud_named
@@ -39,41 +37,21 @@ def make_controller(context: ControllerContext) -> Controller:
     :raises ControllerDisabled: if there is no cloud, or the cloud has no information about instances
     :raises OptionError: if no package offers the cloud
     """
-    options = context.read(CloudNodeLifecycleOptions)
-    cloud = cloud_named(options.cloud_provider)
+    cloud = cloud_named(context.read(CloudNodeLifecycleOptions).cloud_provider)
     if cloud.instances is None:
         raise ControllerDisabled(f"the cloud {cloud.name} has no information about instances")
-    return CloudNodeLifecycleController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        cloud.instances,
-        period=options.node_monitor_period,
-        clock=context.clock,
-    ).controller
+    return CloudNodeLifecycleController(context, cloud.instances).controller
 
 
 class CloudNodeLifecycleController:
-    """
-    Checks all nodes periodically.
+    """Checks all nodes periodically."""
 
-    :param period: seconds between two checks of all nodes
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        instances: Instances,
-        *,
-        period: float = 5.0,
-        clock: Clock | None = None,
-    ) -> None:
-        clock = clock or RealClock()
-        self._instances, self._recorder, self._period = instances, recorder, period
-        self._server, self._writer = client.resource(V1Node), NodeWriter(client, clock)
-        nodes = informers.informer_for(V1Node)
+    def __init__(self, context: ControllerContext, instances: Instances) -> None:
+        clock = context.clock
+        self._instances, self._recorder = instances, context.recorder(COMPONENT)
+        self._period = context.read(CloudNodeLifecycleOptions).node_monitor_period
+        self._server, self._writer = context.client.resource(V1Node), NodeWriter(context.client, clock)
+        nodes = context.informers.informer_for(V1Node)
         self._nodes = nodes.indexer
         self.controller = Controller("cloud-node-lifecycle", self.sync, clock=clock).wait_for(nodes)
         self.controller.queue.add(_ALL_NODES)

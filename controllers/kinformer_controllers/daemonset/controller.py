@@ -7,19 +7,16 @@ cache is old.
 
 from __future__ import annotations
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.claiming import OwnedPods
 from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource, SelectorError, label_selector_as_selector
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
-from kinformer.record import WARNING, EventRecorder
+from kinformer.record import WARNING
 from kinformer_controllers.daemonset.handlers import DaemonSetWatches
 from kinformer_controllers.daemonset.history import DaemonSetHistory
 from kinformer_controllers.daemonset.kind import KIND
@@ -29,7 +26,7 @@ from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.spec import DaemonSetOptions
 from kinformer_controllers.daemonset.status_writer import DaemonSetStatusWriter
-from kinformer_controllers.daemonset.syncing import BURST_REPLICAS, DaemonPods
+from kinformer_controllers.daemonset.syncing import DaemonPods
 
 __all__ = ("DaemonSetController", "make_controller")
 
@@ -43,49 +40,30 @@ DAEMON_SETS = GroupResource("apps", "daemonsets")
 
 def make_controller(context: ControllerContext) -> Group:
     """The entry point ``daemonset``."""
-    options = context.read(DaemonSetOptions)
-    return DaemonSetController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        clock=context.clock,
-        workers=options.concurrent_daemonset_syncs,
-    ).group
+    return DaemonSetController(context).group
 
 
 class DaemonSetController:
-    """
-    Syncs DaemonSets. Changed nodes have a queue of their own.
+    """Syncs DaemonSets. Changed nodes have a queue of their own."""
 
-    :param workers: the number of DaemonSets that are synced at the same time; nodes have as many workers
-    :param burst: the largest number of pods that one sync creates, and that it deletes
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 2,
-        burst: int = BURST_REPLICAS,
-    ) -> None:
-        clock = clock or RealClock()
-        self._recorder = recorder
+    def __init__(self, context: ControllerContext) -> None:
+        workers = context.read(DaemonSetOptions).concurrent_daemonset_syncs
+        informers = context.informers
+        clock = context.clock
+        self._recorder = recorder = context.recorder(COMPONENT)
         sets, pods = informers.informer_for(V1DaemonSet), informers.informer_for(V1Pod)
         nodes, revisions = informers.informer_for(V1Node), informers.informer_for(V1ControllerRevision)
         self._sets = sets.indexer
-        self._server = client.resource(V1DaemonSet)
+        self._server = context.client.resource(V1DaemonSet)
         self.expectations = Expectations(clock)
         stores: dict[GroupResource, VersionedStore] = {PODS: pods.indexer, DAEMON_SETS: sets.indexer}
         self._seen = ConsistencyStore(stores, clock, skips=STALE_SYNC_SKIPS)
-        control = PodControl(client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
+        control = PodControl(context.client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
         self.placements = placements = Placements()
-        self._daemon_pods = DaemonPods(control, nodes.indexer, placements, self.expectations, recorder, clock, burst)
+        self._daemon_pods = DaemonPods(control, nodes.indexer, placements, self.expectations, recorder, clock)
         self._status = DaemonSetStatusWriter(self._server, nodes.indexer, placements, self._wrote, clock)
-        self._history = DaemonSetHistory(client, revisions)
+        self._history = DaemonSetHistory(context.client, revisions)
         self.controller = Controller("daemonset", self.sync, workers=workers, clock=clock)
         updates = NodeUpdates(nodes.indexer, sets.indexer, pods.indexer, self.controller.queue.add)
         # Not sharded by node: each process must find the DaemonSets of its own shards that a node concerns. It writes

@@ -15,19 +15,15 @@ from contextlib import suppress
 from typing import cast
 
 from kinformer.cache import ResourceEventHandler
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import OwnersByReference, add_controller_index, owned_by
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector
 from kinformer.models import V1Deployment, V1LabelSelector, V1Pod, V1ReplicaSet
-from kinformer.record import EventRecorder
 from kinformer_controllers.deployment.acting import act
 from kinformer_controllers.deployment.conditions import next_progress_check
 from kinformer_controllers.deployment.handlers import LastPodHandler, selects
@@ -45,39 +41,23 @@ log = get_logger(__name__)
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``deployment``."""
-    return DeploymentController(
-        context.client,
-        context.informers,
-        context.recorder("deployment-controller"),
-        clock=context.clock,
-        workers=context.read(DeploymentOptions).concurrent_deployment_syncs,
-    ).controller
+    return DeploymentController(context).controller
 
 
 class DeploymentController:
-    """
-    Syncs Deployments.
+    """Syncs Deployments."""
 
-    :param workers: the number of Deployments that are synced at the same time
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 5,
-    ) -> None:
-        self._clock = clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        workers = context.read(DeploymentOptions).concurrent_deployment_syncs
+        informers = context.informers
+        self._clock = clock = context.clock
         deployments = informers.informer_for(V1Deployment)
         replica_sets, pods = informers.informer_for(V1ReplicaSet), informers.informer_for(V1Pod)
         add_controller_index(replica_sets)
         add_controller_index(pods)
         self._deployments, self._replica_sets, self._pods = deployments.indexer, replica_sets.indexer, pods.indexer
         self._seen = ConsistencyStore({DEPLOYMENTS: self._deployments, REPLICA_SETS: self._replica_sets}, clock)
-        self._writer = DeploymentWriter(client, recorder, self._seen)
+        self._writer = DeploymentWriter(context.client, context.recorder("deployment-controller"), self._seen)
         self._templates = TemplateMemory()
         self.controller = Controller("deployment", self.sync, workers=workers, clock=clock)
         queue = self.controller.queue

@@ -11,17 +11,15 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from kinformer.client import Client, NotFound
-from kinformer.clock import Clock, RealClock
+from kinformer.client import NotFound
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
-from kinformer.record import WARNING, EventRecorder
+from kinformer.record import WARNING
 from kinformer_controllers.endpoint.capacity import OVER_CAPACITY_ANNOTATION, TRUNCATED, truncate
 from kinformer_controllers.endpoint.handlers import EndpointsHandler
 from kinformer_controllers.endpoint.metrics import EndpointMetrics
@@ -45,45 +43,25 @@ _ENDPOINTS = GroupResource("", "endpoints")
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``endpoint``."""
-    options = context.read(EndpointOptions)
-    return EndpointController(
-        context.client,
-        context.informers,
-        context.recorder(MANAGED_BY),
-        clock=context.clock,
-        workers=options.concurrent_endpoint_syncs,
-        batch_period=options.endpoint_updates_batch_period,
-    ).controller
+    return EndpointController(context).controller
 
 
 class EndpointController(ServiceSyncer[V1Endpoints | None]):
-    """
-    Syncs the Endpoints of services.
+    """Syncs the Endpoints of services."""
 
-    :param workers: the number of services that are synced at the same time
-    :param batch_period: how long changes of a service's pods are collected before a sync, in seconds
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 5,
-        batch_period: float = 0.0,
-    ) -> None:
-        clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(EndpointOptions)
+        informers = context.informers
+        clock = context.clock
         self._metrics = EndpointMetrics()
         services, endpoints = informers.informer_for(V1Service), informers.informer_for(V1Endpoints)
         seen = ConsistencyStore({_ENDPOINTS: endpoints.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
         super().__init__(services, self._metrics, seen)
         self._endpoints = endpoints.indexer
-        self._server = client.resource(V1Endpoints)
-        self._recorder = recorder
-        self.controller = Controller("endpoint", self.sync, workers=workers, clock=clock)
-        self.follow(informers, batch_period)
+        self._server = context.client.resource(V1Endpoints)
+        self._recorder = context.recorder(MANAGED_BY)
+        self.controller = Controller("endpoint", self.sync, workers=options.concurrent_endpoint_syncs, clock=clock)
+        self.follow(informers, options.endpoint_updates_batch_period)
         self.controller.handle(endpoints, EndpointsHandler(self.controller.queue, self._services, seen))
 
     def _there(self, key: str) -> V1Endpoints | None:

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1EndpointSlice, V1Node, V1Service
-from kinformer.record import WARNING, EventRecorder
+from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from kinformer_controllers.endpointslice.endpoints import SliceViews
 from kinformer_controllers.endpointslice.handlers import SliceHandler
@@ -46,39 +43,18 @@ _RETRY_QPS, _RETRY_BURST = 10.0, 100
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``endpointslice``."""
-    options = context.read(EndpointSliceOptions)
-    return EndpointSliceController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        clock=context.clock,
-        workers=options.concurrent_service_endpoint_syncs,
-        max_per_slice=options.max_endpoints_per_slice,
-        batch_period=options.endpointslice_updates_batch_period,
-    ).controller
+    return EndpointSliceController(context).controller
 
 
 class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
-    """
-    Syncs the EndpointSlices of services.
+    """Syncs the EndpointSlices of services."""
 
-    :param workers: the number of services that are synced at the same time
-    :param max_per_slice: the largest number of endpoints in a slice
-    :param batch_period: how long changes of a service's pods are collected before a sync, in seconds
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 5,
-        max_per_slice: int = 100,
-        batch_period: float = 0.0,
-    ) -> None:
-        clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(EndpointSliceOptions)
+        max_per_slice = options.max_endpoints_per_slice
+        batch_period = options.endpointslice_updates_batch_period
+        informers = context.informers
+        clock = context.clock
         self._metrics = SliceMetrics(max_per_slice)
         self.tracker = SliceTracker()
         services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
@@ -86,12 +62,12 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         seen = ConsistencyStore({SLICES: slices.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
         super().__init__(services, self._metrics, seen)
         self._slices = slices.indexer
-        self._recorder = recorder
+        self._recorder = context.recorder(COMPONENT)
         self._views = SliceViews()
         self.controller = Controller(
             "endpointslice",
             self.sync,
-            workers=workers,
+            workers=options.concurrent_service_endpoint_syncs,
             queue_name=QUEUE,
             limiter=MaxOfRateLimiter(
                 ItemExponentialFailureRateLimiter(_RETRY_FIRST, _RETRY_LAST),
@@ -102,7 +78,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         queue = self.controller.queue
         self.nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
-            client.resource(V1EndpointSlice), self.nodes, self.tracker, seen, self._metrics, max_per_slice
+            context.client.resource(V1EndpointSlice), self.nodes, self.tracker, seen, self._metrics, max_per_slice
         )
         self.follow(informers, batch_period)
         self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, seen, batch_period))

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
-from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource
 from kinformer.models import V1Job, V1Pod
-from kinformer.record import EventRecorder
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
 from kinformer_controllers.job.handlers import JobHandler, PodHandler, job_named_by
 from kinformer_controllers.job.index import add_job_pod_index, done_pods_of_job
@@ -45,14 +41,7 @@ _RETRY = (1.0, 60.0)
 
 def make_controller(context: ControllerContext) -> Group:
     """The entry point ``job``; its options are :class:`.JobOptions`."""
-    options = context.read(JobOptions)
-    return JobController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        clock=context.clock,
-        workers=options.concurrent_job_syncs,
-    ).group
+    return JobController(context).group
 
 
 class JobController:
@@ -60,28 +49,21 @@ class JobController:
     Syncs Jobs.
 
     :param pods: writes pods; None for a writer to the client's server
-    :param workers: the number of Jobs that are synced at the same time; orphans have as many workers
     :param most: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        pods: PodWriter | None = None,
-        clock: Clock | None = None,
-        workers: int = 5,
-        most: int = MAX_PODS_PER_SYNC,
+        self, context: ControllerContext, *, pods: PodWriter | None = None, most: int = MAX_PODS_PER_SYNC
     ) -> None:
-        self._clock = clock = clock or RealClock()
-        self._recorder = recorder
+        workers = context.read(JobOptions).concurrent_job_syncs
+        informers = context.informers
+        self._clock = clock = context.clock
+        self._recorder = recorder = context.recorder(COMPONENT)
         self._informers = jobs, pod_informer = informers.informer_for(V1Job), informers.informer_for(V1Pod)
-        self._jobs, server = jobs.indexer, client.resource(V1Job)
+        self._jobs, server = jobs.indexer, context.client.resource(V1Job)
         add_job_pod_index(pod_informer)
         seen = ConsistencyStore({_PODS: pod_informer.indexer, _JOBS: jobs.indexer}, clock, skips=STALE_SYNC_SKIPS)
-        control = pods or PodControl(client, recorder, lambda job, version: seen.wrote(job, _PODS, version))
+        control = pods or PodControl(context.client, recorder, lambda job, version: seen.wrote(job, _PODS, version))
         self._seen, self.expectations, self.released = seen, Expectations(clock), Released()
         limiter = partial(ItemExponentialFailureRateLimiter, *_RETRY)
         self.controller = Controller("job", self.sync, workers=workers, limiter=limiter(), clock=clock)

@@ -10,15 +10,11 @@ Pods are evicted because of the taints by another controller, the taint eviction
 
 from __future__ import annotations
 
-from kinformer.client import Client
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.owning import add_pod_node_index
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic
 from kinformer.models import V1Lease, V1Node, V1Pod
-from kinformer.record import EventRecorder
 from kinformer_controllers.nodelifecycle.handlers import NodeHandler, PodHandler
 from kinformer_controllers.nodelifecycle.health import GracePeriods, ready_condition
 from kinformer_controllers.nodelifecycle.labels import labels_to_set
@@ -42,30 +38,24 @@ _NODE_WORKERS, _POD_WORKERS = 8, 4
 
 def make_controller(context: ControllerContext) -> Group:
     """The entry point ``nodelifecycle``; its options are :class:`.NodeLifecycleOptions`."""
-    options, recorder = context.read(NodeLifecycleOptions), context.recorder(NODE_CONTROLLER)
-    return NodeLifecycleController(context.client, context.informers, recorder, options, clock=context.clock).group
+    return NodeLifecycleController(context).group
 
 
 class NodeLifecycleController:
     """Runs a queue of nodes, a queue of pods, the monitor, and the tainter, each with its own workers."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        options: NodeLifecycleOptions,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(NodeLifecycleOptions)
+        informers = context.informers
+        recorder = context.recorder(NODE_CONTROLLER)
+        clock = context.clock
         nodes, pods = informers.informer_for(V1Node), informers.informer_for(V1Pod)
         leases = informers.informer_for(V1Lease)
         add_pod_node_index(pods)
         self._nodes, self._pods = nodes.indexer, pods.indexer
-        self._server, self._writer = client.resource(V1Node), NodeWriter(client, clock)
+        self._server, self._writer = context.client.resource(V1Node), NodeWriter(context.client, clock)
         self.tainter = NoExecuteTainter(self._writer, nodes.indexer, options.node_eviction_rate, clock)
-        self._readiness = PodReadiness(client, recorder, clock)
+        self._readiness = PodReadiness(context.client, recorder, clock)
         self.disruption = Disruption(
             Rates(
                 options.node_eviction_rate,
@@ -74,7 +64,7 @@ class NodeLifecycleController:
             )
         )
         self.monitor = NodeMonitor(
-            client,
+            context.client,
             nodes,
             leases,
             pods.indexer,

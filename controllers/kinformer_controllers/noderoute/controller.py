@@ -9,28 +9,25 @@ repeated in the next round.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, Final
 
 import anyio
 
 from kinformer.cache import ResourceEventHandlerFuncs
-from kinformer.client import Client, PatchType
+from kinformer.client import PatchType
 from kinformer.client.errors import ClientError, NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.conditions import get_condition
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node
 from kinformer.options import OptionError
-from kinformer.record import WARNING, EventRecorder
+from kinformer.record import WARNING
 from kinformer_controllers.noderoute.metrics import ROUTE_SYNCS
 from kinformer_controllers.noderoute.plan import Plan, plan_routes, pod_cidrs
 from kinformer_controllers.noderoute.spec import NodeRouteOptions
 from kinformer_controllers.shared.cloud.interface import Route, Routes
 from kinformer_controllers.shared.cloud.loading import cloud_named
-from kinformer_controllers.shared.nodes.cluster_cidrs import Network, parse_cluster_cidrs
+from kinformer_controllers.shared.nodes.cluster_cidrs import parse_cluster_cidrs
 
 __all__ = ("NodeRouteController", "make_controller")
 
@@ -60,44 +57,20 @@ def make_controller(context: ControllerContext) -> Controller:
         raise ControllerDisabled(f"the cloud {cloud.name} has no routes")
     if not options.cluster_cidr:
         raise OptionError("--cluster-cidr is empty: the node route controller needs the network of the pods")
-    return NodeRouteController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        cloud.routes,
-        parse_cluster_cidrs(options.cluster_cidr),
-        cluster=options.cluster_name,
-        period=options.route_reconciliation_period,
-        clock=context.clock,
-    ).controller
+    return NodeRouteController(context, cloud.routes).controller
 
 
 class NodeRouteController:
-    """
-    Syncs all routes in rounds.
+    """Syncs all routes in rounds."""
 
-    :param networks: the networks of the cluster's pods
-    :param cluster: the cluster's name in the cloud
-    :param period: seconds between two rounds
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        routes: Routes,
-        networks: Collection[Network],
-        *,
-        cluster: str = "kubernetes",
-        period: float = 10.0,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._routes, self._networks, self._cluster, self._period = routes, list(networks), cluster, period
-        self._recorder = recorder
-        self._server = client.resource(V1Node)
-        nodes = informers.informer_for(V1Node)
+    def __init__(self, context: ControllerContext, routes: Routes) -> None:
+        options = context.read(NodeRouteOptions)
+        self._clock = context.clock
+        self._routes, self._networks = routes, list(parse_cluster_cidrs(options.cluster_cidr))
+        self._cluster, self._period = options.cluster_name, options.route_reconciliation_period
+        self._recorder = context.recorder(COMPONENT)
+        self._server = context.client.resource(V1Node)
+        nodes = context.informers.informer_for(V1Node)
         self._nodes = nodes.indexer
         self.controller = Controller("route", self.sync, queue_name="Routes", clock=self._clock)
         self.controller.handle(nodes, ResourceEventHandlerFuncs(self._soon, self._node_changed, self._soon))

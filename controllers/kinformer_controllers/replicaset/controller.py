@@ -32,12 +32,5 @@ REPLICA_SETS: Final[ReplicaKind[V1ReplicaSet]] = ReplicaKind(
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``replicaset``."""
-    options = context.read(ReplicaSetOptions)
-    return ReplicaController(
-        REPLICA_SETS,
-        context.client,
-        context.informers,
-        context.recorder(REPLICA_SETS.component),
-        clock=context.clock,
-        workers=options.concurrent_replicaset_syncs,
-    ).controller
+    workers = context.read(ReplicaSetOptions).concurrent_replicaset_syncs
+    return ReplicaController(context, REPLICA_SETS, workers=workers).controller

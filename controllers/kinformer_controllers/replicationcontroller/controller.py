@@ -37,11 +37,8 @@ def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``replicationcontroller``."""
     options = context.read(ReplicationControllerOptions)
     return ReplicaController(
+        context,
         REPLICATION_CONTROLLERS,
-        context.client,
-        context.informers,
-        context.recorder(REPLICATION_CONTROLLERS.component),
-        clock=context.clock,
         workers=options.concurrent_rc_syncs,
         by_labels=not options.enable_garbage_collector,
     ).controller

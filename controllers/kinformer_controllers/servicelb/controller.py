@@ -11,20 +11,18 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs
-from kinformer.client import Client, PatchType
+from kinformer.client import PatchType
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.finalizers import (
     add_finalizers_patch,
     has_finalizer,
     remove_finalizers_patch,
 )
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group, SyncError
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1LoadBalancerStatus, V1Node, V1Service, to_dict
-from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer.record import NORMAL, WARNING
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
 from kinformer_controllers.servicelb.hosts import HostUpdater
 from kinformer_controllers.servicelb.nodes import eligible_nodes, is_worth_a_sync
@@ -50,56 +48,41 @@ def make_controller(context: ControllerContext) -> Group:
     :raises ControllerDisabled: if there is no cloud, or the cloud has no load balancers
     :raises OptionError: if no package offers the cloud
     """
-    options = context.read(ServiceLBOptions)
-    cloud = cloud_named(options.cloud_provider)
+    cloud = cloud_named(context.read(ServiceLBOptions).cloud_provider)
     if cloud.load_balancers is None:
         raise ControllerDisabled(f"the cloud {cloud.name} has no load balancers")
-    return ServiceLBController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        cloud.load_balancers,
-        cluster=options.cluster_name,
-        workers=options.concurrent_service_syncs,
-        clock=context.clock,
-    ).group
+    return ServiceLBController(context, cloud.load_balancers).group
 
 
 class ServiceLBController:
-    """
-    Syncs Services and nodes. Each has its own queue and workers.
+    """Syncs Services and nodes. Each has its own queue and workers."""
 
-    :param cluster: the cluster's name in the cloud
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        balancers: LoadBalancers,
-        *,
-        cluster: str = "kubernetes",
-        workers: int = 1,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock = clock or RealClock()
-        self._balancers, self._cluster, self._recorder = balancers, cluster, recorder
-        self._server = client.resource(V1Service)
+    def __init__(self, context: ControllerContext, balancers: LoadBalancers) -> None:
+        options = context.read(ServiceLBOptions)
+        informers = context.informers
+        recorder = context.recorder(COMPONENT)
+        self._clock = clock = context.clock
+        self._balancers, self._cluster, self._recorder = balancers, options.cluster_name, recorder
+        self._server = context.client.resource(V1Service)
         services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
         self._cached, self._nodes = services.indexer, nodes.indexer
         #: The Services that have a load balancer, as far as this process knows.
         self.known: dict[str, V1Service] = {}
         limiter: Any = ItemExponentialFailureRateLimiter(_FIRST_RETRY, _LAST_RETRY)
         self.services = Controller(
-            "service", self.sync, workers=workers, queue_name="service", limiter=limiter, clock=clock
+            "service",
+            self.sync,
+            workers=options.concurrent_service_syncs,
+            queue_name="service",
+            limiter=limiter,
+            clock=clock,
         )
         self.nodes = Controller("service-nodes", self.sync_nodes, queue_name="node", clock=clock)
         self.services.watch(services, _concerns).wait_for(nodes)
         queue_nodes = self._queue_nodes
         self.nodes.handle(nodes, ResourceEventHandlerFuncs(queue_nodes, self._node_changed, queue_nodes))
         self.nodes.wait_for(services)
-        self._hosts = HostUpdater(balancers, cluster, recorder, clock)
+        self._hosts = HostUpdater(balancers, self._cluster, recorder, clock)
         self.group = Group(self.services, self.nodes)
 
     async def sync(self, key: str) -> float | None:

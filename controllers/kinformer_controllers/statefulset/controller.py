@@ -7,15 +7,12 @@ stopping.
 
 from __future__ import annotations
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.claiming import OwnedPods
 from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import OwnersByReference, owner_id
 from kinformer.controllerutil.pod_control import PodControl
 from kinformer.controllerutil.pods import next_availability_check
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource, Selector, SelectorError, label_selector_as_selector, meta_namespace_key
@@ -26,7 +23,6 @@ from kinformer.models import (
     V1StatefulSet,
     V1StatefulSetStatus,
 )
-from kinformer.record import EventRecorder
 from kinformer_controllers.statefulset.handlers import ClaimHandler, selects
 from kinformer_controllers.statefulset.identity import is_member
 from kinformer_controllers.statefulset.metrics import STALE_SYNC_SKIPS
@@ -48,52 +44,36 @@ STATEFUL_SETS = GroupResource("apps", "statefulsets")
 
 def make_controller(context: ControllerContext) -> Controller:
     """The entry point ``statefulset``."""
-    options = context.read(StatefulSetOptions)
-    return StatefulSetController(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        clock=context.clock,
-        workers=options.concurrent_statefulset_syncs,
-    ).controller
+    return StatefulSetController(context).controller
 
 
 class StatefulSetController:
-    """
-    Syncs StatefulSets.
+    """Syncs StatefulSets."""
 
-    :param workers: the number of StatefulSets that are synced at the same time
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 5,
-    ) -> None:
-        self._clock = clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        workers = context.read(StatefulSetOptions).concurrent_statefulset_syncs
+        informers = context.informers
+        recorder = context.recorder(COMPONENT)
+        self._clock = clock = context.clock
         sets, pods = informers.informer_for(V1StatefulSet), informers.informer_for(V1Pod)
         claims = informers.informer_for(V1PersistentVolumeClaim)
         history = informers.informer_for(V1ControllerRevision)
         self._sets = sets.indexer
-        self._server = client.resource(V1StatefulSet)
+        self._server = context.client.resource(V1StatefulSet)
         stores: dict[GroupResource, VersionedStore] = {
             PODS: pods.indexer,
             CLAIMS: claims.indexer,
             STATEFUL_SETS: sets.indexer,
         }
         self._seen = ConsistencyStore(stores, clock, skips=STALE_SYNC_SKIPS)
-        control = PodControl(client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
+        control = PodControl(context.client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
-        writer = StatefulPodWriter(client, pods.indexer, claims.indexer, recorder, self._wrote)
+        writer = StatefulPodWriter(context.client, pods.indexer, claims.indexer, recorder, self._wrote)
         self._updater = StatefulSetUpdater(writer)
         self._status = StatefulSetStatusWriter(
             self._server, lambda one: self._wrote(one, STATEFUL_SETS, one.metadata.resource_version)
         )
-        self._revisions = StatefulSetRevisions(client, history)
+        self._revisions = StatefulSetRevisions(context.client, history)
         owners = OwnersByReference(
             V1StatefulSet, KIND.kind, sets.indexer, selects, lambda one: one.spec.min_ready_seconds
         )

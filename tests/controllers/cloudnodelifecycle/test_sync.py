@@ -11,7 +11,7 @@ from kinformer.models import V1Node, from_dict
 from kinformer_controllers.cloudnodelifecycle.controller import CloudNodeLifecycleController, make_controller
 from kinformer_controllers.shared.cloud.fake import FakeCloud
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeRecorder, conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, FakeRecorder, conflict, forbidden, not_found
 
 SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
 
@@ -21,7 +21,8 @@ class World(Cluster):
         super().__init__()
         self.cloud, self.recorder = FakeCloud(self.clock), FakeRecorder()
         self.nodes = CloudNodeLifecycleController(
-            self.client, self.informers, self.recorder, self.cloud, period=3.0, clock=self.clock
+            FakeContext(self.client, self.informers, self.recorder, clock=self.clock, node_monitor_period=3.0),
+            self.cloud,
         )
         for each in nodes:
             self.put(each)

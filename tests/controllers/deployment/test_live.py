@@ -18,7 +18,7 @@ from kinformer_controllers.deployment.annotations import REVISION, ROLLBACK_TO
 from kinformer_controllers.deployment.controller import DeploymentController
 from kinformer_controllers.deployment.templates import replica_set_name, template_hash
 from tests.controllers.deployment.making import make_deployment
-from tests.controllers.objects import FakeInformers, FakeRecorder
+from tests.controllers.objects import FakeContext, FakeInformers
 from tests.turning import eventually, quiet, turn
 
 NAMESPACE = "default"
@@ -264,7 +264,7 @@ async def test_a_replica_set_that_cannot_be_made_is_told_in_a_condition_and_an_e
 async def test_one_that_cannot_be_understood_is_logged_once_and_holds_up_nobody() -> None:
     async with world("deployment") as it:
         informers = FakeInformers()
-        broken = DeploymentController(it.client, informers, FakeRecorder(), clock=it.clock)  # type: ignore[arg-type]
+        broken = DeploymentController(FakeContext(it.client, informers, clock=it.clock))
         informers.informer_for(V1Deployment).indexer.add(make_deployment(1, surge="x%"))
 
         with capture_logs() as logs:

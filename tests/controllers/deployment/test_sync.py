@@ -14,7 +14,7 @@ from kinformer_controllers.deployment.controller import DeploymentController
 from kinformer_controllers.deployment.rollout import Rollout
 from kinformer_controllers.deployment.strategies import clean_up, old_pods_run
 from tests.controllers.deployment.making import make_deployment, make_replica_set
-from tests.controllers.objects import FakeInformers, FakeRecorder, FakeServer, make_pod
+from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, FakeServer, make_pod
 
 NOW = FakeClock().now()
 
@@ -27,10 +27,7 @@ class World:
         self.recorder = FakeRecorder()
         self.server = FakeServer()
         self.controller = DeploymentController(
-            self.server,  # type: ignore[arg-type]  # all of a client that is asked for
-            self.informers,  # type: ignore[arg-type]  # all of a factory that is asked for
-            self.recorder,
-            clock=FakeClock(),
+            FakeContext(self.server, self.informers, self.recorder, clock=FakeClock())
         )
         for each in deployments:
             self.cache(V1Deployment).add(each)

@@ -12,6 +12,7 @@ from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpoint.controller import EndpointController
 from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
+from tests.controllers.objects import FakeContext
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 from tests.metrics import metric_value
 
@@ -23,7 +24,7 @@ class Endpoints(World):
 
     def __init__(self, *objects: Any) -> None:
         super().__init__()
-        controller = EndpointController(self, self, self.recorder, clock=self.clock)  # type: ignore[arg-type]  # is both
+        controller = EndpointController(FakeContext(self, self, self.recorder, clock=self.clock))
         self.sync_key: Callable[[str], Awaitable[float | None]] = controller.sync
         self.queue: RateLimitingQueue[str] = controller.controller.queue
         self.put(*objects)

@@ -14,6 +14,7 @@ from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from kinformer_controllers.endpointslice.handlers import MIN_SYNC_DELAY
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
+from tests.controllers.objects import FakeContext
 from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,
     World,
@@ -34,12 +35,15 @@ class Slices(World):
     def __init__(self, *objects: Any, max_per_slice: int = 100, batch_period: float = 0.0) -> None:
         super().__init__()
         controller = EndpointSliceController(
-            self,  # type: ignore[arg-type]  # it is a client
-            self,  # type: ignore[arg-type]  # and a factory of informers
-            self.recorder,
-            clock=self.clock,
-            max_per_slice=max_per_slice,
-            batch_period=batch_period,
+            # This object is the client, and the factory of informers.
+            FakeContext(
+                self,
+                self,
+                self.recorder,
+                clock=self.clock,
+                max_endpoints_per_slice=max_per_slice,
+                endpointslice_updates_batch_period=batch_period,
+            )
         )
         self.sync_key: Callable[[str], Awaitable[float | None]] = controller.sync
         self.queue: RateLimitingQueue[str] = controller.controller.queue

@@ -11,7 +11,7 @@ from typing import Any
 from kinformer.clock import FakeClock
 from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.controller import JobController
-from tests.controllers.objects import FakeInformers, FakePods, FakeRecorder, FakeServer
+from tests.controllers.objects import FakeContext, FakeInformers, FakePods, FakeRecorder, FakeServer
 
 __all__ = ("KEY", "NOW", "UID", "World", "job_of", "pod_of", "stamp")
 
@@ -166,12 +166,7 @@ class World:
         self.server = Server(job)
         self.recorder = FakeRecorder()
         self.controller = JobController(
-            self.server,  # type: ignore[arg-type]  # all of a client that is asked for
-            self.informers,  # type: ignore[arg-type]  # all of a factory that is asked for
-            self.recorder,
-            pods=self.pods,
-            clock=self.clock,
-            most=most,
+            FakeContext(self.server, self.informers, self.recorder, clock=self.clock), pods=self.pods, most=most
         )
         if job is not None:
             self.put(job)

@@ -19,8 +19,7 @@ from kinformer.clock import FakeClock
 from kinformer.models import V1Node, V1NodeCondition, V1NodeSpec, V1NodeStatus, V1ObjectMeta, V1Taint
 from kinformer.record import Recorder
 from kinformer_controllers.nodelifecycle.controller import NodeLifecycleController
-from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
-from tests.controllers.objects import FakeInformers
+from tests.controllers.objects import FakeContext, FakeInformers
 
 ZONES = ("a", "b", "c")
 _versions = itertools.count(1)
@@ -29,20 +28,15 @@ _versions = itertools.count(1)
 class World:
     """Nodes of which every third is in the same zone. Those that are alive report every 40 seconds."""
 
-    def __init__(self, clock: FakeClock, count: int, **options: Any) -> None:
+    def __init__(self, clock: FakeClock, count: int, **options: float) -> None:
         self.clock = clock
         self.count = count
         self.informers = FakeInformers()
         #: When each node was tainted NoExecute, in seconds since the start, by name.
         self.tainted: dict[str, float] = {}
         client = SimpleNamespace(resource=self._resource)
-        self.controller = NodeLifecycleController(
-            client,  # type: ignore[arg-type]
-            self.informers,  # type: ignore[arg-type]
-            Recorder(lambda event: None, "node-controller", "", clock),
-            NodeLifecycleOptions(**options),
-            clock=clock,
-        )
+        recorder = Recorder(lambda event: None, "node-controller", "", clock)
+        self.controller = NodeLifecycleController(FakeContext(client, self.informers, recorder, clock=clock, **options))
         self.nodes = self.informers.informer_for(V1Node).indexer
         for number in range(count):
             labels = {"topology.kubernetes.io/zone": ZONES[number % 3]}

@@ -16,7 +16,7 @@ from kinformer_controllers.noderoute.plan import is_responsible_for, plan_routes
 from kinformer_controllers.shared.cloud.fake import FakeCloud
 from kinformer_controllers.shared.cloud.interface import Route
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeRecorder, conflict, not_found
+from tests.controllers.objects import FakeContext, FakeRecorder, conflict, not_found
 from tests.turning import turn
 
 NETWORKS = [ip_network("10.120.0.0/16"), ip_network("ace:cab::/32")]
@@ -43,7 +43,15 @@ class World(Cluster):
         self.cloud, self.recorder = FakeCloud(self.clock), FakeRecorder()
         self.cloud.known_routes = {each.name: each for each in routes}
         self.routes = NodeRouteController(
-            self.client, self.informers, self.recorder, self.cloud, NETWORKS, period=7.0, clock=self.clock
+            FakeContext(
+                self.client,
+                self.informers,
+                self.recorder,
+                clock=self.clock,
+                cluster_cidr=",".join(map(str, NETWORKS)),
+                route_reconciliation_period=7.0,
+            ),
+            self.cloud,
         )
         for each in nodes:
             self.put(each)

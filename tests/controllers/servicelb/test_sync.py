@@ -14,7 +14,7 @@ from kinformer_controllers.servicelb.controller import ServiceLBController, make
 from kinformer_controllers.shared.cloud.fake import FakeCloud
 from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, RetryLater
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeRecorder, forbidden, not_found
+from tests.controllers.objects import FakeContext, FakeRecorder, forbidden, not_found
 from tests.turning import turn
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -52,7 +52,7 @@ class World(Cluster):
         super().__init__()
         self.cloud, self.recorder = FakeCloud(self.clock), FakeRecorder()
         self.lb = ServiceLBController(
-            self.client, self.informers, self.recorder, self.cloud, cluster="test", clock=self.clock
+            FakeContext(self.client, self.informers, self.recorder, clock=self.clock, cluster_name="test"), self.cloud
         )
         for each in nodes:
             self.put(each)

@@ -12,8 +12,6 @@ from typing import Any, Generic, TypeVar
 
 from prometheus_client import Counter
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
@@ -21,15 +19,13 @@ from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
 from kinformer.controllerutil.pods import next_availability_check
 from kinformer.controllerutil.writing import write_status
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller
+from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource, SelectorError, get_controller_of
 from kinformer.models import V1Pod
-from kinformer.record import EventRecorder
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
 from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf
-from kinformer_controllers.shared.replicas.replicas import BURST_REPLICAS, ReplicaManager
+from kinformer_controllers.shared.replicas.replicas import ReplicaManager
 from kinformer_controllers.shared.replicas.status import compute_status, same_status
 
 __all__ = ("PODS", "ReplicaController")
@@ -53,35 +49,31 @@ class ReplicaController(Generic[R]):
     """
     Syncs the owners of one kind.
 
-    :param pods: writes pods; None for a writer to the client's server
     :param workers: how many owners are synced at the same time
+    :param pods: writes pods; None for a writer to the client's server
     :param by_labels: True if owner references are not used: every pod that matches counts, and none is adopted or
         released
-    :param burst: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
         self,
+        context: ControllerContext,
         kind: ReplicaKind[R],
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
         *,
-        pods: PodWriter | None = None,
-        clock: Clock | None = None,
         workers: int = 5,
+        pods: PodWriter | None = None,
         by_labels: bool = False,
-        burst: int = BURST_REPLICAS,
     ) -> None:
+        informers = context.informers
         self._kind = kind
-        self._clock = clock = clock or RealClock()
+        self._clock = clock = context.clock
         owners = informers.informer_for(kind.model, indexers={_CONTROLLER_UID_INDEX: _controller_uid})
         pod_informer = informers.informer_for(V1Pod)
         self._owners = owners.indexer
-        self._server = client.resource(kind.model)
+        self._server = context.client.resource(kind.model)
         self.expectations = Expectations(clock)
         self._seen = ConsistencyStore({PODS: pod_informer.indexer, kind.resource: owners.indexer}, clock, skips=_SKIPS)
-        control = pods or PodControl(client, recorder, self._pod_was_written)
+        control = pods or PodControl(context.client, context.recorder(kind.component), self._pod_was_written)
         self._pods_of: PodsOf[R]
         if by_labels:
             self._pods_of = ByLabels(kind, owners, pod_informer, _CONTROLLER_UID_INDEX)
@@ -94,7 +86,6 @@ class ReplicaController(Generic[R]):
             self._pods_of.related,
             clock,
             owner_references=not by_labels,
-            burst=burst,
         )
         self.controller = Controller(kind.name, self.sync, workers=workers, queue_name=kind.queue, clock=clock)
         queue = self.controller.queue

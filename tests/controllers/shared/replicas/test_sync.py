@@ -21,9 +21,9 @@ from kinformer_controllers.replicationcontroller.controller import make_controll
 from kinformer_controllers.shared.replicas.controller import ReplicaController
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
 from tests.controllers.objects import (
+    FakeContext,
     FakeInformers,
     FakePods,
-    FakeRecorder,
     FakeServer,
     conflict,
     forbidden,
@@ -56,19 +56,16 @@ class World:
 
     kind: ReplicaKind[Any] = REPLICA_SETS
 
-    def __init__(self, rc: Any, *pods: V1Pod, **options: Any) -> None:
+    def __init__(self, rc: Any, *pods: V1Pod, by_labels: bool = False) -> None:
         self.clock = FakeClock()
         self.informers = FakeInformers()
         self.pods = FakePods()
         self.server = FakeServer(rc)
         self.manager: ReplicaController[Any] = ReplicaController(
+            FakeContext(self.server, self.informers, clock=self.clock),
             self.kind,
-            self.server,  # type: ignore[arg-type]  # all of a client that is asked for
-            self.informers,  # type: ignore[arg-type]  # all of a factory that is asked for
-            FakeRecorder(),
             pods=self.pods,
-            clock=self.clock,
-            **options,
+            by_labels=by_labels,
         )
         if rc is not None:
             self.informers.informer_for(World.kind.model).indexer.add(rc)
