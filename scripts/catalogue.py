@@ -82,11 +82,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
             "it is part of OpenShift. `--controllers` accepts its name.",
         ),
         "clusterrole-aggregation-controller": None,
-        "validatingadmissionpolicy-status-controller": (
-            "",
-            "yes",
-            "it checks the types in a policy's expressions, and writes warnings only.",
-        ),
+        "validatingadmissionpolicy-status-controller": None,
         "bootstrap-signer-controller": None,
         "token-cleaner-controller": None,
     },

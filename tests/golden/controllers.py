@@ -35,6 +35,7 @@ _CLUSTER = (
     "taint_",
     "tok_",
     "vac_",
+    "vap_",
 )
 
 _BY_PREFIX = {

@@ -13,9 +13,9 @@ from typing import Any
 
 from kinformer.envtest.custom.paths import normal_path
 from kinformer.envtest.custom.structural import NOWHERE
-from kinformer.envtest.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, required
+from kinformer.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.logs import get_logger
 
 __all__ = ("RULES", "CompiledRule", "Rules", "compile_rules", "has_rules")

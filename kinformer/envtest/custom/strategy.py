@@ -8,12 +8,12 @@ from typing import Any
 from kinformer.envtest.custom.invariants import check_embedded, check_lists, check_scale, prune_embedded
 from kinformer.envtest.custom.rules import Rules, has_rules
 from kinformer.envtest.custom.structural import NOWHERE, fill_defaults, problems_of, prune
-from kinformer.envtest.expressions import is_available
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.expressions import is_available
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
 __all__ = ("CustomStrategy",)

@@ -8,10 +8,10 @@ from typing import Any
 
 from kinformer.envtest.access import Action, Authorizer
 from kinformer.envtest.admission import Attributes, User
-from kinformer.envtest.expressions import EvaluationError, Program
-from kinformer.envtest.expressions.access import authorizer, resource_check
-from kinformer.envtest.policies.environment import ExpressionError, scope_for
 from kinformer.envtest.registry import Resource
+from kinformer.expressions import EvaluationError, Program
+from kinformer.expressions.access import authorizer, resource_check
+from kinformer.expressions.admission import ExpressionError, scope_for
 
 __all__ = ("ConditionError", "Conditions", "Subject", "request_of", "user_info")
 
@@ -67,7 +67,7 @@ class Subject:
         return program.evaluate({**self.values, **(more or {})}, self)
 
     def allows(self, check: Mapping[str, str], verb: str) -> bool:
-        """See :class:`~kinformer.envtest.expressions.AccessCheck`."""
+        """See :class:`~kinformer.expressions.AccessCheck`."""
         user = self.attributes.user
         if account := check.get("user"):
             namespace = account.split(":")[2]

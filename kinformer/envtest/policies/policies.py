@@ -10,12 +10,12 @@ from typing import Any
 from kinformer.envtest import status
 from kinformer.envtest.access import Authorizer
 from kinformer.envtest.admission import Attributes
-from kinformer.envtest.expressions import EvaluationError, Program, is_available
 from kinformer.envtest.policies.conditions import ConditionError, Conditions, Subject
-from kinformer.envtest.policies.environment import ExpressionError, scope_for
 from kinformer.envtest.policies.matching import Criteria, Matcher, NamespaceMissing, criteria_of
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
+from kinformer.expressions import EvaluationError, Program, is_available
+from kinformer.expressions.admission import ExpressionError, scope_for
 from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource, GroupVersion
 from kinformer.meta.selectors import label_selector_as_selector

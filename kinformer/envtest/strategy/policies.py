@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kinformer.envtest.expressions import MISSING, Program, is_available
-from kinformer.envtest.expressions.types import RESERVED
-from kinformer.envtest.policies.environment import ExpressionError, Scope, scope_for
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
@@ -23,6 +20,9 @@ from kinformer.envtest.strategy.checks import (
 from kinformer.envtest.strategy.control import AdmissionBindingStrategy, AdmissionPolicyStrategy
 from kinformer.envtest.strategy.metadata import path_segment
 from kinformer.envtest.strategy.webhooks import check_match_conditions, check_rule
+from kinformer.expressions import MISSING, Program, is_available
+from kinformer.expressions.admission import ExpressionError, Scope, scope_for
+from kinformer.expressions.types import RESERVED
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
 __all__ = ("BindingStrategy", "PolicyStrategy")

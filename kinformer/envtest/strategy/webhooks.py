@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from kinformer.envtest.expressions import MISSING, is_available
-from kinformer.envtest.policies.environment import ExpressionError, scope_for
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
@@ -20,6 +18,8 @@ from kinformer.envtest.strategy.checks import (
     repeats,
     required,
 )
+from kinformer.expressions import MISSING, is_available
+from kinformer.expressions.admission import ExpressionError, scope_for
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
 __all__ = (

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kinformer.envtest.expressions import is_available
 from kinformer.envtest.policies.conditions import Conditions
 from kinformer.envtest.policies.matching import Criteria
 from kinformer.envtest.storage import Storage
+from kinformer.expressions import is_available
 from kinformer.meta.names import GroupResource
 from kinformer.meta.selectors import label_selector_as_selector
 

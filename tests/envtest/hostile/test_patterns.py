@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import kinformer
-from kinformer.envtest import patterns
 from kinformer.envtest.custom.formats import fits
-from kinformer.envtest.patterns import BadPattern, TooMuchWork, compile_pattern, find_all
+from kinformer.expressions import patterns
+from kinformer.expressions.patterns import BadPattern, TooMuchWork, compile_pattern, find_all
 from tests.envtest.hostile.victim import Answer, Victim
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

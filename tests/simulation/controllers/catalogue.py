@@ -211,6 +211,11 @@ def _patch_status(kind: str, name: str, **status: Any) -> Step:
     return {"patch": {"kind": kind, "name": name, "type": "merge", "subresource": "status", "body": {"status": status}}}
 
 
+def _policy(expression: str) -> dict[str, Any]:
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
+    return {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]}
+
+
 def _rule(verb: str) -> dict[str, Any]:
     return {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
 
@@ -501,6 +506,15 @@ _OWN = (
         _delete("VolumeAttributesClass", "gold"),
         _SETTLE,
         _delete("PersistentVolumeClaim", "c"),
+    ),
+    _case(
+        "validatingadmissionpolicy-status",
+        "validatingadmissionpolicy-status-controller",
+        _create(
+            "ValidatingAdmissionPolicy", "p", "admissionregistration.k8s.io/v1", spec=_policy("object.spec.x == 1")
+        ),
+        _SETTLE,
+        _patch("ValidatingAdmissionPolicy", "p", spec=_policy("object.spec.replicas > 1")),
     ),
     _case(
         "bootstrap-tokens",

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from kinformer.envtest.expressions import CompileError, Environment, Program, Types
+from kinformer.expressions import CompileError, Environment, Program, Types
 
-__all__ = ("ExpressionError", "Scope", "scope_for")
+__all__ = ("ExpressionError", "Scope", "scope_for", "typed_scope")
 
 _STRING: Mapping[str, Any] = {"type": "string"}
 _STRINGS: Mapping[str, Any] = {"type": "array", "items": _STRING}
@@ -74,8 +74,34 @@ _SIMPLE: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+#: The checker's name of the type of an object.
+_made = re.compile(r"schema\d+\.Object\d+")
+
+
 class ExpressionError(Exception):
     """An expression is invalid, or has the wrong type. The text is kube-apiserver's."""
+
+
+def typed_scope(types: Types, known: Mapping[str, Any], *, has_params: bool) -> Scope:
+    """
+    The variables of a policy's expressions whose types are checked, with ``variables``, which has no fields yet.
+
+    As in Kubernetes, they are those of :func:`scope_for` without ``authorizer.requestResource``.
+
+    :param types: in which the types of `known` were made
+    :param known: the types of ``object`` and ``params``; None for any type
+    """
+    of_object = known.get("object")
+    variables: dict[str, Any] = {
+        "object": of_object,
+        "oldObject": of_object,
+        "request": types.of_schema(_REQUEST, name="kubernetes.AdmissionRequest"),
+        "namespaceObject": types.of_schema(_NAMESPACE, name="kubernetes.Namespace"),
+        "authorizer": types.opaque("Authorizer"),
+    }
+    if has_params:
+        variables["params"] = known.get("params")
+    return Scope(types, variables).with_variable()
 
 
 @cache
@@ -112,6 +138,13 @@ class Scope:
         """The same scope with one more variable of the policy. It has the type of its expression."""
         more = {name: _schema_of(program.type) if program is not None else _DYN} if name else {}
         return Scope(self._types, self._known, {**self._variables, **more})
+
+    def check(self, text: str) -> tuple[Program | None, str]:
+        """The program of an expression of any type, or None and what is wrong with it, in cel-go's words."""
+        try:
+            return self._environment.compile(text), ""
+        except CompileError as error:
+            return None, _made.sub(lambda found: self._types.names.get(found[0], found[0]), str(error))
 
     def compile(self, text: str, *types: str) -> Program:
         """

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
-from kinformer.envtest.expressions.library import function, make_opaque, read_opaque
+from kinformer.expressions.library import function, make_opaque, read_opaque
 
 __all__ = ()
 

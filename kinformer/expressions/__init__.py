@@ -8,10 +8,10 @@ Kubernetes adds: functions, types from schemas, and error texts. The two package
 
 from __future__ import annotations
 
-from kinformer.envtest.expressions.engine import CompileError, Environment, EvaluationError, Program
-from kinformer.envtest.expressions.library import AccessCheck
-from kinformer.envtest.expressions.packages import MISSING, is_available
-from kinformer.envtest.expressions.types import Types, escape, to_cel
+from kinformer.expressions.engine import CompileError, Environment, EvaluationError, Program
+from kinformer.expressions.library import AccessCheck
+from kinformer.expressions.packages import MISSING, is_available
+from kinformer.expressions.types import Types, escape, to_cel
 
 __all__ = (
     "MISSING",

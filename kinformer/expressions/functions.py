@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from kinformer.envtest.expressions.library import function, make_opaque, read_opaque
-from kinformer.envtest.patterns import BadPattern, Pattern, compile_pattern, find_all
+from kinformer.expressions.library import function, make_opaque, read_opaque
+from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern, find_all
 from kinformer.meta.integers import read_unsigned
 from kinformer.meta.quantity import Quantity, QuantityError
 from kinformer.meta.validation import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinformer.envtest.expressions.library import ACCESS, function, make_opaque, read_opaque
+from kinformer.expressions.library import ACCESS, function, make_opaque, read_opaque
 
 __all__ = ("authorizer", "resource_check")
 

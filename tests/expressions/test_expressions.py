@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("cel_expr_python", reason="expressions need the extra `cel`")
 
-from kinformer.envtest.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
-from kinformer.envtest.expressions.access import authorizer, resource_check
+from kinformer.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
+from kinformer.expressions.access import authorizer, resource_check
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

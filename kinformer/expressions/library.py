@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from kinformer.envtest.expressions.packages import load_cel
-from kinformer.envtest.expressions.types import OPAQUE
+from kinformer.expressions.packages import load_cel
+from kinformer.expressions.types import OPAQUE
 
 __all__ = (
     "ACCESS",
@@ -133,7 +133,7 @@ def _grouped(overloads: Iterator[tuple[str, Any]]) -> list[Any]:
 
 def _load() -> list[_Declared]:
     """All functions. Importing the modules declares them."""
-    from kinformer.envtest.expressions import access, functions, network
+    from kinformer.expressions import access, functions, network
 
     assert access
     assert functions

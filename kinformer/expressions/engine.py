@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from kinformer.envtest.expressions.library import ACCESS, AccessCheck, checked_functions, running_functions
-from kinformer.envtest.expressions.packages import load_cel
-from kinformer.envtest.expressions.types import Types, as_message
+from kinformer.expressions.library import ACCESS, AccessCheck, checked_functions, running_functions
+from kinformer.expressions.packages import load_cel
+from kinformer.expressions.types import Types, as_message
 
 __all__ = ("CompileError", "Environment", "EvaluationError", "Program")
 
@@ -24,6 +24,16 @@ _CODE = re.compile(r"^[A-Z_]+: ")
 _TRAILING = re.compile(r" \[[A-Z_]+\]$")
 #: The error texts of the C++ implementation, and cel-go's texts for the same errors.
 _COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"undefined field '[^']*' not found in struct 'kubernetes\.(Authorizer|\w+Check|Decision)'"),
+        r"unexpected failed resolution of 'kubernetes.authorization.\1'",
+    ),
+    (
+        re.compile(r"undefined field '[^']*' not found in struct 'kubernetes\.(NamedFormat|Quantity|Semver|URL)'"),
+        r"unexpected failed resolution of 'kubernetes.\1'",
+    ),
+    (re.compile(r"google\.protobuf\.Timestamp"), "timestamp"),
+    (re.compile(r"google\.protobuf\.Duration"), "duration"),
     (re.compile(r"undefined field '([^']*)' not found in struct '[^']*'"), r"undefined field '\1'"),
     (
         re.compile(r"expression of type '([^']*)' cannot be the operand of a select operation"),
@@ -153,6 +163,16 @@ def _nested(value: Any) -> Any:
     return as_message(value) if isinstance(value, datetime | timedelta) else value
 
 
+def _without_consequences(text: str) -> str:
+    """
+    Leave out errors about values that are errors themselves, which cel-go does not report.
+
+    An error begins with ``ERROR:`` and goes on to the next one.
+    """
+    errors = re.split(r"(?m)^(?=ERROR: )", text)
+    return "".join(one for one in errors if "'*error*'" not in one.partition("\n")[0]).rstrip("\n")
+
+
 def _translate(text: str, words: tuple[tuple[re.Pattern[str], str], ...], apply: Callable[..., Any]) -> str:
     for pattern, replacement in words:
         text = apply(pattern, replacement, text)
@@ -167,6 +187,7 @@ def _compile_words(text: str, before: str) -> str:
         text = _FIRST_LINE.sub(lambda found: f"<input>:1:{int(found[1]) - shift}:", text)
         text = text.replace(f" | {before}", " | ")
         text = re.sub(rf"(?m)^ \| \.{{{shift}}}(\.*\^)$", r" | \1", text)
+    text = _without_consequences(text)
     return _UNDECLARED.sub(_first_name, _translate(text, _COMPILE_WORDS, re.sub))
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from kinformer.envtest.expressions.packages import load_cel, load_protobuf
+from kinformer.expressions.packages import load_cel, load_protobuf
 
 __all__ = ("OPAQUE", "RESERVED", "Types", "escape", "to_cel")
 
@@ -66,6 +66,14 @@ def escape(name: str) -> str | None:
 
 def _rooted(schema: Schema) -> Schema:
     """The schema of a whole resource. It always has kind, apiVersion, and the two names in the metadata."""
+    properties = schema.get("properties") or {}
+    metadata = properties.get("metadata") or {}
+    texts = (
+        *(properties.get(name) for name in ("kind", "apiVersion")),
+        *((metadata.get("properties") or {}).get(name) for name in ("name", "generateName")),
+    )
+    if metadata.get("type") == "object" and all(text is not None and text.get("type") == "string" for text in texts):
+        return schema
     return {**schema, "properties": {**(schema.get("properties") or {}), **_OF_ANY_OBJECT}}
 
 
@@ -74,6 +82,7 @@ class Types:
     The declared types of one environment.
 
     :ivar pool: the protobuf descriptors of the types, for the checker
+    :ivar names: what users may call the types of objects, by the names that the checker has for them
     """
 
     def __init__(self) -> None:
@@ -87,6 +96,7 @@ class Types:
             opaque.message_type.add(name=name)
         self.pool.Add(opaque)
         self._made = 0
+        self.names: dict[str, str] = {}
 
     def _file(self, name: str, package: str) -> Any:
         return self._pb.FileDescriptorProto(
@@ -96,12 +106,16 @@ class Types:
             dependency=[f"google/protobuf/{one}.proto" for one in ("timestamp", "duration", "struct")],
         )
 
-    def of_schema(self, schema: Schema, *, is_root: bool = False) -> Any:
-        """The type of a schema's values. None if expressions cannot see them."""
+    def of_schema(self, schema: Schema, *, is_root: bool = False, name: str = "") -> Any:
+        """
+        The type of a schema's values. None if expressions cannot see them.
+
+        :param name: what users may call the type. Types within it are called after their fields
+        """
         self._made += 1
         package = f"schema{self._made}"
         file = self._file(package, package)
-        found = _Reader(self._cel, self._pb, file, package).read(schema, is_root=is_root)
+        found = _Reader(self._cel, self._pb, file, package, self.names).read(schema, name, is_root=is_root)
         self.pool.Add(file)
         return found.cel if found is not None else None
 
@@ -118,10 +132,11 @@ class _Found:
 
 
 class _Reader:
-    def __init__(self, cel: Any, pb: Any, file: Any, package: str):
+    def __init__(self, cel: Any, pb: Any, file: Any, package: str, names: dict[str, str]):
         self._cel, self._field, self._file, self._package = cel, pb.FieldDescriptorProto, file, package
+        self._names = names
 
-    def read(self, schema: Schema, *, is_root: bool = False) -> _Found | None:
+    def read(self, schema: Schema, path: str, *, is_root: bool = False) -> _Found | None:
         cel, field = self._cel, self._field
         if schema.get("x-kubernetes-int-or-string"):
             return _Found(cel.DYN, field.TYPE_MESSAGE, ".google.protobuf.Value")
@@ -139,9 +154,9 @@ class _Reader:
             case "string":
                 return self._string(schema.get("format"))
             case "array":
-                return self._list(schema)
+                return self._list(schema, path)
             case "object":
-                return self._object(schema)
+                return self._object(schema, path)
         return None
 
     def _string(self, form: str | None) -> _Found:
@@ -155,31 +170,33 @@ class _Reader:
                 return _Found(cel.TIMESTAMP, field.TYPE_MESSAGE, ".google.protobuf.Timestamp")
         return _Found(cel.STRING, field.TYPE_STRING)
 
-    def _child(self, schema: Any) -> _Found | None:
+    def _child(self, schema: Any, path: str) -> _Found | None:
         if not isinstance(schema, Mapping):
             return None
-        return self.read(schema, is_root=bool(schema.get("x-kubernetes-embedded-resource")))
+        return self.read(schema, path, is_root=bool(schema.get("x-kubernetes-embedded-resource")))
 
-    def _list(self, schema: Schema) -> _Found | None:
-        item = self._child(schema.get("items"))
+    def _list(self, schema: Schema, path: str) -> _Found | None:
+        item = self._child(schema.get("items"), path and f"{path}.@idx")
         if item is None:
             return None
         if item.repeated or item.name == ".google.protobuf.ListValue":  # messages have no lists of lists
             return _Found(self._cel.List(item.cel), self._field.TYPE_MESSAGE, ".google.protobuf.ListValue")
         return _Found(self._cel.List(item.cel), item.number, item.name, repeated=True)
 
-    def _object(self, schema: Schema) -> _Found | None:
+    def _object(self, schema: Schema, path: str) -> _Found | None:
         cel, field = self._cel, self._field
         if isinstance(schema.get("additionalProperties"), Mapping):
-            value = self._child(schema["additionalProperties"])
+            value = self._child(schema["additionalProperties"], path and f"{path}.@elem")
             if value is None:
                 return None
             return _Map(cel.Map(cel.STRING, value.cel), field.TYPE_MESSAGE, value)
         name = f"Object{len(self._file.message_type)}"
         message = self._file.message_type.add(name=name)
+        if path:
+            self._names[f"{self._package}.{name}"] = path
         message.options.deprecated_legacy_json_field_conflicts = True  # these messages are never read from JSON
         for key, of_key in sorted((schema.get("properties") or {}).items()):
-            escaped, found = escape(key), self._child(of_key)
+            escaped, found = escape(key), self._child(of_key, path and f"{path}.{key}")
             if escaped is not None and found is not None:
                 self._add(message, name, escaped, found)
         return _Found(cel(f"{self._package}.{name}"), field.TYPE_MESSAGE, f".{self._package}.{name}")

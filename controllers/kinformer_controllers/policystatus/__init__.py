@@ -1,0 +1,1 @@
+"""The status of ValidatingAdmissionPolicies: warnings about the types in their expressions."""
