@@ -47,8 +47,9 @@ class Users:
         """Note that this user does not exist any more, so that the server need not be asked."""
         self._gone.put(uid, True)
 
-    def cached(self, kind: str, key: str) -> Claimant | None:
-        return self._cached(kind, key)
+    def is_known(self, kind: str, key: str, uid: str) -> bool:
+        """Whether the cache has a user of that name, or has shown the deletion of this one."""
+        return bool(self._gone.get(uid)) or self._cached(kind, key) is not None
 
     async def has_ended(self, kind: str, key: str, uid: str) -> bool:
         """
@@ -111,10 +112,11 @@ class ClaimSync:
         return await self._users.has_ended(kind, f"{claim.metadata.namespace}/{reference.name}", reference.uid)
 
     async def _delete_if_unused(self, claim: Claim, owner: V1OwnerReference) -> None:
-        """Delete a claim whose pod has ended. The garbage collector deletes it if there is no pod of that name."""
+        """Delete a claim whose pod has ended. If nothing is known of the pod, the garbage collector has to find out."""
         meta = claim.metadata
         key = f"{meta.namespace}/{owner.name}"
-        if self._users.cached("Pod", key) is None or not await self._users.has_ended("Pod", key, owner.uid):
+        is_known = self._users.is_known("Pod", key, owner.uid)
+        if not is_known or not await self._users.has_ended("Pod", key, owner.uid):
             return
         try:
             await self._server.delete(

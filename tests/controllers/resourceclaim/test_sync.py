@@ -231,17 +231,21 @@ async def test_prioritized_lists_can_be_switched_off() -> None:
         assert await claims(found) == []
 
 
-async def test_a_pod_that_is_deleted_while_it_waits_needs_no_claim() -> None:
+async def test_a_pod_that_is_deleted_before_it_has_a_node_needs_no_claim() -> None:
     async with world() as found:
-        meta = {"name": "p", "namespace": "default", "finalizers": ["example.com/wait"]}
+        pods = found.client.resource(V1Pod)
         await make_template(found)
-        await make_pod(found, "p", {"a": TEMPLATE})
-        await found.client.resource(V1Pod).patch("p", {"metadata": meta}, "default", patch_type=PatchType.MERGE)
+        for name in ("stays", "goes"):
+            await make_pod(found, name, {"a": TEMPLATE})
+        kept = {"metadata": {"finalizers": ["example.com/wait"]}}
+        await pods.patch("stays", kept, "default", patch_type=PatchType.MERGE)
         await found.turn(1)
-        assert len(await claims(found)) == 1
-        await found.client.resource(V1Pod).delete("p", "default", NOW)
+        assert len(await claims(found)) == 2
+        for name in ("stays", "goes"):
+            await pods.delete(name, "default", NOW)
         await found.turn(1)
 
+        assert [pod.metadata.name for pod in (await pods.list("default")).items] == ["stays"]
         assert await claims(found) == []
 
 
