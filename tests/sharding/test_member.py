@@ -379,6 +379,47 @@ async def test_a_range_that_an_edited_table_gives_away_is_left_alone_for_a_lease
         assert opened(b) == frozenset(range(8))
 
 
+async def test_a_claim_that_never_arrived_is_forgotten_when_the_table_shows_another_owner() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        write = b._leases.write
+
+        async def lost(seen: Any, table: Any) -> None:
+            b._leases.write = write  # type: ignore[method-assign]
+            edit(group, shard_owners='{"c":"0-7"}')
+            raise ConnectionLost("memory", "reset")
+
+        b._leases.write = lost  # type: ignore[method-assign]
+        await group.clock.advance(6)
+        assert b._leases.write is write
+        edit(group, shard_owners='{"b":"0-7"}')
+        for _ in range(30):
+            await group.clock.advance(0.1)
+            assert not opened(b)
+
+
+async def test_a_range_that_was_just_given_up_and_is_edited_back_is_left_alone_for_a_lease() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        write, kept = a._leases.write, should_own("a", "a", "b")
+
+        async def edited_right_after(seen: Any, table: Any) -> None:
+            await write(seen, table)
+            a._leases.write = write  # type: ignore[method-assign]
+            edit(group, shard_owners='{"a":"0-7"}')
+
+        a._leases.write = edited_right_after  # type: ignore[method-assign]
+        group.start("b")
+        while a._leases.write is not write:
+            await group.clock.advance(0.1)
+        for _ in range(50):
+            await group.clock.advance(0.1)
+            assert opened(a) <= kept
+
+
 async def test_a_table_whose_label_is_gone_is_found_and_gets_it_again() -> None:
     async with a_group() as group:
         a = group.start("a")
