@@ -178,3 +178,11 @@ def test_pods_learn_no_names_of_pods_in_other_namespaces() -> None:
     assert multi_attach("v", me, far) == f"{said}1 pod(s) in different namespaces"
     why = "Volume is already exclusively attached to one node and can't be attached to another"
     assert multi_attach_without_pods("v") == f'Multi-Attach error for volume "v" {why}'
+
+
+def test_a_new_attachment_counts_as_in_use_until_its_node_says_more() -> None:
+    world = World(ONE)
+    world.actual.mark(VOLUME, ONE, "a", confirmed=True)
+    assert world.plan().detaches == []
+    assert world.actual.set_in_use("a", []) == [VOLUME]
+    assert world.plan().detaches

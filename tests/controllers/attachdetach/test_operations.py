@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 
+from kinformer.client.errors import Conflict
 from kinformer.manager import SyncError
 from kinformer.models import V1Node, V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment, from_dict
 from kinformer_controllers.attachdetach.actual import ActualState
@@ -18,7 +21,7 @@ from kinformer_controllers.attachdetach.pending import Key
 from kinformer_controllers.attachdetach.statuses import NodeStatuses
 from kinformer_controllers.attachdetach.volumes import Resolver, VolumeSpec, attachment_name
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeRecorder
+from tests.controllers.objects import FakeRecorder, conflict
 
 SPEC = VolumeSpec("v", "kubernetes.io/csi", "d^h", exclusive=True, persistent_volume="v")
 VOLUME = SPEC.unique_name
@@ -36,11 +39,11 @@ class World(Cluster):
             lambda name: None,
         )
         self.attachments = VolumeAttachments(self.client, attachments, self.clock)
-        statuses = NodeStatuses(self.client, self.actual)
+        self.statuses = NodeStatuses(self.client, self.actual)
         self.operations = VolumeOperations(
             self.client,
             self.attachments,
-            statuses,
+            self.statuses,
             self.desired,
             self.actual,
             self.resolver,
@@ -142,3 +145,39 @@ async def test_a_node_that_says_it_uses_a_volume_while_it_is_detached_keeps_it()
     there = world.actual.attachment(VOLUME, "n")
     assert there is not None
     assert not there.confirmed
+
+
+async def test_a_volume_stays_listed_if_the_status_of_its_node_is_refused() -> None:
+    world = World()
+    world.node()
+    world.errors["patch Node"] = [conflict()]
+    with pytest.raises(Conflict):
+        await world.detach()
+    assert world.is_attached
+    [listed] = world.actual.take_report("n") or ()
+    assert listed.name == VOLUME
+
+
+async def test_a_status_that_is_refused_is_written_with_the_next_try() -> None:
+    world = World()
+    world.node()
+    world.actual.must_write("n")
+    world.errors["patch Node"] = [conflict()]
+    for _ in range(3):
+        with suppress(Conflict):
+            await world.statuses.write("n")
+    assert [asked.partition(" ")[0] for asked in world.requests] == ["patch", "patch"]
+
+
+async def test_a_deletion_that_the_cache_does_not_show_is_waited_for() -> None:
+    world = World()
+    world.node()
+    gone = world.stored.pop((V1VolumeAttachment, NAME))
+    world.cache(gone)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.detach)
+        await anyio.wait_all_tasks_blocked()
+        assert world.actual.attachment(VOLUME, "n") is not None
+        world.uncache(gone)
+        world.attachments.on_delete(gone)
+    assert world.actual.attachment(VOLUME, "n") is None

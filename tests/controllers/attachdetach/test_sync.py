@@ -272,6 +272,9 @@ async def test_a_new_process_keeps_what_is_needed_and_detaches_the_rest() -> Non
             # The volume of a plug-in that is not here cannot be detached, so it stays.
             assert await there.listed("a") == ["example.com/flex/x", unique("v")]
             assert await there.attachments() == ["a attached"]
+            # The volume of the pod is known again, so that its attachment can be checked.
+            labels = {"plugin_name": f"kubernetes.io/csi:{DRIVER}", "state": "actual_state_of_world"}
+            assert REGISTRY.get_sample_value("attachdetach_controller_total_volumes", labels) == 1
             tasks.cancel_scope.cancel()
 
 
