@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT
 from kinformer.cache.consistency import InconsistentList
 from kinformer.cache.controller import Controller, new_informer
 from kinformer.cache.delta_fifo import DeltaFIFO
@@ -9,7 +10,6 @@ from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, Repla
 from kinformer.cache.expiration_cache import ExpirationCache, ExpirationPolicy, TimestampedEntry, TTLPolicy
 from kinformer.cache.fifo import FIFO
 from kinformer.cache.freshness import (
-    CATCH_UP_TIMEOUT,
     is_as_new_as,
     wait_until_as_new_as,
     wait_until_current,

@@ -8,16 +8,13 @@ synced. Nothing is asked for each event.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from kinformer.cache.listwatch import ListerWatcher
 
-if TYPE_CHECKING:
-    from kinformer.cache.shared_informer import SharedIndexInformer
-
-__all__ = ("Division", "KeyGate")
+__all__ = ("DividedInformer", "Division", "KeyGate")
 
 T = TypeVar("T")
 
@@ -38,6 +35,25 @@ class KeyGate(Protocol):
         """
 
 
+class DividedInformer(Protocol):
+    """The part of :class:`~kinformer.cache.SharedIndexInformer` that a division needs."""
+
+    @property
+    def lister_watchers(self) -> Iterable[ListerWatcher[Any]]:
+        """What it lists and watches."""
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it runs, or has run."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has run and ended."""
+
+    async def forget(self, matches: Callable[[Any], bool], /) -> None:
+        """Drop the objects for which `matches` returns True, as if they had been deleted."""
+
+
 class Division(Protocol):
     """Narrows informers to the objects that belong to this process."""
 
@@ -48,5 +64,5 @@ class Division(Protocol):
     def narrowed(self, lister_watcher: ListerWatcher[T], type_: type[T], *, namespaced: bool) -> ListerWatcher[T]:
         """A lister-watcher of the same objects, narrowed to those that belong to this process."""
 
-    def add_informer(self, informer: SharedIndexInformer[Any]) -> None:
+    def add_informer(self, informer: DividedInformer) -> None:
         """Register an informer that was made with what :meth:`narrowed` returned."""

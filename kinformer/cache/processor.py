@@ -30,6 +30,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind
 from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
 from kinformer.cache.metrics import handler_errors_total, track_pending
 from kinformer.cache.starting import InformerStateError, SyncGate
@@ -156,8 +157,6 @@ class ProcessorListener(Generic[T]):
         :raises CacheBehind: if the handler has not come so far by then
         :raises InformerStateError: if the informer does not run, or it ends or the handler is removed meanwhile
         """
-        from kinformer.cache.freshness import CATCH_UP_TIMEOUT, CacheBehind
-
         seconds = CATCH_UP_TIMEOUT if timeout is None else timeout
         ends = self._clock.monotonic() + seconds
         await self._cache_reaches(resource_version, namespace, seconds)

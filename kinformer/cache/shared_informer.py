@@ -15,6 +15,7 @@ import anyio
 
 from kinformer.backoff import Backoff
 from kinformer.blocking import warn_when_blocked
+from kinformer.cache.catching_up import wait_for_version
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.division import KeyGate
@@ -242,11 +243,9 @@ class SharedIndexInformer(Generic[T]):
         :raises CacheBehind: if the cache has not reached that version by then
         :raises InformerStateError: if the informer was not started, or has stopped
         """
-        from kinformer.cache.freshness import wait_for_version
-
         if not self.is_started or self.is_stopped:
             raise InformerStateError(f"informer {self.name} is not running: its cache reaches no new version")
-        await wait_for_version(self, resource_version, namespace, timeout, self._clock)
+        await wait_for_version(self._feeds.of(namespace), resource_version, timeout, self._clock)
 
     async def _reaches(self, resource_version: str, namespace: str, timeout: float) -> None:
         await self.wait_for_version(resource_version, namespace=namespace, timeout=timeout)

@@ -10,19 +10,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kinformer.clock import Clock
+from kinformer.envtest.certificates import Authority
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.serving import ServerError
 
 if TYPE_CHECKING:
-    from kinformer.envtest.server import ApiServer
     from kinformer.manager import Manager
 
-__all__ = ("USER_AGENT", "check_not_doubled", "chosen", "installed", "running_controllers")
+__all__ = ("USER_AGENT", "Served", "check_not_doubled", "chosen", "installed", "running_controllers")
 
 #: The User-Agent of these controllers' requests.
 USER_AGENT: Final = "kinformer-envtest-controllers"
+
+
+class Served(Protocol):
+    """The part of :class:`~kinformer.envtest.ApiServer` that a client of it needs."""
+
+    token: str
+    clock: Clock
+    authority: Authority | None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
 
 
 def chosen(names: bool | Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -91,7 +104,7 @@ def check_not_doubled(controllers: Collection[str], loops: Collection[str]) -> N
 
 @asynccontextmanager
 async def running_controllers(
-    server: ApiServer, names: Collection[str], options: dict[str, Any]
+    server: Served, names: Collection[str], options: dict[str, Any]
 ) -> AsyncIterator[Manager]:
     """
     Run installed controllers while the block runs.

@@ -18,7 +18,7 @@ import anyio
 import anyio.lowlevel
 from aiohttp import web
 
-from kinformer.envtest.handlers.http import BODY_LIMIT
+from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
 
 __all__ = ("RequestHandler", "ServerError", "listen", "serving")
 

@@ -18,21 +18,20 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 import yaml
 
-from kinformer.clock import FakeClock
+from kinformer.clock import Clock, FakeClock
 from kinformer.envtest import status
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.waiting import quiet, turn
 
 if TYPE_CHECKING:
     from kinformer.envtest.handlers.call import Answer, Call
-    from kinformer.envtest.server import ApiServer
 
-__all__ = ("RENEWALS", "Note", "Write", "WriteLog", "assert_no_writes")
+__all__ = ("RENEWALS", "Note", "Observed", "Write", "WriteLog", "assert_no_writes")
 
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
@@ -151,6 +150,13 @@ def _name_in(body: bytes) -> str:
         return ""  # a Status, a table, or YAML
 
 
+class Observed(Protocol):
+    """The part of :class:`~kinformer.envtest.ApiServer` that is needed to observe its writes."""
+
+    clock: Clock
+    writes: WriteLog
+
+
 class assert_no_writes:  # noqa: N801 - it is used as a function
     """
     Fail if a writing request comes, within a block or while this is awaited.
@@ -169,7 +175,7 @@ class assert_no_writes:  # noqa: N801 - it is used as a function
 
     def __init__(
         self,
-        server: ApiServer,
+        server: Observed,
         *,
         seconds: float = 0.0,
         ignoring: Collection[str] = RENEWALS,

@@ -13,6 +13,10 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
+# Importing these three declares their functions.
+import kinformer.expressions.access
+import kinformer.expressions.functions
+import kinformer.expressions.network  # noqa: F401
 from kinformer.expressions.library import ACCESS, AccessCheck, checked_functions, running_functions
 from kinformer.expressions.packages import load_cel
 from kinformer.expressions.types import Types, as_message

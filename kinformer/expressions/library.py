@@ -131,16 +131,6 @@ def _grouped(overloads: Iterator[tuple[str, Any]]) -> list[Any]:
     return [cel.FunctionDecl(name, listed) for name, listed in by_name.items()]
 
 
-def _load() -> list[_Declared]:
-    """All functions. Importing the modules declares them."""
-    from kinformer.expressions import access, functions, network
-
-    assert access
-    assert functions
-    assert network
-    return _DECLARED
-
-
 def _overload(one: _Declared, number: int, parameters: list[Any], returns: Any, run: Callable[..., Any] | None) -> Any:
     cel = load_cel()
     identity = f"kubernetes_{one.name.replace('.', '_')}_{number}"
@@ -163,7 +153,7 @@ def checked_functions() -> list[Any]:
     """All functions with their types, for the type checker."""
 
     def overloads() -> Iterator[tuple[str, Any]]:
-        for number, one in enumerate(_load()):
+        for number, one in enumerate(_DECLARED):
             if one.is_checked:
                 parameters = [_type(text) for text in one.parameters]
                 yield one.name, _overload(one, number, parameters, _type(one.returns), None)
@@ -193,7 +183,7 @@ def running_functions() -> list[Any]:
 
     def overloads() -> Iterator[tuple[str, Any]]:
         seen: set[tuple[str, bool, int]] = set()
-        for number, one in enumerate(_load()):
+        for number, one in enumerate(_DECLARED):
             key = (one.name, one.is_member, len(one.parameters))
             if key not in seen:
                 seen.add(key)

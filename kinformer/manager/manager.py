@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -54,6 +54,9 @@ from kinformer.manager.starting import CACHE_SYNC_TIMEOUT, Starting
 from kinformer.manager.stopping import FLUSH, SHUTDOWN_GRACE, drain, flush
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 __all__ = ("Manager",)
 
@@ -174,7 +177,13 @@ class Manager:
         checks = self._checks(limits)
         self.endpoint = self._endpoint(checks, endpoint, secure, reviewer) if endpoint is not None else None
         if self.endpoint is not None:
-            self.endpoint.add_routes(self.inspector.routes)
+            self.endpoint.add_routes(self._inspection_routes)
+
+    def _inspection_routes(self) -> Iterable[web.AbstractRouteDef]:
+        # Imported here: aiohttp's server is half of aiohttp, and most processes do not need it.
+        from kinformer.manager.inspection.routes import inspection_routes
+
+        return inspection_routes(self.inspector)
 
     def _endpoint(
         self,

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.cache.freshness import CATCH_UP_TIMEOUT, is_as_new_as
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT
+from kinformer.cache.freshness import is_as_new_as
 from kinformer.client.writes import noting_writes
 from kinformer.clock import Clock
 from kinformer.logs import get_logger

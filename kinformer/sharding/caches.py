@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-from kinformer.cache import SharedIndexInformer
-from kinformer.cache.division import Division
+from kinformer.cache.division import DividedInformer, Division
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.client.types import Undecodable
 from kinformer.meta import accessor_for
@@ -37,7 +36,7 @@ class InformerCaches(Division):
         self._held: frozenset[int] = frozenset()
         self._gate: RangeGate | None = None
         self._parts: list[RangesListWatch[Any]] = []
-        self._informers: dict[RangesListWatch[Any], SharedIndexInformer[Any]] = {}
+        self._informers: dict[RangesListWatch[Any], DividedInformer] = {}
         self._shrunk = False
         self._stored = anyio.Event()
 
@@ -59,7 +58,7 @@ class InformerCaches(Division):
             part.changed(added=True)
         return part
 
-    def add_informer(self, informer: SharedIndexInformer[Any]) -> None:
+    def add_informer(self, informer: DividedInformer) -> None:
         for part in informer.lister_watchers:
             assert isinstance(part, RangesListWatch)
             self._informers[part] = informer
@@ -108,6 +107,6 @@ class InformerCaches(Division):
         stored.set()
 
 
-def _runs(informer: SharedIndexInformer[Any]) -> bool:
+def _runs(informer: DividedInformer) -> bool:
     # An informer that starts later lists what is held by then, and its controllers wait for that.
     return informer.is_started and not informer.is_stopped

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from kinformer.cache import InformerStateError, metrics
 from kinformer.cache import processor as processor_module
-from kinformer.cache.freshness import CacheBehind
+from kinformer.cache.catching_up import CacheBehind
 from kinformer.cache.handlers import ResourceEventHandlerFuncs
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.shared_informer import SharedIndexInformer

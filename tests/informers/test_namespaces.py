@@ -16,7 +16,7 @@ from kinformer.cache import (
     SharedIndexInformer,
     deletion_handling_key,
 )
-from kinformer.cache.freshness import CacheBehind
+from kinformer.cache.catching_up import CacheBehind
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock

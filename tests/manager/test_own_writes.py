@@ -11,7 +11,7 @@ import pytest
 import structlog.testing
 
 from kinformer.cache import ResourceEventHandlerFuncs
-from kinformer.cache.freshness import CATCH_UP_TIMEOUT, CacheBehind
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer

@@ -41,7 +41,7 @@ from kinformer.envtest.writes import WriteLog
 from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 
-__all__ = ("BODY_LIMIT", "HttpHandler")
+__all__ = ("HttpHandler",)
 
 log = get_logger(__name__)
 

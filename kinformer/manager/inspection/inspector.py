@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.clock import Clock
@@ -40,9 +40,6 @@ from kinformer.manager.inspection.views import (
 )
 from kinformer.meta import GroupVersionResource
 from kinformer.sharding.snapshot import ShardsSnapshot
-
-if TYPE_CHECKING:
-    from aiohttp import web
 
 __all__ = ("PAGE_PATHS", "Inspector", "text_of")
 
@@ -96,13 +93,6 @@ class Inspector:
         while True:
             self._read_counters(self.clock.monotonic())
             await self.clock.sleep(EVERY)
-
-    def routes(self) -> Iterable[web.AbstractRouteDef]:
-        """The routes for the manager's endpoint."""
-        # Imported here: aiohttp's server is half of aiohttp, and most processes do not need it.
-        from kinformer.manager.inspection.routes import inspection_routes
-
-        return inspection_routes(self)
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the state. It is at most half a second old."""
