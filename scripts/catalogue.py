@@ -16,6 +16,7 @@ from typing import Final
 import kinformer_controllers
 from kinformer.options import options_of
 from kinformer.spec import ControllerSpec
+from scripts.flags import FIRST, FLAGS_PAGE, flags_table
 
 __all__ = ("GUIDE", "PAGE", "PYPROJECT", "SECTIONS", "entry_points_text", "flags_text", "main", "specs", "table_text")
 
@@ -191,6 +192,8 @@ def main() -> None:
     GUIDE.write_text(guide[: guide.index(_GUIDE_HEAD)] + flags_text())
     page = PAGE.read_text()
     PAGE.write_text(page[: page.index("## ")] + table_text())
+    text = FLAGS_PAGE.read_text()
+    FLAGS_PAGE.write_text(text[: text.index(FIRST)] + flags_table())
     PYPROJECT.write_text(
         re.sub(
             r'(?<=\[project\.entry-points\."kinformer\.controllers"\]\n).*?(?=\n\[)',

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,7 +24,7 @@ from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
 
-__all__ = ("logging_flags", "main", "run_command", "with_logging")
+__all__ = ("logging_flags", "main", "manager", "run_command", "run_manager", "with_logging")
 
 _COMMANDS = "kinformer.commands"
 
@@ -211,23 +211,44 @@ def apiserver(**options: Any) -> None:
 @leader_election_flags
 @sharding_flags
 @logging_flags
-def manager(dry_run: bool, **options: Any) -> None:
+def manager(**_: Any) -> None:
     """Run controllers against a cluster until interrupted."""
+    run_manager(click.get_current_context())
+
+
+def run_manager(
+    context: click.Context,
+    accounts: Mapping[str, str] | None = None,
+    report: Callable[[], None] | None = None,
+    shown: Mapping[str, Any] | None = None,
+) -> None:
+    """
+    Run controllers as the flags of ``kinformer manager`` say, and exit.
+
+    :param context: the command with its flags
+    :param accounts: service accounts in kube-system for single controllers, by the controllers' names
+    :param report: called when the log is set up
+    :param shown: the flags that ``/flagz`` shows; those of the context if None
+    """
     from kinformer.cli.manager import run
     from kinformer.cli.signals import Interruption
 
-    shown = values_of_flags(click.get_current_context())
+    options = dict(context.params)
     flags: dict[str, Any] = {
         "election": ElectionFlags.taken_from(options),
         "sharding": ShardingFlags.taken_from(options),
         "serving": ServingFlags.taken_from(options),
+        "accounts": accounts,
     }
-    if dry_run:
+    if options.pop("dry_run"):
         from kinformer.cli.dry_run import effective_configuration
 
-        flags["dry_run"] = list(effective_configuration(click.get_current_context()))
+        flags["dry_run"] = list(effective_configuration(context))
+    shown = values_of_flags(context) if shown is None else shown
     interruption = Interruption()
     command = partial(run, interruption=interruption, shown_flags=shown, **flags, **with_logging(options))
+    if report is not None:
+        report()
     run_command(command, interruption=interruption)
 
 

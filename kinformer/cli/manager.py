@@ -17,8 +17,10 @@ from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
 from kinformer.client import Client, OutageOptions, connect
+from kinformer.client.account import account_endpoint
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
+from kinformer.manager.beside import NAMESPACE
 from kinformer.manager.loading import builtin_controllers, known_controllers, load_factory
 from kinformer.manager.rbac import declared_permissions, manager_rules
 from kinformer.manager.selection import BUILTIN
@@ -50,6 +52,7 @@ async def run(
     interruption: Interruption,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
+    accounts: Mapping[str, str] | None = None,
     dry_run: Sequence[str] | None = None,
     **options: Any,
 ) -> int:
@@ -77,6 +80,8 @@ async def run(
     :param interruption: gets the function that a signal calls
     :param extra_options: options of controllers as ``NAME=VALUE``. A controller that runs must have each of them
     :param shown_flags: the flags that ``/flagz`` shows
+    :param accounts: service accounts in kube-system for single controllers, by the controllers' names. Such a
+        controller's requests are made with a token of its account, and have a limit of their own
     :param dry_run: if given, no controller runs: these lines are printed, and the permissions that are needed are
         checked
     :param options: the flags of all installed controllers, also of those that do not run
@@ -97,24 +102,29 @@ async def run(
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
     settings = leader_election_of(election)
     group = sharding_of(sharding)
+    limits: dict[str, Any] = {
+        "qps": kube_api_qps,
+        "burst": kube_api_burst,
+        "delete_qps": kube_api_delete_qps,
+        "delete_burst": kube_api_delete_burst,
+        "outage": outage,
+    }
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            connect(
-                kubeconfig,
-                context,
-                qps=kube_api_qps,
-                burst=kube_api_burst,
-                delete_qps=kube_api_delete_qps,
-                delete_burst=kube_api_delete_burst,
-                outage=outage,
-            )
-        )
+        client = await stack.enter_async_context(connect(kubeconfig, context, **limits))
         if settings is not None:
             # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.
             own = await stack.enter_async_context(connect(kubeconfig, context))
             settings = replace(settings, client=own)
         if group is not None:
             group = replace(group, client=await stack.enter_async_context(connect(kubeconfig, context)))
+        secure = secure_serving_of(serving)
+        if secure is not None:
+            secure = replace(
+                secure,
+                authentication=await _reviewer(stack, serving.authentication_kubeconfig),
+                authorization=await _reviewer(stack, serving.authorization_kubeconfig),
+            )
+        clients = await _account_clients(stack, client, accounts or {}, limits)
         manager = Manager(
             client,
             controllers=selection,
@@ -122,19 +132,20 @@ async def run(
             flags={name: it for name, it in options.items() if it is not None},
             namespaces=chosen,
             endpoint=address_of(serving),
-            secure=secure_serving_of(serving),
+            secure=secure,
             beside_kube_controller_manager=beside_kube_controller_manager,
             leader_election=settings,
             sharding=group,
             required=_names(require_controllers),
             cache_sync_timeout=cache_sync_timeout,
+            clients=clients,
         )
         manager.pages.flags = shown_flags
         if not manager.controllers:
             raise OptionError(_nothing_to_run(controllers))
         if dry_run is not None:
             lease = (election.leader_elect_resource_namespace, election.leader_elect_resource_name)
-            reviews = secure_serving_of(serving) is not None
+            reviews = secure is not None
             shards = group.namespace if group is not None else ""
             rules = _rules(manager, lease if settings is not None else None, shards, reviews=reviews)
             return await _dry_run(client, dry_run, rules, chosen)
@@ -148,6 +159,22 @@ async def run(
         with interruption.stops(partial(manager.stop, shutdown_grace)):
             await manager.run()
     return 0
+
+
+async def _reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
+    """The client for reviews; None: the manager's own."""
+    return None if kubeconfig is None else await stack.enter_async_context(connect(kubeconfig))
+
+
+async def _account_clients(
+    stack: AsyncExitStack, client: Client, accounts: Mapping[str, str], limits: Mapping[str, Any]
+) -> dict[str, Client]:
+    """A client for each controller with an account, by the controller's name. One account has one client."""
+    clients: dict[str, Client] = {}
+    for account in sorted(set(accounts.values())):
+        endpoint = account_endpoint(client, NAMESPACE, account)
+        clients[account] = await stack.enter_async_context(connect(endpoint=endpoint, **limits))
+    return {controller: clients[account] for controller, account in accounts.items()}
 
 
 def _rules(

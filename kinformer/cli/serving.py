@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kinformer.cli.flags import NAMES
-from kinformer.cli.groups import FlagGroup, switch, with_flags
+from kinformer.cli.groups import FlagGroup, duration_flag, switch, with_flags
 
 if TYPE_CHECKING:
     from kinformer.manager import SecureServing
+    from kinformer.manager.serving import ServerTls
 
 __all__ = ("ServingFlags", "address_of", "secure_serving_of", "serving_flags")
 
@@ -31,7 +32,15 @@ class ServingFlags(FlagGroup):
     secure_port: int
     tls_cert_file: Path | None
     tls_private_key_file: Path | None
+    tls_min_version: str
+    tls_cipher_suites: str
+    client_ca_file: Path | None
+    authentication_kubeconfig: Path | None
+    authentication_token_webhook_cache_ttl: float
+    authorization_kubeconfig: Path | None
     authorization_always_allow_paths: str
+    authorization_webhook_cache_authorized_ttl: float
+    authorization_webhook_cache_unauthorized_ttl: float
 
 
 def serving_flags(command: F) -> F:
@@ -72,6 +81,38 @@ def serving_flags(command: F) -> F:
             help="The private key of --tls-cert-file.",
         ),
         click.option(
+            "--tls-min-version",
+            default="VersionTLS12",
+            show_default=True,
+            help="The oldest version of TLS, as Kubernetes writes it: VersionTLS12, VersionTLS13 …",
+        ),
+        click.option(
+            "--tls-cipher-suites",
+            type=NAMES,
+            default="",
+            metavar="NAMES",
+            help="The cipher suites of TLS 1.2, by the names that Kubernetes has, with commas between.  [Python's]",
+        ),
+        click.option(
+            "--client-ca-file",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="Authorities, in PEM. A client with a certificate of one of them is the user that it names.",
+        ),
+        click.option(
+            "--authentication-kubeconfig",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="The kubeconfig of the server that knows whose a token is.  [--kubeconfig]",
+        ),
+        duration_flag("--authentication-token-webhook-cache-ttl", "10s", "How long it is remembered whose a token is."),
+        click.option(
+            "--authorization-kubeconfig",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="The kubeconfig of the server that decides who may read what.  [--kubeconfig]",
+        ),
+        click.option(
             "--authorization-always-allow-paths",
             type=NAMES,
             default="/healthz,/readyz,/livez",
@@ -80,6 +121,8 @@ def serving_flags(command: F) -> F:
             help="The paths that everybody may read, with commas between. A path that ends with * stands for all paths "
             "with this prefix.",
         ),
+        duration_flag("--authorization-webhook-cache-authorized-ttl", "10s", "How long a permission is remembered."),
+        duration_flag("--authorization-webhook-cache-unauthorized-ttl", "10s", "How long a refusal is remembered."),
     )
 
 
@@ -111,6 +154,7 @@ def secure_serving_of(flags: ServingFlags) -> SecureServing | None:
     :raises OptionError: if a certificate is given without its key, or a path is not valid
     """
     from kinformer.manager import OptionError, SecureServing
+    from kinformer.manager.serving import KeptFor
 
     if (flags.tls_cert_file is None) != (flags.tls_private_key_file is None):
         raise OptionError("--tls-cert-file and --tls-private-key-file go together: want both or neither")
@@ -126,7 +170,26 @@ def secure_serving_of(flags: ServingFlags) -> SecureServing | None:
         secure = flags.tls_cert_file is not None or not _is_loopback(address[0])
     if not secure:
         return None
-    return SecureServing(flags.tls_cert_file, flags.tls_private_key_file, tuple(paths))
+    kept = KeptFor(
+        flags.authentication_token_webhook_cache_ttl,
+        flags.authorization_webhook_cache_authorized_ttl,
+        flags.authorization_webhook_cache_unauthorized_ttl,
+    )
+    return SecureServing(flags.tls_cert_file, flags.tls_private_key_file, tuple(paths), tls=_tls_of(flags), kept=kept)
+
+
+def _tls_of(flags: ServingFlags) -> ServerTls:
+    from kinformer.manager import OptionError
+    from kinformer.manager.serving.tls import VERSIONS, ServerTls, cipher_suites
+
+    minimum = VERSIONS.get(flags.tls_min_version)
+    if minimum is None:
+        raise OptionError(f"--tls-min-version is {flags.tls_min_version!r}: want one of {', '.join(VERSIONS)}")
+    try:
+        ciphers = cipher_suites(filter(None, map(str.strip, flags.tls_cipher_suites.split(","))))
+    except ValueError as error:
+        raise OptionError(f"--tls-cipher-suites: {error}") from None
+    return ServerTls(flags.client_ca_file, minimum, ciphers)
 
 
 def _is_loopback(host: str) -> bool:

@@ -155,6 +155,11 @@ class Client:
         return self._transport.endpoint.server
 
     @property
+    def endpoint(self) -> Endpoint:
+        """The server's address, and the credentials that this client has for it."""
+        return self._transport.endpoint
+
+    @property
     def certificate_authorities(self) -> bytes:
         """The CA certificates for this server, in PEM, as they were at first; empty if none are configured."""
         return self._transport.endpoint.authorities

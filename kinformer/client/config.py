@@ -49,6 +49,8 @@ class Endpoint:
     :param tls: None where the URL is plain http. If `credentials` have a context, that is used instead.
     :param server_hostname: the name in the server's certificate, if it is not the URL's
     :param impersonation: the user to act as
+    :param trust: how the server's certificate is checked, without a certificate of the client's own; None where the URL
+        is plain http
     :param source: where this configuration was read, for messages
     :param authorities: the CA certificates that the server's certificate is checked against, in PEM. Empty for the
         system's own, and if nothing is checked.
@@ -60,6 +62,7 @@ class Endpoint:
     proxy: str | None = None
     credentials: Credentials = field(default_factory=Credentials)
     impersonation: Impersonation = field(default_factory=Impersonation)
+    trust: TlsSource | None = None
     source: str = ""
     authorities: bytes = b""
 
@@ -120,7 +123,7 @@ def endpoint_from_url(
     """
     server = _checked_url(url, "the URL of the server")
     header = f"Bearer {token.strip()}" if token else ""
-    identity, reload, authorities = Identity(header), None, b""
+    identity, reload, authorities, trust = Identity(header), None, b"", None
     if server.startswith("https:"):
         source = TlsSource(
             ca_file=ca_file,
@@ -130,7 +133,7 @@ def endpoint_from_url(
             verify=verify,
         )
         identity = Identity(header, source.context())
-        authorities = source.authorities()
+        authorities, trust = source.authorities(), source.without_certificate()
 
         async def read_again(refused: bool) -> Identity:
             return Identity(header, source.context())
@@ -143,6 +146,7 @@ def endpoint_from_url(
         proxy=checked_proxy(proxy, "the proxy") if proxy else environment_proxy(server),
         credentials=Credentials(reload=reload, clock=clock, identity=identity),
         impersonation=impersonate or Impersonation(),
+        trust=trust,
         source=server,
         authorities=authorities,
     )
@@ -179,6 +183,7 @@ async def load_kubeconfig(
             proxy=checked_proxy(proxy, "the cluster's proxy-url") if proxy else environment_proxy(server),
             credentials=Credentials(reload=source if source.can_change else None, clock=clock, identity=identity),
             impersonation=chosen.impersonation(),
+            trust=source.trust,
             source=f"kubeconfig {path}",
             authorities=source.authorities,
         )
@@ -222,6 +227,11 @@ class _KubeconfigSource:
         :raises ConfigError: if their file cannot be read
         """
         return self._tls.authorities() if self._tls is not None else b""
+
+    @property
+    def trust(self) -> TlsSource | None:
+        """How the server's certificate is checked; None where the server's URL is plain http."""
+        return self._tls.without_certificate() if self._tls is not None else None
 
     async def __call__(self, refused: bool) -> Identity:
         try:
@@ -316,6 +326,7 @@ async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
         tls=identity.tls,
         proxy=environment_proxy(server),
         credentials=Credentials(reload=read, clock=clock, identity=identity),
+        trust=source,
         source=where,
         authorities=source.authorities(),
     )

@@ -51,6 +51,7 @@ class Credentials:
 
     :param header: the Authorization header, ``""`` for none
     :param reload: reads the header again, or a whole :class:`Identity`; None if it never changes
+    :param missing: whether `reload` must succeed before the first request: `identity` alone is not enough for any
     :raises ConfigError: if the header has characters that cannot be sent
     """
 
@@ -61,8 +62,10 @@ class Credentials:
         clock: Clock | None = None,
         *,
         identity: Identity | None = None,
+        missing: bool = False,
     ):
         self.reload = reload
+        self._missing = missing
         self.clock = clock or RealClock()
         self._lock = anyio.Lock()
         self._renewals = 0
@@ -84,14 +87,20 @@ class Credentials:
     @property
     def is_due(self) -> bool:
         """Whether :meth:`keep_fresh` should be called before the next request."""
-        return self.reload is not None and self.clock.monotonic() >= self._due
+        return self.reload is not None and (self._missing or self.clock.monotonic() >= self._due)
 
     async def keep_fresh(self) -> None:
         """
         Read the source again. If that fails, the error is logged: the server may accept the present credentials.
 
-        Meanwhile, other requests are sent with the present credentials, and do not wait.
+        Meanwhile, other requests are sent with the present credentials, and do not wait. If there are none yet, every
+        request waits for the first ones.
+
+        :raises ConfigError: if there are no credentials yet, and they cannot be read
         """
+        if self._missing:
+            await self.refresh()
+            return
         self._due = self._next_check()
         try:
             await self.refresh()
@@ -138,6 +147,7 @@ class Credentials:
             raise error from None
         self._renewals += 1
         self._failure = None
+        self._missing = False
         if found[:2] != self.identity[:2]:
             self.identity = found
         self._due = self._next_check(found.good_for)

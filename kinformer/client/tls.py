@@ -115,6 +115,10 @@ class TlsSource:
             or (self.key_file and not self.key_data)
         )
 
+    def without_certificate(self) -> TlsSource:
+        """The same source without a certificate of the client's own."""
+        return TlsSource(ca_file=self.ca_file, ca_data=self.ca_data, verify=self.verify, strict=self.strict)
+
     def authorities(self) -> bytes:
         """
         The CA certificates, in PEM; empty for the system's own.

@@ -19,8 +19,9 @@ with any version of this one object.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kinformer.client import Client, NotFound, PatchType
 from kinformer.meta import accessor_of
@@ -34,6 +35,7 @@ __all__ = (
     "is_finalizer_due",
     "remove_finalizer",
     "remove_finalizers_patch",
+    "with_finalizers",
     "without_finalizers",
 )
 
@@ -48,6 +50,18 @@ def is_finalizer_due(obj: Any, finalizer: str) -> bool:
 def without_finalizers(finalizers: Iterable[str] | None, *removed: str) -> list[str]:
     """Return the other finalizers, in their order."""
     return [it for it in finalizers or () if it not in removed]
+
+
+def with_finalizers(obj: T, finalizers: Iterable[str]) -> T:
+    """
+    Return a copy of a model with other finalizers, for an update. The update fails if the object has changed since.
+
+    For controllers that may update their objects and not patch them, as Kubernetes' roles have it.
+    """
+    written: Any = copy.copy(obj)
+    written.metadata = copy.copy(written.metadata)
+    written.metadata.finalizers = list(finalizers) or None
+    return cast("T", written)
 
 
 def add_finalizers_patch(obj: Any, *finalizers: str) -> dict[str, Any]:

@@ -91,7 +91,8 @@ class SharedInformerFactory:
         clock: Clock | None = None,
     ):
         ListOptions(label_selector=label_selector, field_selector=field_selector)  # raises if one cannot be parsed
-        self._client = client
+        #: The client that the informers list and watch with.
+        self.client = client
         self._namespaces = by_namespace(namespace, namespaces) or {"": EVERYTHING}
         self._label_selector = label_selector
         self._field_selector = field_selector
@@ -271,7 +272,7 @@ class SharedInformerFactory:
         view: str,
     ) -> SharedIndexInformer[T]:
         accessor = accessor_for(type_)
-        served = self._client.resource(
+        served = self.client.resource(
             type_,
             gvr,
             namespaced=namespaced,
@@ -318,7 +319,7 @@ class SharedInformerFactory:
     def _make_borrowed(
         self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, transform: TransformFunc[T] | None
     ) -> SharedIndexInformer[T]:
-        resource = self._client.resource(
+        resource = self.client.resource(
             type_,
             gvr,
             namespaced=namespaced,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kinformer.client import Client
@@ -75,6 +75,17 @@ class ControllerContext:
     effective: dict[str, Any] = field(default_factory=dict, init=False)
     #: The broadcasters that :meth:`recorder` has created. The manager runs them.
     broadcasters: list[EventBroadcaster] = field(default_factory=list, init=False)
+
+    def acting_with(self, client: Client, events: Client) -> ControllerContext:
+        """
+        The same context with other credentials, for one controller.
+
+        :param client: for its requests. The informers keep their own client
+        :param events: for its Events
+        """
+        context = replace(self, client=client, events=events)
+        context.effective, context.broadcasters = self.effective, self.broadcasters
+        return context
 
     def recorder(self, component: str) -> Recorder:
         """

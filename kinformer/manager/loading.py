@@ -7,7 +7,7 @@ usually runs them already. So they run only if they are selected by name, not be
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
@@ -68,7 +68,9 @@ def _distribution(entry: Any) -> str:
 
 
 def make_controllers(
-    selection: Iterable[str], known: Mapping[str, ControllerFactory] | None, context: ControllerContext
+    selection: Iterable[str],
+    known: Mapping[str, ControllerFactory] | None,
+    context_of: Callable[[str], ControllerContext],
 ) -> Made:
     """
     Create the selected controllers.
@@ -78,7 +80,7 @@ def make_controllers(
 
     :param selection: the names; see :mod:`kinformer.manager.selection`
     :param known: the factories to choose from, by name; None: those of the installed controllers
-    :param context: is passed to the factories
+    :param context_of: gives the context that is passed to the factory of a controller, by the controller's name
     :raises UnknownControllerError: if a selected name is not known
     :raises ControllerLoadError: if controllers are selected and none of them can be loaded
     :raises OptionError: if an option is not valid
@@ -87,7 +89,7 @@ def make_controllers(
     if known is not None:
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
-                made[name] = _checked(name, known[name](context))
+                made[name] = _checked(name, known[name](context_of(name)))
         return Made(made, (), {}, {name: spec for name in made if isinstance(spec := known[name], ControllerSpec)})
     installed = known_controllers()
     builtin = builtin_controllers(installed)
@@ -100,7 +102,7 @@ def make_controllers(
                 factory = load_factory(installed[name])
                 if isinstance(factory, ControllerSpec):
                     specs[name] = factory
-                made[name] = _make(installed[name], factory, context)
+                made[name] = _make(installed[name], factory, context_of(name))
         except ControllerLoadError as error:
             failed[name] = error
             log.error("controller_not_loaded", controller=name, error=str(error))

@@ -12,7 +12,7 @@ Here ``SPEC`` is a :class:`~kinformer.spec.ControllerSpec`. It may also be a fun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import PAGE_PATHS, Inspector
 from kinformer.manager.loading import make_controllers
 from kinformer.manager.metrics import RUNNING
-from kinformer.manager.names import find_name
+from kinformer.manager.names import find_name, long_name
 from kinformer.manager.ordering import order_starts
 from kinformer.manager.selection import UnknownControllerError
 from kinformer.manager.serving import SecureServing, StatusPages
@@ -89,6 +89,8 @@ class Manager:
         one of them cannot start. If another controller cannot start, this is logged, and it starts when it can
     :param cache_sync_timeout: seconds that a controller's caches may take to sync before this counts as an error
     :param limits: the limits of the health checks
+    :param clients: clients for the requests of single controllers, by the controllers' names in full. The others use
+        `client`, and so do all informers
     :ivar failed: the errors of selected controllers that cannot be loaded, by name
     :raises UnknownControllerError: if a selected name is not known
     :raises ControllerLoadError: if no selected controller can be loaded, or a required one cannot
@@ -115,9 +117,8 @@ class Manager:
         cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
         limits: HealthLimits | None = None,
         secure: SecureServing | None = None,
+        clients: Mapping[str, Client] | None = None,
     ) -> None:
-        # The endpoint's access reviews are writes, and a follower makes them, too. So they use the unguarded client.
-        reviewer = client
         clock = clock or RealClock()
         if informers is not None and namespaces:
             raise OptionError("a manager is given namespaces and informers: give the namespaces to the informers")
@@ -127,21 +128,26 @@ class Manager:
         #: The membership in the group that shares the keys, None if this process syncs all keys.
         self.shards = Shards(sharding, client, informers, clock) if sharding is not None else None
         self._event_guard: EventGuard | None = None
+        guarded: Callable[[Client], Client] = _as_it_is
         if self.shards is not None:
             if self.election is not None:
                 raise OptionError("a manager cannot have both leader election and sharding: leave one of them out")
             self._event_guard = EventGuard(self.shards.member.guard)
-            client = self.shards.guarded(client)
+            guarded = self.shards.guarded
         if self.election is not None:
             informers.hold_handlers()
             self._event_guard = EventGuard(self.election.elector.guard)
-            client = self.election.guarded(client)
+            guarded = self.election.guarded
         given = Options({**(options or {}), **(flags or {})})
-        # Not guarded twice: after a release, Events may be written for some time longer.
-        events = guarded_client(reviewer, self._event_guard) if self._event_guard is not None else client
-        self.context = ControllerContext(client, informers, given, clock, events)
+        self.context = context = ControllerContext(guarded(client), informers, given, clock, self._for_events(client))
+        own = {long_name(name): one for name, one in (clients or {}).items()}
+
+        def context_of(name: str) -> ControllerContext:
+            one = own.get(long_name(name))
+            return context if one is None else context.acting_with(guarded(one), self._for_events(one))
+
+        made = make_controllers(controllers, known, context_of)
         #: The controllers that run, by name.
-        made = make_controllers(controllers, known, self.context)
         self.controllers, self._builtin, self.failed = made.controllers, made.builtin, made.failed
         order_starts(self.controllers)
         if self.shards is not None:
@@ -175,7 +181,7 @@ class Manager:
             COMPONENT, partial(configuration, self.context, self.controllers, leader_election, limits)
         )
         checks = self._checks(limits)
-        self.endpoint = self._endpoint(checks, endpoint, secure, reviewer) if endpoint is not None else None
+        self.endpoint = self._endpoint(checks, endpoint, secure, client) if endpoint is not None else None
         if self.endpoint is not None:
             self.endpoint.add_routes(self._inspection_routes)
 
@@ -184,6 +190,10 @@ class Manager:
         from kinformer.manager.inspection.routes import inspection_routes
 
         return inspection_routes(self.inspector)
+
+    def _for_events(self, client: Client) -> Client:
+        """A client for Events, which may be written for some seconds after a release."""
+        return guarded_client(client, self._event_guard) if self._event_guard is not None else client
 
     def _endpoint(
         self,
@@ -196,9 +206,20 @@ class Manager:
             return Endpoint(*checks, *address, pages=self.pages)
         clock = self.context.clock
         certificate = ServingCertificate(
-            cert_file=secure.cert_file, key_file=secure.key_file, host=address[0], clock=clock
+            cert_file=secure.cert_file,
+            key_file=secure.key_file,
+            host=address[0],
+            tls=secure.tls,
+            clock=clock,
         )
-        access = Access(client, (*secure.always_allow, *PAGE_PATHS), clock)
+        # The reviews are writes, and a follower makes them, too. So their client is not guarded.
+        access = Access(
+            secure.authorization or client,
+            (*secure.always_allow, *PAGE_PATHS),
+            clock,
+            tokens=secure.authentication,
+            kept=secure.kept,
+        )
         return Endpoint(*checks, *address, certificate=certificate, access=access, pages=self.pages)
 
     def _required(self, names: Iterable[str]) -> frozenset[str]:
@@ -371,6 +392,10 @@ class Manager:
         # A controller runs until it is cancelled, so this is an error, although it did not raise.
         self.ended.add(name)
         log.error("controller_ended", controller=name)
+
+
+def _as_it_is(client: Client) -> Client:
+    return client
 
 
 def _check_known(names: Iterable[str], known: Collection[str]) -> None:

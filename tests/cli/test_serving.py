@@ -92,6 +92,8 @@ def test_other_paths_can_be_open() -> None:
         (("--authorization-always-allow-paths", "/a*b"), "want /PATH"),
         (("--metrics-bind-address", ":1", "--secure-port", "2"), "want one of them"),
         (("--metrics-bind-address", ":99999"), "want HOST:PORT"),
+        (("--secure-port", "1", "--tls-min-version", "1.2"), "--tls-min-version is '1.2': want one of VersionTLS10"),
+        (("--secure-port", "1", "--tls-cipher-suites", "RC4"), "--tls-cipher-suites: 'RC4' is not a cipher suite"),
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(arguments: tuple[str, ...], says: str) -> None:

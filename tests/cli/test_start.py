@@ -95,6 +95,8 @@ def test_the_help_names_the_commands_of_other_packages_without_what_they_run() -
         "kinformer_controllers.groupquota",
         "kinformer_controllers.groupquota.certificates",
         "kinformer_controllers.groupquota.command",
+        "kinformer_controllers.kubecontrollermanager",
+        "kinformer_controllers.kubecontrollermanager.command",
     }
 
 

@@ -151,6 +151,8 @@ class FakeInformers:
 
     def __init__(self) -> None:
         self._informers: dict[type[Any], SharedIndexInformer[Any]] = {}
+        #: The client of the informers, if a test needs it.
+        self.client: Any = None
 
     def informer_for(self, type_: type[Any], *, indexers: Any = None) -> SharedIndexInformer[Any]:
         if type_ not in self._informers:

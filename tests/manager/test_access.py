@@ -17,7 +17,7 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import Controller, LeaderElection, Manager, SecureServing
 from kinformer.manager.election import DEFAULT_LEASE
 from kinformer.manager.endpoint import Endpoint
-from kinformer.manager.serving.access import Access, Refusal
+from kinformer.manager.serving.access import Access, Refusal, user_of_certificate
 from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.models import V1Lease, V1LeaseSpec, V1ObjectMeta
 
@@ -95,6 +95,20 @@ async def test_an_administrator_may_read_everything(cluster: Cluster, clock: Fak
     access = Access(cluster.client, clock=clock)
 
     assert await access.refusal("get", "/configz", f"bearer {cluster.server.token}") is None
+
+
+async def test_a_certificate_names_the_user_and_comes_before_a_token(cluster: Cluster, clock: FakeClock) -> None:
+    subject = ((("organizationName", "system:masters"),), (("commonName", "admin"),))
+    admin = user_of_certificate({"subject": subject})
+    nobody = user_of_certificate({"subject": ((("commonName", "nobody"),),)})
+    access = Access(cluster.client, clock=clock)
+
+    assert await access.refusal("get", "/metrics", "Bearer x.y.z", admin) is None
+    assert await access.refusal("get", "/metrics", f"bearer {cluster.server.token}", nobody) == Refusal(
+        403, "Forbidden", 'forbidden: User "nobody" cannot get path "/metrics"'
+    )
+    assert "V1TokenReview" not in cluster.asked
+    assert user_of_certificate({}) is user_of_certificate({"subject": subject[:1]}) is None
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic eDp5"])

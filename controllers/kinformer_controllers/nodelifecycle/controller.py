@@ -65,6 +65,7 @@ class NodeLifecycleController:
         )
         self.monitor = NodeMonitor(
             context.client,
+            context.informers.client,
             nodes,
             leases,
             pods.indexer,

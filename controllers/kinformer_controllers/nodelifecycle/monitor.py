@@ -17,8 +17,8 @@ from typing import Any, Final
 import anyio.lowlevel
 
 from kinformer.cache import Indexer, SharedIndexInformer, wait_until_current
-from kinformer.client import Client
-from kinformer.client.errors import ClientError, NotFound
+from kinformer.client import Client, ListOptions
+from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
 from kinformer.controllerutil.owning import POD_NODE_INDEX
 from kinformer.logs import get_logger
@@ -54,12 +54,14 @@ class NodeMonitor:
     """
     Checks all nodes.
 
+    :param reader: lists Leases. In Kubernetes only the informers' client may, and nobody may get a single one
     :param unhealthy_threshold: the share of nodes that must be not ready for a zone to be disrupted
     """
 
     def __init__(
         self,
         client: Client,
+        reader: Client,
         nodes: SharedIndexInformer[V1Node],
         leases: SharedIndexInformer[V1Lease],
         pods: Indexer[V1Pod],
@@ -71,7 +73,7 @@ class NodeMonitor:
         unhealthy_threshold: float,
         clock: Clock,
     ) -> None:
-        self._server, self._lease_server = client.resource(V1Node), client.resource(V1Lease)
+        self._server, self._lease_server = client.resource(V1Node), reader.resource(V1Lease)
         self._nodes, self._leases, self._pods = nodes, leases, pods
         self._tainter = tainter
         self._readiness = readiness
@@ -188,10 +190,8 @@ class NodeMonitor:
         return seen
 
     async def _live_lease(self, name: str) -> V1Lease | None:
-        try:
-            return await self._lease_server.get(name, LEASE_NAMESPACE)
-        except NotFound:
-            return None
+        options = ListOptions(field_selector=f"metadata.name={name}")
+        return next(iter((await self._lease_server.list(LEASE_NAMESPACE, options)).items), None)
 
     async def _follow(self, node: V1Node, seen: Observation) -> None:
         """Taint a node and mark its pods, by its Ready condition before and after this check."""

@@ -52,7 +52,7 @@ SPEC: Final = ControllerSpec(
     permissions=(
         allow("get list watch patch", "nodes"),
         allow("patch", "nodes/status"),
-        allow("get list watch", "leases.coordination.k8s.io"),
+        allow("list watch", "leases.coordination.k8s.io"),
         allow("list watch", "pods"),
         allow("patch", "pods/status"),
         RECORD_EVENTS,

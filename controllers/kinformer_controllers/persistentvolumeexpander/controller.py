@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-from kinformer.client import Client
+from kinformer.client import Client, PatchType
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext, SyncError
@@ -110,10 +110,11 @@ class PersistentVolumeExpander:
         self._recorder.event(claim, NORMAL, "ExternalExpanding", message)
         if annotation_of(claim, _RESIZER) == driver:
             return
-        written = copy.copy(claim)
-        written.metadata = copy.copy(claim.metadata)
-        written.metadata.annotations = {**(claim.metadata.annotations or {}), _RESIZER: driver}
-        await self._claims.update(written)
+        meta = claim.metadata
+        changed = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": {_RESIZER: driver}}
+        await self._claims.patch(
+            meta.name, {"metadata": changed}, meta.namespace, subresource="status", patch_type=PatchType.STRATEGIC
+        )
 
     async def _expand(self, claim: Claim, volume: Volume, plugin: ExpanderPlugin) -> None:
         before = annotation_of(volume, PRE_RESIZE_CAPACITY)

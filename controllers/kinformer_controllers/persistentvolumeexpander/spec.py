@@ -27,8 +27,8 @@ SPEC: Final = ControllerSpec(
     factory="kinformer_controllers.persistentvolumeexpander.controller:make_controller",
     options=ExpanderOptions,
     permissions=(
-        allow("list watch update", "persistentvolumeclaims"),
-        allow("update", "persistentvolumeclaims/status"),
+        allow("list watch", "persistentvolumeclaims"),
+        allow("patch update", "persistentvolumeclaims/status"),
         allow("get update", "persistentvolumes"),
         RECORD_EVENTS,
     ),

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kinformer.cache import last_state
-from kinformer.client import PatchType
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import (
-    add_finalizers_patch,
     is_finalizer_due,
-    remove_finalizers_patch,
+    with_finalizers,
+    without_finalizers,
 )
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
@@ -61,10 +60,11 @@ class ClaimProtection:
         claim = self._cached_claims.get_by_key(key)
         if claim is None or not needs_a_look(None, claim):
             return
+        finalizers = claim.metadata.finalizers or []
         if claim.metadata.deletion_timestamp is None:
-            await self._patch(claim, add_finalizers_patch(claim, FINALIZER))
+            await self._write(claim, [*finalizers, FINALIZER])
         elif not await self._is_used(claim):
-            await self._patch(claim, remove_finalizers_patch(claim, FINALIZER))
+            await self._write(claim, without_finalizers(finalizers, FINALIZER))
 
     async def _is_used(self, claim: V1PersistentVolumeClaim) -> bool:
         cached = pods_of_claim(self._cached_pods, meta_namespace_key(claim))
@@ -72,10 +72,9 @@ class ClaimProtection:
             return True
         return await self._live.is_used(claim)
 
-    async def _patch(self, claim: V1PersistentVolumeClaim, patch: dict[str, Any]) -> None:
-        meta = claim.metadata
+    async def _write(self, claim: V1PersistentVolumeClaim, finalizers: list[str]) -> None:
         try:
-            await self._claims.patch(meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC)
+            await self._claims.update(with_finalizers(claim, finalizers))
         except NotFound:
             return  # it is gone
 

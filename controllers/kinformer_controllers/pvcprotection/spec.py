@@ -16,7 +16,7 @@ SPEC: Final = ControllerSpec(
     summary="protects claims that pods use from deletion",
     factory="kinformer_controllers.pvcprotection.controller:make_controller",
     permissions=(
-        allow("list watch patch", "persistentvolumeclaims"),
+        allow("list watch update", "persistentvolumeclaims"),
         allow("list watch", "pods"),
     ),
     sharded_by="namespace",

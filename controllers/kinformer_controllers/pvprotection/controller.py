@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kinformer.client import PatchType
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import (
-    add_finalizers_patch,
     is_finalizer_due,
-    remove_finalizers_patch,
+    with_finalizers,
+    without_finalizers,
 )
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1PersistentVolume
@@ -42,21 +41,20 @@ class VolumeProtection:
         """
         Add the finalizer to a volume, or remove it if the volume may be deleted.
 
-        :raises ClientError: if the server refuses the patch
+        :raises ClientError: if the server refuses the update
         """
         volume = self._cached.get_by_key(name)
         if volume is None or not needs_a_look(None, volume):
             return
         if volume.metadata.deletion_timestamp is None:
-            patch = add_finalizers_patch(volume, FINALIZER)
+            finalizers = [*(volume.metadata.finalizers or ()), FINALIZER]
         elif volume.status is not None and volume.status.phase == "Bound":
             return
         else:
-            # The phase may be old. If the volume has been bound since, its version differs, and the patch is refused.
-            patch = remove_finalizers_patch(volume, FINALIZER)
-            patch["metadata"]["resourceVersion"] = volume.metadata.resource_version
+            # The phase may be old. If the volume has been bound since, its version differs, and the update is refused.
+            finalizers = without_finalizers(volume.metadata.finalizers, FINALIZER)
         try:
-            await self._volumes.patch(name, patch, patch_type=PatchType.STRATEGIC)
+            await self._volumes.update(with_finalizers(volume, finalizers))
         except NotFound:
             return  # it is gone
 

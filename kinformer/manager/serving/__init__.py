@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kinformer.manager.serving.access import ALWAYS_ALLOWED
+from kinformer.client import Client
+from kinformer.manager.serving.access import ALWAYS_ALLOWED, KeptFor
+from kinformer.manager.serving.tls import ServerTls
 
-__all__ = ("SecureServing", "StatusPages")
+__all__ = ("KeptFor", "SecureServing", "ServerTls", "StatusPages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +23,19 @@ class SecureServing:
     :param cert_file: the certificate in PEM; None: a self-signed one is made for this process
     :param key_file: the private key in PEM. Give both files, or neither
     :param always_allow: the paths that everybody may read
+    :param tls: the authorities of clients' certificates, the versions and the cipher suites
+    :param authentication: reviews the tokens; the manager's client if None
+    :param authorization: reviews the access; the manager's client if None
+    :param kept: for how long the reviews' answers are cached
     """
 
     cert_file: Path | None = None
     key_file: Path | None = None
     always_allow: Sequence[str] = ALWAYS_ALLOWED
+    tls: ServerTls = field(default_factory=ServerTls)
+    authentication: Client | None = None
+    authorization: Client | None = None
+    kept: KeptFor = field(default_factory=KeptFor)
 
 
 @dataclass(eq=False, slots=True)

@@ -1,6 +1,7 @@
 """Access: the API server decides who may read what from the endpoint.
 
-A request has a bearer token or none. A TokenReview tells which user the token belongs to. A SubjectAccessReview tells
+A request has a client certificate, a bearer token, or nothing. A certificate of an authority that the endpoint trusts
+names its user. A TokenReview tells which user a token belongs to. A SubjectAccessReview tells
 whether this user may use the verb on the path. So the cluster's own roles decide, as for Kubernetes' components. For
 example, a ClusterRole with ``nonResourceURLs: ["/metrics"]`` and ``verbs: ["get"]`` lets Prometheus in. Answers are
 cached for ten seconds. Some paths are open to everybody.
@@ -11,8 +12,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import anyio
 
@@ -29,7 +31,7 @@ from kinformer.models import (
     V1TokenReviewSpec,
 )
 
-__all__ = ("ALWAYS_ALLOWED", "ANONYMOUS", "Access", "Refusal", "Reviewer")
+__all__ = ("ALWAYS_ALLOWED", "ANONYMOUS", "Access", "KeptFor", "Refusal", "Reviewer", "user_of_certificate")
 
 log = get_logger(__name__)
 
@@ -38,8 +40,6 @@ T = TypeVar("T")
 #: The paths that everybody may read, because a kubelet sends no token with its probes. Paths below them are not open.
 ALWAYS_ALLOWED: Final = ("/healthz", "/readyz", "/livez")
 
-#: Seconds for which an answer of the API server is cached, as in kube-controller-manager.
-_KEPT: Final = 10.0
 #: How many answers of each kind are cached, and how many reviews are requested at a time.
 _MOST: Final = 1024
 _AT_ONCE: Final = 8
@@ -65,6 +65,21 @@ ANONYMOUS: Final = Reviewer("system:anonymous", groups=("system:unauthenticated"
 
 
 @dataclass(frozen=True, slots=True)
+class KeptFor:
+    """
+    For how many seconds answers of the API server are cached. The defaults are kube-controller-manager's.
+
+    :param users: who a token belongs to
+    :param allowed: that a user may do something
+    :param refused: that a user may not
+    """
+
+    users: float = 10.0
+    allowed: float = 10.0
+    refused: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """The refusal of a request: the HTTP status, and the reason and message of a Status."""
 
@@ -77,6 +92,23 @@ class _Unreviewed(Exception):
     """The API server did not answer a review."""
 
 
+def user_of_certificate(certificate: Mapping[str, Any]) -> Reviewer | None:
+    """
+    The user that a client's certificate names: its common name, with its organizations as groups.
+
+    :param certificate: as :meth:`ssl.SSLSocket.getpeercert` gives it, so it is one that was checked. Empty if there is
+        none
+    :return: None if there is no certificate, or it has no common name
+    """
+    names: dict[str, list[str]] = {}
+    for part in certificate.get("subject", ()):
+        for kind, value in part:
+            names.setdefault(kind, []).append(value)
+    if not names.get("commonName"):
+        return None
+    return Reviewer(names["commonName"][0], groups=(*names.get("organizationName", ()), "system:authenticated"))
+
+
 @dataclass(eq=False, slots=True)
 class Access:
     """
@@ -87,11 +119,15 @@ class Access:
     :param always_allow: the paths that everybody may read. A path that ends with ``*`` stands for all paths with this
         prefix
     :param clock: for the time that answers are cached
+    :param tokens: creates the TokenReviews; `client` if None
+    :param kept: for how long answers are cached
     """
 
     client: Client
     always_allow: Sequence[str] = ALWAYS_ALLOWED
     clock: Clock = field(default_factory=RealClock)
+    tokens: Client | None = field(default=None, kw_only=True)
+    kept: KeptFor = field(default_factory=KeptFor, kw_only=True)
     _users: _Kept[Reviewer | None] = field(init=False)
     _allowed: _Kept[bool] = field(init=False)
     _turns: anyio.Semaphore = field(init=False)
@@ -101,25 +137,29 @@ class Access:
         self._allowed = _Kept(self.clock)
         self._turns = anyio.Semaphore(_AT_ONCE)
 
-    async def refusal(self, verb: str, path: str, authorization: str) -> Refusal | None:
+    async def refusal(
+        self, verb: str, path: str, authorization: str, certified: Reviewer | None = None
+    ) -> Refusal | None:
         """
         Why a request is refused, None if it may be served.
 
         :param verb: the request's method in lower case
         :param path: the request's path
         :param authorization: the header ``Authorization``, empty if there is none
+        :param certified: the user that the client's certificate names. It comes before the token, as in Kubernetes
         """
         if self._is_open(path):
             return None
+        user = certified
         try:
-            user = await self._user(authorization)
+            if user is None:
+                user = await self._user(authorization)
         except _Unreviewed as error:
             log.error("token_not_reviewed", error=str(error))
-            user = None
         if user is None:
             return Refusal(401, "Unauthorized", "Unauthorized")
         try:
-            allowed = await self._allowed.get((user, verb, path), lambda: self._may(user, verb, path))
+            allowed = await self._allowed.get((user, verb, path), partial(self._may, user, verb, path), self._kept_for)
         except _Unreviewed as error:
             log.error("access_not_reviewed", user=user.name, path=path, error=str(error))
             return Refusal(500, "InternalError", "Internal Server Error: the API server did not review the access")
@@ -140,11 +180,17 @@ class Access:
         if len(token) > _LONGEST_TOKEN:
             return None
         # The cache has a hash of the token, so that the token does not stay in memory.
-        return await self._users.get(sha256(token.encode()).digest(), lambda: self._review(token))
+        return await self._users.get(sha256(token.encode()).digest(), lambda: self._review(token), self._user_kept_for)
+
+    def _kept_for(self, allowed: bool) -> float:
+        return self.kept.allowed if allowed else self.kept.refused
+
+    def _user_kept_for(self, user: Reviewer | None) -> float:
+        return self.kept.users
 
     async def _review(self, token: str) -> Reviewer | None:
         review = V1TokenReview(metadata=V1ObjectMeta(), spec=V1TokenReviewSpec(token=token))
-        status = (await self._asked(V1TokenReview, review)).status
+        status = (await self._asked(self.tokens or self.client, V1TokenReview, review)).status
         if status is None or not status.authenticated or status.user is None:
             return None
         user = status.user
@@ -161,14 +207,14 @@ class Access:
             non_resource_attributes=V1NonResourceAttributes(path=path, verb=verb),
         )
         review = V1SubjectAccessReview(metadata=V1ObjectMeta(), spec=spec)
-        status = (await self._asked(V1SubjectAccessReview, review)).status
+        status = (await self._asked(self.client, V1SubjectAccessReview, review)).status
         return status is not None and bool(status.allowed) and not status.denied
 
-    async def _asked(self, kind: type[T], review: T) -> T:
+    async def _asked(self, client: Client, kind: type[T], review: T) -> T:
         try:
             with anyio.fail_after(_TIMEOUT):
                 async with self._turns:
-                    return await self.client.resource(kind).create(review)
+                    return await client.resource(kind).create(review)
         except TimeoutError as error:
             raise _Unreviewed(f"no answer within {_TIMEOUT:g} s") from error
         except ClientError as error:
@@ -177,8 +223,8 @@ class Access:
 
 class _Kept(Generic[T]):
     """
-    A cache of answers, each for some seconds. Callers that need the same answer at the same time share one request.
-    A failure is not cached.
+    A cache of answers, each for some seconds that depend on the answer. Callers that need the same answer at the same
+    time share one request. A failure is not cached.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -186,7 +232,7 @@ class _Kept(Generic[T]):
         self._answers: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
         self._asking: dict[Hashable, anyio.Event] = {}
 
-    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], kept_for: Callable[[T], float]) -> T:
         while True:
             kept = self._answers.get(key)
             if kept is not None and self._clock.monotonic() < kept[0]:
@@ -198,7 +244,7 @@ class _Kept(Generic[T]):
         self._asking[key] = asked = anyio.Event()
         try:
             answer = await ask()
-            self._answers[key] = (self._clock.monotonic() + _KEPT, answer)
+            self._answers[key] = (self._clock.monotonic() + kept_for(answer), answer)
             self._answers.move_to_end(key)
             if len(self._answers) > _MOST:
                 self._answers.popitem(last=False)

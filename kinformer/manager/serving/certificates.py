@@ -19,6 +19,7 @@ from kinformer.certificates import CertificatesUnavailable, make_certificate
 from kinformer.client.tls import pem_file
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
+from kinformer.manager.serving.tls import ServerTls
 
 __all__ = ("CertificateError", "ServingCertificate", "self_signed")
 
@@ -44,12 +45,14 @@ class ServingCertificate:
     :param cert_file: the certificate and its intermediate certificates in PEM; None: a self-signed one is made
     :param key_file: the private key in PEM. Give both files, or neither
     :param host: the address that the endpoint listens on. A self-signed certificate is valid for it
+    :param tls: the other settings of TLS
     :param clock: for the times of reading and renewing
     """
 
     cert_file: Path | None = None
     key_file: Path | None = None
     host: str = ""
+    tls: ServerTls = field(default_factory=ServerTls)
     clock: Clock = field(default_factory=RealClock)
     _context: ssl.SSLContext | None = field(default=None, init=False)
     _loaded: bytes = field(default=b"", init=False)
@@ -65,7 +68,7 @@ class ServingCertificate:
         """
         if self._context is None:
             pem = self._read()
-            self._context = _loaded(pem)
+            self._context = _loaded(pem, self._empty())
             self._loaded = pem
         return self._context
 
@@ -84,7 +87,9 @@ class ServingCertificate:
             pem = self._read()
             if pem == self._loaded:
                 return
-            _loaded(pem)  # into a new context first: a failure must not leave the old context half changed
+            _loaded(
+                pem, self._empty()
+            )  # into a new context first: a failure must not leave the old context half changed
         except CertificateError as error:
             told = str(error).encode()
             if told != self._refused:
@@ -94,6 +99,14 @@ class ServingCertificate:
         _load(context, pem)
         self._loaded, self._refused = pem, b""
         log.info("serving_certificate_reloaded", file=str(self.cert_file or "made for this process"))
+
+    def _empty(self) -> ssl.SSLContext:
+        try:
+            return self.tls.context()
+        except ValueError as error:
+            raise CertificateError(str(error)) from error
+        except OSError as error:  # ssl.SSLError is one
+            raise CertificateError(f"{self.tls.client_ca_file}: {error.strerror or error}") from error
 
     def _read(self) -> bytes:
         if self.cert_file is None:
@@ -110,9 +123,7 @@ def _content(path: Path) -> bytes:
         raise CertificateError(f"{path}: {error.strerror or error}") from error
 
 
-def _loaded(pem: bytes) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+def _loaded(pem: bytes, context: ssl.SSLContext) -> ssl.SSLContext:
     try:
         _load(context, pem)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from kinformer.manager.health import SLI_REGISTRY, Answer, HealthChecks
 from kinformer.manager.serving import StatusPages
-from kinformer.manager.serving.access import Access
+from kinformer.manager.serving.access import Access, user_of_certificate
 from kinformer.manager.serving.pages import Page, Status, configz, debugging_paths, flagz, statusz
 
 __all__ = ("StatusPages", "access_rules", "health_routes", "metrics_routes", "status_routes")
@@ -48,7 +48,8 @@ def access_rules(access: Access) -> Middleware:
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         authorization = request.headers.get("Authorization", "")
-        refused = await access.refusal(request.method.lower(), request.path, authorization)
+        certified = user_of_certificate(request.get_extra_info("peercert") or {})
+        refused = await access.refusal(request.method.lower(), request.path, authorization, certified)
         if refused is None:
             return await handler(request)
         status = {

@@ -34,7 +34,7 @@ class World:
         self.informers = FakeInformers()
         #: When each node was tainted NoExecute, in seconds since the start, by name.
         self.tainted: dict[str, float] = {}
-        client = SimpleNamespace(resource=self._resource)
+        client = self.informers.client = SimpleNamespace(resource=self._resource)
         recorder = Recorder(lambda event: None, "node-controller", "", clock)
         self.controller = NodeLifecycleController(FakeContext(client, self.informers, recorder, clock=clock, **options))
         self.nodes = self.informers.informer_for(V1Node).indexer
@@ -89,6 +89,9 @@ class World:
         async def get(name: str, namespace: str = "", *, resource_version: str = "") -> Any:
             return self.informers.informer_for(model).indexer.get_by_key(name)
 
+        async def list_leases(*_: Any) -> Any:
+            return SimpleNamespace(items=[])
+
         async def patch(name: str, body: dict[str, Any], namespace: str = "", *, subresource: str = "") -> Any:
             node = self.nodes.get_by_key(name)
             ready, taints = ready_of(node), node.spec.taints
@@ -104,7 +107,7 @@ class World:
             self.put(name, node.metadata.labels, status, ready.last_heartbeat_time, taints)
             return self.nodes.get_by_key(name)
 
-        return SimpleNamespace(get=get, patch=patch)
+        return SimpleNamespace(get=get, patch=patch, list=list_leases)
 
 
 def ready_of(node: V1Node) -> V1NodeCondition:

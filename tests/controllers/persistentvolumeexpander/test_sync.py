@@ -186,10 +186,13 @@ async def test_what_was_migrated_names_its_resizer_once() -> None:
     world.claim()
 
     await world.sync()
-    await world.sync()
 
-    found = world.on_server(V1PersistentVolumeClaim, "ns/c")
-    assert found.metadata.annotations == {"volume.kubernetes.io/storage-resizer": "ebs.csi.aws.com"}
+    assert world.sent[-1]["metadata"]["annotations"] == {"volume.kubernetes.io/storage-resizer": "ebs.csi.aws.com"}
+    named = claim("10Gi", "5Gi")
+    named.metadata.annotations = {"volume.kubernetes.io/storage-resizer": "ebs.csi.aws.com"}
+    world.put(named)
+    await world.sync()
+    assert world.requests.count("patch PersistentVolumeClaim ns/c") == 1
     assert "waiting for external resizer to expand the pvc" in world.recorder.events[0]
 
 

@@ -87,8 +87,8 @@ async def test_a_claim_gets_the_finalizer() -> None:
     world = World()
     world.claim(protected=False)
 
-    assert await world.sync() == ["patch PersistentVolumeClaim ns/c"]
-    assert world.sent == [{"metadata": {"uid": "uid-c", "finalizers": [FINALIZER]}}]
+    assert await world.sync() == ["update PersistentVolumeClaim ns/c"]
+    assert world.sent[0].metadata.finalizers == [FINALIZER]
 
 
 async def test_a_claim_that_has_it_and_one_that_is_going_without_it_are_left() -> None:
@@ -103,8 +103,8 @@ async def test_a_claim_that_nobody_uses_loses_it_after_the_server_was_asked() ->
     world = World()
     world.claim(deleting=True)
 
-    assert await world.sync() == ["list Pod ns", "patch PersistentVolumeClaim ns/c"]
-    assert world.sent == [{"metadata": {"uid": "uid-c", "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}]
+    assert await world.sync() == ["list Pod ns", "update PersistentVolumeClaim ns/c"]
+    assert not world.sent[0].metadata.finalizers
 
 
 @pytest.mark.parametrize("phase", ["Running", "Pending", "Succeeded", "Failed"])
@@ -126,7 +126,7 @@ async def test_pods_without_a_node_and_pods_of_other_claims_do_not_keep_it(other
     world.cache(other)
     world.live = [other]
 
-    assert (await world.sync())[-1] == "patch PersistentVolumeClaim ns/c"
+    assert (await world.sync())[-1] == "update PersistentVolumeClaim ns/c"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ async def test_what_the_server_refuses_is_tried_again(error: Exception) -> None:
     world.list_errors = [error]
     with pytest.raises(type(error)):
         await world.sync()
-    world.errors["patch PersistentVolumeClaim"] = [error]
+    world.errors["update PersistentVolumeClaim"] = [error]
     with pytest.raises(type(error)):
         await world.sync()
 
@@ -161,7 +161,7 @@ async def test_what_the_server_refuses_is_tried_again(error: Exception) -> None:
 async def test_a_claim_that_is_gone_is_no_error() -> None:
     world = World()
     world.claim(deleting=True)
-    world.errors["patch PersistentVolumeClaim"] = [not_found()]
+    world.errors["update PersistentVolumeClaim"] = [not_found()]
 
     await world.sync()
     await world.protection.sync("ns/nobody")
@@ -178,7 +178,7 @@ async def test_one_list_of_pods_serves_all_claims_that_are_being_deleted() -> No
         for name in "cdf":
             tasks.start_soon(sync, f"ns/{name}")
     await sync("ns/e")
-    patched = [f"patch PersistentVolumeClaim ns/{name}" for name in "cde"]
+    patched = [f"update PersistentVolumeClaim ns/{name}" for name in "cde"]
     assert sorted(world.requests) == ["list Pod ns", *patched]
 
     world.clock.turn(6)
@@ -201,7 +201,7 @@ async def test_a_list_from_before_a_claims_sync_does_not_keep_the_claim() -> Non
         world.list_goes_on.set()
 
     assert world.requests.count("list Pod ns") == 2
-    assert "patch PersistentVolumeClaim ns/f" in world.requests
+    assert "update PersistentVolumeClaim ns/f" in world.requests
 
 
 def test_claims_are_looked_at_when_a_pod_of_them_ends_or_goes_or_never_got_a_node() -> None:

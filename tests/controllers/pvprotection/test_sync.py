@@ -32,8 +32,8 @@ class World(Cluster):
 async def test_a_volume_gets_the_finalizer() -> None:
     world = World()
 
-    assert await world.sync(protected=False) == ["patch PersistentVolume v"]
-    assert world.sent == [{"metadata": {"uid": "uid-v", "finalizers": [FINALIZER]}}]
+    assert await world.sync(protected=False) == ["update PersistentVolume v"]
+    assert world.sent[0].metadata.finalizers == [FINALIZER]
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ async def test_a_volume_that_has_it_is_left_and_so_is_one_that_is_bound(
 async def test_a_volume_that_is_not_bound_loses_it_as_it_was_seen(phase: str) -> None:
     world = World()
 
-    assert await world.sync(phase, deleting=True) == ["patch PersistentVolume v"]
-    assert world.sent[0]["metadata"]["$deleteFromPrimitiveList/finalizers"] == [FINALIZER]
-    assert world.sent[0]["metadata"]["resourceVersion"]
+    assert await world.sync(phase, deleting=True) == ["update PersistentVolume v"]
+    assert world.sent[0].metadata.finalizers == ["mine"]
+    assert world.sent[0].metadata.resource_version
 
 
 @pytest.mark.parametrize("error", [forbidden(), conflict()])
 async def test_what_the_server_refuses_is_tried_again(error: Exception) -> None:
     world = World()
-    world.errors["patch PersistentVolume"] = [error]
+    world.errors["update PersistentVolume"] = [error]
 
     with pytest.raises(type(error)):
         await world.sync(deleting=True)
@@ -66,7 +66,7 @@ async def test_what_the_server_refuses_is_tried_again(error: Exception) -> None:
 
 async def test_a_volume_that_is_gone_is_no_error() -> None:
     world = World()
-    world.errors["patch PersistentVolume"] = [not_found()]
+    world.errors["update PersistentVolume"] = [not_found()]
 
     await world.sync(deleting=True)
     await world.protection.sync("nobody")

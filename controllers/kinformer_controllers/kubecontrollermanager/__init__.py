@@ -1,0 +1,1 @@
+"""kube-controller-manager's command line: a static pod's manifest starts this project's manager with it."""
