@@ -138,6 +138,7 @@ async def test_a_pod_stays_if_only_the_cache_still_shows_the_taint_or_the_reserv
         )
         await found.turn(31)
         assert await found.staying() == ["claim", "taint"]
+        assert await found.events(EVICTED) == ["Cancelling deletion"]
 
         await found.turn(60)
         assert await found.staying() == ["claim"]
