@@ -95,10 +95,15 @@ async def test_a_pod_that_replaced_another_one_unseen_gets_its_claims() -> None:
         await make_pod(world)
         await world.turn(1)
         pods = world.client.resource(V1Pod)
-        # Both happen before the controller hears of either.
+        faults = world.server.faults
+        faults.stall_watches()
         await pods.delete("p", "default", DeleteOptions(grace_period_seconds=0))
         pod = await make_pod(world, "p", "w")
-        await world.turn(1)
+        # What happened meanwhile is forgotten: the next list shows another pod.
+        faults.compact()
+        faults.cut_watches()
+        faults.resume_watches()
+        await world.turn(60)
 
         assert (await owners(world))["p-w"] == [pod.metadata.uid]
 

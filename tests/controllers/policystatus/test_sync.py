@@ -155,6 +155,17 @@ async def test_a_policy_is_checked_again_after_a_change() -> None:
         assert await warnings(world) == {}
 
 
+async def test_a_policy_that_was_checked_is_not_checked_before_it_changes() -> None:
+    async with with_controller() as world:
+        assert await check(world, policy(DEPLOYMENTS, texts=("object.nope == 1",))) != ["of somebody else"]
+        others = {"expressionWarnings": [{"fieldRef": "spec.validations[0].expression", "warning": "of somebody else"}]}
+        resource = world.client.resource(V1ValidatingAdmissionPolicy)
+        await resource.patch("p", {"status": {"typeChecking": others}}, subresource="status")
+        await world.turn(1)
+
+        assert list((await warnings(world)).values()) == ["of somebody else"]
+
+
 def served(group: str, version: str, plural: str, kind: str) -> ApiResource:
     return ApiResource(GroupVersionResource(group, version, plural), kind, namespaced=True)
 
