@@ -39,7 +39,11 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "ttl-after-finished-controller": None,
         "disruption-controller": None,
         "horizontal-pod-autoscaler-controller": None,
-        "podgroup-protection-controller": ("", "no (`GenericWorkload`)", "PodGroups are alpha."),
+        "podgroup-protection-controller": (
+            "",
+            "no (`GenericWorkload`)",
+            "not built. PodGroups are alpha, and it keeps those with pods from being deleted.",
+        ),
     },
     "Pods, nodes, objects without owners": {
         "garbage-collector-controller": None,
@@ -52,7 +56,11 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "resourcequota-controller": None,
         "device-taint-eviction-controller": None,
         "resourceclaim-controller": None,
-        "resourcepoolstatusrequest-controller": ("", "no (`DRAResourcePoolStatus`)", "its API is alpha."),
+        "resourcepoolstatusrequest-controller": (
+            "",
+            "no (`DRAResourcePoolStatus`)",
+            "not built. Its API is alpha, and it answers questions about pools of devices.",
+        ),
     },
     "Services": {
         "endpoints-controller": None,
@@ -71,11 +79,15 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "certificatesigningrequest-approving-controller": None,
         "certificatesigningrequest-signing-controller": None,
         "certificatesigningrequest-cleaner-controller": None,
-        "podcertificaterequest-cleaner-controller": ("", "no (`PodCertificateRequest`)", "its API is off by default."),
+        "podcertificaterequest-cleaner-controller": (
+            "",
+            "no (`PodCertificateRequest`)",
+            "not built. Its API is off by default, and it deletes old requests.",
+        ),
         "kube-apiserver-serving-clustertrustbundle-publisher-controller": (
             "",
             "no (`ClusterTrustBundle`)",
-            "its API is off by default.",
+            "not built. Its API is off by default, and it publishes the API server's authorities.",
         ),
         "service-ca-certificate-publisher-controller": (
             "service-ca-cert-publisher",
@@ -98,16 +110,20 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "selinux-warning-controller": (
             "",
             "no",
-            "it warns of pods that share a volume and have different SELinux labels, and it is off by default.",
+            "not built. It warns of pods that share a volume and have different SELinux labels.",
         ),
     },
     "Stored versions": {
         "storageversion-garbage-collector-controller": (
             "storage-version-gc",
             "no (`StorageVersionAPI`)",
-            "its API is alpha.",
+            "not built. Its API is alpha, and it forgets API servers that are gone.",
         ),
-        "storage-version-migrator-controller": ("svm", "no (`StorageVersionMigrator`)", "its API is off by default."),
+        "storage-version-migrator-controller": (
+            "svm",
+            "no (`StorageVersionMigrator`)",
+            "not built. Its API is off by default, and it writes objects anew in their newest stored version.",
+        ),
     },
 }
 
