@@ -11,12 +11,9 @@ import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
-if TYPE_CHECKING:
-    from kinformer.simulation.loop import SimulatedLoop
-
-__all__ = ("SimulatedHandle", "SimulatedTask", "SimulatedTimer")
+__all__ = ("SimulatedHandle", "SimulatedTask", "SimulatedTimer", "TimersLoop")
 
 
 class SimulatedHandle(asyncio.Handle):
@@ -28,7 +25,11 @@ class SimulatedHandle(asyncio.Handle):
     _source_traceback = None
 
     def __init__(
-        self, callback: Callable[..., object], args: tuple[Any, ...], loop: SimulatedLoop, context: Context | None
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
     ) -> None:
         self._callback: Callable[..., object] | None = callback
         self._args = args
@@ -39,6 +40,13 @@ class SimulatedHandle(asyncio.Handle):
     def cancel(self) -> None:
         self._cancelled = True
         self._callback = self._args = None  # type: ignore[assignment]  # as asyncio's own does
+
+
+class TimersLoop(Protocol):
+    """The part of :class:`~kinformer.simulation.loop.SimulatedLoop` that a timer needs."""
+
+    def note_cancelled_timer(self) -> None:
+        """Count a timer that was cancelled and is still in the loop's heap."""
 
 
 class SimulatedTimer(asyncio.TimerHandle):
@@ -53,7 +61,7 @@ class SimulatedTimer(asyncio.TimerHandle):
         when: float,
         callback: Callable[..., object],
         args: tuple[Any, ...],
-        loop: SimulatedLoop,
+        loop: TimersLoop,
         context: Context | None,
     ) -> None:
         self._when = when

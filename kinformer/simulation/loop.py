@@ -29,14 +29,11 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from kinformer.simulation.handles import SimulatedHandle, SimulatedTask, SimulatedTimer
 
-if TYPE_CHECKING:
-    from kinformer.simulation.network import Network
-
-__all__ = ("OWNER", "Deadlock", "Livelock", "Owner", "SimulatedLoop")
+__all__ = ("OWNER", "Connections", "Deadlock", "Livelock", "Owner", "SimulatedLoop")
 
 T = TypeVar("T")
 
@@ -86,6 +83,24 @@ class Owner:
         return f"<{type(self).__name__} {self.name}>"
 
 
+class Connections(Protocol):
+    """The part of :class:`~kinformer.simulation.network.Network` that the loop needs, in place of sockets."""
+
+    async def claim(self, sock: socket.socket, address: Any) -> None:
+        """Let a socket stand for a connection to an address."""
+
+    async def connect(self, factory: Callable[[], Any], host: Any, port: Any, sock: Any, tls: object) -> Any:
+        """Open a connection. Return the client's transport and protocol."""
+
+    def listen(
+        self, factory: Callable[[], Any], host: Any, port: Any, sock: Any = None, tls: object = None
+    ) -> asyncio.AbstractServer:
+        """Listen at an address."""
+
+    def stop_accepting(self, sock: Any) -> bool:
+        """Refuse new connections at the address of a listening socket. Return whether there is a listener."""
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """
     The loop.
@@ -107,7 +122,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def __init__(self, seed: object) -> None:
         super().__init__()
         self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]  # see the class
-        self.network: Network | None = None
+        self.network: Connections | None = None
         self.errors: list[dict[str, Any]] = []
         self.steps = 0
         self._random = random.Random(f"order {seed}")
@@ -373,7 +388,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._connections.stop_accepting(fd)
 
     @property
-    def _connections(self) -> Network:
+    def _connections(self) -> Connections:
         if self.network is None:
             raise OSError("this simulated loop has no network")
         return self.network

@@ -15,11 +15,11 @@ sync.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -28,17 +28,16 @@ from kinformer.cache import ResourceEventHandler, SharedIndexInformer, last_stat
 from kinformer.client import Client, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import Timer
+from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import Guard
 from kinformer.manager import ControllerFactory, LeaderElection, LeadershipLost, Manager, MembershipLost, Sharding
+from kinformer.simulation.history import What
 from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
-from kinformer.simulation.network import Listener
+from kinformer.simulation.network import Listener, Network
 from kinformer.simulation.requests import about
 
-if TYPE_CHECKING:
-    from kinformer.simulation.world import World
-
-__all__ = ("EPOCH", "Life", "Main", "Process", "ProcessClock", "ProcessOptions", "Program")
+__all__ = ("EPOCH", "Life", "Main", "Process", "ProcessClock", "ProcessOptions", "Program", "Surroundings")
 
 #: The wall-clock time at which every run begins.
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -209,6 +208,36 @@ class Life(Owner):
             OWNER.reset(token)
 
 
+class Surroundings(Protocol):
+    """The part of :class:`~kinformer.simulation.world.World` that its processes need."""
+
+    loop: SimulatedLoop
+    network: Network
+
+    @property
+    def records_events(self) -> bool:
+        """Whether Events are sent to the server."""
+
+    @property
+    def server(self) -> ApiServer:
+        """The API server."""
+
+    def start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
+        """Run a coroutine function beside the scenario."""
+
+    def later(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Call a function after some seconds."""
+
+    def tell(self, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> None:
+        """Append a record to the history."""
+
+    def tell_who_is_barred(self, process: Process, sync: tuple[str, str]) -> None:
+        """Append records about processes that can no longer write in a sync."""
+
+    def relative(self, version: int | str | None) -> int:
+        """A resourceVersion, counted from the beginning of the run."""
+
+
 class Process:
     """
     A process that is started again after each end, until it is stopped.
@@ -224,7 +253,7 @@ class Process:
 
     def __init__(
         self,
-        world: World,
+        world: Surroundings,
         name: str,
         options: ProcessOptions,
         url: str,
@@ -309,7 +338,7 @@ class Process:
     async def _live(self, life: Life) -> None:
         world, options = self._world, self.options
         world.tell(self.name, "start", options.group, detail="" if self.url == world.server.url else self.url)
-        made = Transport if world.options.events else _WithoutEvents
+        made = Transport if world.records_events else _WithoutEvents
         transport = made(endpoint_from_url(self.url, token=world.server.token), clock=self.clock, user_agent=self.name)
         async with transport:
             client = Client(transport)

@@ -9,8 +9,9 @@ wrong at this point, carry it out, and append it to the history.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import anyio
 from aiohttp import web
@@ -21,6 +22,7 @@ from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.serving import RequestHandler
 from kinformer.envtest.storage import Change
+from kinformer.simulation.faults import Injector
 from kinformer.simulation.network import End, Listener
 from kinformer.simulation.plan import (
     Conflict,
@@ -37,11 +39,8 @@ from kinformer.simulation.plan import (
     Silent,
     Split,
 )
-from kinformer.simulation.process import Life
+from kinformer.simulation.process import Life, Process, Surroundings
 from kinformer.simulation.requests import About, about
-
-if TYPE_CHECKING:
-    from kinformer.simulation.world import World
 
 __all__ = ("EXCHANGE", "Exchange", "SimulatedServer")
 
@@ -74,6 +73,27 @@ class Exchange:
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("kinformer_simulation_exchange", default=None)
 
 
+class DisturbedWorld(Surroundings, Protocol):
+    """The part of :class:`~kinformer.simulation.world.World` that its server needs."""
+
+    injector: Injector
+
+    def tell_fault(self, actor: str, deviation: Deviation, name: str = "", version: int | str = 0) -> None:
+        """Append a record of a fault to the history."""
+
+    def disturbing(self) -> AbstractContextManager[None]:
+        """Keep the world from settling while the block runs."""
+
+    def touch(self, what: About) -> None:
+        """Change an object and change it back, as another writer."""
+
+    def fall_behind(self, process: Process, changes: int, seconds: float) -> None:
+        """Connect a process to a replica of the server that is behind, from its next life on."""
+
+    def sight_of(self, actor: str) -> Sight:
+        """What the actor's watches do not show."""
+
+
 class SimulatedServer(ApiServer):
     """
     The API server of a world.
@@ -82,7 +102,7 @@ class SimulatedServer(ApiServer):
     :param host: the address of the server
     """
 
-    def __init__(self, world: World, host: str, **options: Any) -> None:
+    def __init__(self, world: DisturbedWorld, host: str, **options: Any) -> None:
         self._world = world
         super().__init__(host=host, port=6443, **options)
 
@@ -99,7 +119,7 @@ class SimulatedServer(ApiServer):
 class DisturbedHandler:
     """Handles requests, with the faults of the world."""
 
-    def __init__(self, world: World, answer: RequestHandler) -> None:
+    def __init__(self, world: DisturbedWorld, answer: RequestHandler) -> None:
         self._world = world
         self._answer = answer
 
@@ -210,7 +230,7 @@ def _refusal(deviation: Refuse) -> web.Response:
 class _Watches(WatchSet):
     """The watches of a server. Those of processes that may be disturbed are disturbed watches."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: DisturbedWorld) -> None:
         super().__init__()
         self._world = world
 
@@ -248,7 +268,7 @@ class DisturbedWatch(Watch):
         start: Start,
         terms: Terms,
         watches: WatchSet,
-        world: World,
+        world: DisturbedWorld,
         exchange: Exchange,
         life: Life,
     ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from kinformer.cache import ListWatch, SharedIndexInformer
 from kinformer.envtest.storage import Storage, Version
@@ -10,36 +11,39 @@ from kinformer.meta import parse_selector
 from kinformer.models import decode
 from kinformer.sharding.narrowing import RangesListWatch
 from kinformer.simulation.oracles import Store
-
-if TYPE_CHECKING:
-    from kinformer.simulation.world import World
+from kinformer.simulation.process import Process
 
 __all__ = ("stores_of",)
 
+#: Makes a resourceVersion one that is counted from the beginning of the run.
+Relative: TypeAlias = Callable[[int | str | None], int]
 
-def stores_of(world: World) -> list[Store]:
+
+def stores_of(processes: Iterable[Process], storage: Storage, relative: Relative) -> list[Store]:
     """
-    The stores of the informers of all processes that run.
+    The stores of the informers of those processes that run.
 
     For a process that shards the keys, only the objects of its shards count. Informers with a field selector, and those
     with a transform that removes the resourceVersion, are left out.
     """
-    storage, found = world.server.storage, []
-    for process in world.processes.values():
+    found = []
+    for process in processes:
         if process.is_busy:
             continue
         for informer in process.informers:
             served = _served(informer, storage)
             if served is None or not informer.has_synced:
                 continue
-            found.append(Store(process.name, informer.name, _held(world, informer), _relative(world, informer, served)))
+            found.append(
+                Store(process.name, informer.name, _held(informer, relative), _relative(informer, served, relative))
+            )
     return found
 
 
-def _held(world: World, informer: SharedIndexInformer[Any]) -> dict[str, int]:
+def _held(informer: SharedIndexInformer[Any], relative: Relative) -> dict[str, int]:
     accessor, indexer = informer.accessor, informer.indexer
     return {
-        f"{_resource(informer)}/{indexer.key_of(obj)}": world.relative(accessor.resource_version(obj))
+        f"{_resource(informer)}/{indexer.key_of(obj)}": relative(accessor.resource_version(obj))
         for obj in indexer.list()
     }
 
@@ -63,8 +67,8 @@ def _decoded(informer: SharedIndexInformer[Any], version: Version) -> Any:
     return version.decode() if informer.type is dict else decode(informer.type, version.raw)
 
 
-def _relative(world: World, informer: SharedIndexInformer[Any], versions: list[Version]) -> dict[str, int]:
-    return {f"{_resource(informer)}/{version.key}": world.relative(version.number) for version in versions}
+def _relative(informer: SharedIndexInformer[Any], versions: list[Version], relative: Relative) -> dict[str, int]:
+    return {f"{_resource(informer)}/{version.key}": relative(version.number) for version in versions}
 
 
 def _resource(informer: SharedIndexInformer[Any]) -> str:

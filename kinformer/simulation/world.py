@@ -290,6 +290,11 @@ class World(User):
             raise LookupError(f'no endpoints available for service "{name}"')
         return self._random.choice(addresses)
 
+    @property
+    def records_events(self) -> bool:
+        """Whether Events are sent to the server."""
+        return self.options.events
+
     def start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
         """Run a coroutine function beside the scenario, until the end of the world at the latest."""
         assert self._tasks is not None, "the world is over"
@@ -487,7 +492,7 @@ class World(User):
             self._tasks.start_soon(self._use, scenario, result, name="user")
             await self._over.wait()
             self.injector.stop()
-            stores = stores_of(self)
+            stores = stores_of(self.processes.values(), self.server.storage, self.relative)
             for process in self.processes.values():
                 process.stop()
             self._tasks.cancel_scope.cancel()
