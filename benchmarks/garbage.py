@@ -29,6 +29,7 @@ from kinformer.deletion.heads import Head, HeadMeta, Reference
 from kinformer.envtest import ApiServer
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext
 from kinformer_controllers.garbagecollector.controller import GarbageCollector
 from kinformer_controllers.garbagecollector.following import GraphFeeder
 
@@ -86,10 +87,6 @@ def server_process(pipe: Connection, objects: int, owners: int) -> None:
 # --- the collector
 
 
-class NoEvents:
-    def event(self, *_: Any, **__: Any) -> None: ...
-
-
 async def collect(objects: int, owners: int) -> None:
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=server_process, args=(there, objects, owners))
@@ -97,7 +94,7 @@ async def collect(objects: int, owners: int) -> None:
     try:
         url, token = await anyio.to_thread.run_sync(here.recv)
         async with connect(url=url, token=token) as client, SharedInformerFactory(client) as informers:
-            collector = GarbageCollector(client, informers, NoEvents())
+            collector = GarbageCollector(ControllerContext(client, informers))
             gc.collect()
             memory, cpu = rss(), time.process_time()
             async with anyio.create_task_group() as tasks:

@@ -8,10 +8,14 @@ import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.metrics import MetricWrapperBase
 
-from kinformer.manager import find_name, known_controllers, long_name
+from kinformer.client import connect
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext, find_name, known_controllers, long_name
+from kinformer.manager.checks import parts_of
 from kinformer.options import options_of
 from kinformer.spec import ControllerSpec
 from scripts.catalogue import specs
+from tests.golden.keys import key_flags
 
 
 def test_a_spec_imports_its_factory_when_it_is_called() -> None:
@@ -64,3 +68,12 @@ def test_an_alias_is_another_name_of_the_same_controller() -> None:
     assert long_name("my-own") == "my-own"
     assert find_name("ttl-controller", ["job", "ttl"]) == "ttl"
     assert find_name("nothing", ["job", "ttl"]) is None
+
+
+async def test_every_builtin_controller_shows_its_queues_to_the_manager() -> None:
+    async with connect(url="http://127.0.0.1:1") as client:
+        context = ControllerContext(client, SharedInformerFactory(client), key_flags())
+
+        without = [name for name, (_, spec) in specs().items() if not parts_of(spec.load()(context))]
+
+    assert not without

@@ -50,12 +50,12 @@ class HealthLimits:
 
 
 def parts_of(runnable: object) -> list[Controller]:
-    """The :class:`Controller` objects in a runnable: itself, those of a :class:`Group`, or those in its attributes."""
+    """The :class:`Controller` objects in a runnable: itself, or those of a :class:`Group`."""
     if isinstance(runnable, Controller):
         return [runnable]
     if isinstance(runnable, Group):
         return runnable.controllers
-    return [value for value in getattr(runnable, "__dict__", {}).values() if isinstance(value, Controller)]
+    return []
 
 
 def informer_sync(informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> Callable[[], str]:

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Mapping
 from datetime import timedelta
 
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.models import (
@@ -40,38 +36,24 @@ def make_controller(context: ControllerContext) -> Controller:
     :raises ControllerDisabled: if no signer has a CA
     :raises OptionError: if the files of a CA cannot be used
     """
-    options = context.read(SigningOptions)
-    files = signer_files(options)
-    if not files:
+    if not signer_files(context.read(SigningOptions)):
         raise ControllerDisabled("neither --cluster-signing-cert-file nor one for a signer is given")
-    made = {pair: CertificateAuthority(pair) for pair in set(files.values())}
-    authorities = {signer: made[pair] for signer, pair in files.items()}
-    longest = timedelta(seconds=options.cluster_signing_duration)
-    return SigningController(context.client, context.informers, authorities, longest, clock=context.clock).controller
+    return SigningController(context).controller
 
 
 class SigningController:
-    """
-    One controller for all signers.
+    """One controller for all signers."""
 
-    :param authorities: the CAs by the signer's name; requests to other signers are ignored
-    :param longest: the longest life of a certificate
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        authorities: Mapping[str, CertificateAuthority],
-        longest: timedelta,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._authorities = authorities
-        self._longest = longest
-        self._requests = client.resource(V1CertificateSigningRequest)
-        self.controller = certificate_controller("csrsigning", informers, self.handle, self._clock)
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(SigningOptions)
+        files = signer_files(options)
+        made = {pair: CertificateAuthority(pair) for pair in set(files.values())}
+        self._clock = context.clock
+        #: The CAs by the signer's name. Requests to other signers are ignored.
+        self._authorities = {signer: made[pair] for signer, pair in files.items()}
+        self._longest = timedelta(seconds=options.cluster_signing_duration)
+        self._requests = context.client.resource(V1CertificateSigningRequest)
+        self.controller = certificate_controller("csrsigning", context.informers, self.handle, self._clock)
 
     async def handle(self, request: V1CertificateSigningRequest) -> None:
         """

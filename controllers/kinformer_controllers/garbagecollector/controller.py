@@ -14,15 +14,12 @@ import anyio
 
 from kinformer.cache import wait_until_current
 from kinformer.cache.tasks import plain_task_group
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
 from kinformer.deletion.graph import Graph, Node, ReferenceLike
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext, Runnable
+from kinformer.manager import Controller, ControllerContext, Group, Runnable
 from kinformer.meta import GroupResource
 from kinformer.models import V1ObjectReference
-from kinformer.record import WARNING, EventRecorder
+from kinformer.record import WARNING
 from kinformer_controllers.garbagecollector.cached import CachedHeads
 from kinformer_controllers.garbagecollector.collecting import Collector
 from kinformer_controllers.garbagecollector.following import GraphFollower, is_followed
@@ -40,43 +37,29 @@ NAME: Final = "garbage-collector-controller"
 
 def make_controller(context: ControllerContext) -> Runnable:
     """The entry point ``garbage-collector-controller``; its options are :class:`.GarbageCollectorOptions`."""
-    options = context.read(GarbageCollectorOptions)
-    if not options.enable_garbage_collector:
+    if not context.read(GarbageCollectorOptions).enable_garbage_collector:
         return _Idle()
-    return GarbageCollector(
-        context.client,
-        context.informers,
-        context.recorder(NAME),
-        clock=context.clock,
-        workers=options.concurrent_gc_syncs,
-    )
+    return GarbageCollector(context)
 
 
-class GarbageCollector:
+class GarbageCollector(Group):
     """
     Collects garbage.
 
-    :param workers: the number of workers of each of the two queues
     :param follows: selects the kinds in the graph; owners of other kinds are read from the server
     :ivar graph: all known objects and their owners
     """
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        *,
-        clock: Clock | None = None,
-        workers: int = 20,
-        follows: Callable[[GroupResource], bool] = is_followed,
-    ) -> None:
-        clock = clock or RealClock()
-        self._recorder = recorder
+    def __init__(self, context: ControllerContext, *, follows: Callable[[GroupResource], bool] = is_followed) -> None:
+        workers = context.read(GarbageCollectorOptions).concurrent_gc_syncs
+        clock = context.clock
+        self._recorder = context.recorder(NAME)
         self.graph = Graph(self)
         cached = CachedHeads()
-        self.monitor = KindMonitor(NAME, client, GraphFollower(informers, self.graph, cached, follows), clock=clock)
-        objects = Objects(client, KindMapper(client, clock=clock))
+        self.monitor = KindMonitor(
+            NAME, context.client, GraphFollower(context.informers, self.graph, cached, follows), clock=clock
+        )
+        objects = Objects(context.client, KindMapper(context.client, clock=clock))
         self.collector = Collector(
             self.graph,
             objects,
@@ -98,11 +81,7 @@ class GarbageCollector:
             queue_name="garbage_collector_attempt_to_orphan",
             clock=clock,
         )
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the first wait for the caches is over and the workers have started."""
-        return self.deletions.has_synced and self.orphanings.has_synced
+        super().__init__(self.deletions, self.orphanings)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -111,8 +90,7 @@ class GarbageCollector:
             # A kind that cannot be listed does not stop the others: the wait for it has a limit.
             await self.monitor.wait_synced()
             await self.monitor.wait_told()
-            tasks.start_soon(self.deletions.run)
-            tasks.start_soon(self.orphanings.run)
+            await super().run()
 
     # --- The graph calls these methods.
 

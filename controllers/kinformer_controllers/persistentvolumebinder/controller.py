@@ -12,13 +12,9 @@ from typing import Any
 import anyio
 
 from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_key, last_state
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1StorageClass
-from kinformer.record import EventRecorder
 from kinformer_controllers.persistentvolumebinder.binding import Binder
 from kinformer_controllers.persistentvolumebinder.claims import Claims
 from kinformer_controllers.persistentvolumebinder.indexes import (
@@ -49,37 +45,23 @@ COMPONENT = "persistentvolume-controller"
 
 def make_controller(context: ControllerContext) -> PersistentVolumeBinder:
     """The entry point of the binder; its options are :class:`.BinderOptions`."""
-    options = context.read(BinderOptions)
+    hosts = HostPath() if context.read(BinderOptions).enable_hostpath_provisioner else HostPathDeleter()
     plugins = [
         *installed_plugins(),
-        HostPath() if options.enable_hostpath_provisioner else HostPathDeleter(),
+        hosts,
         PodRecycler(context.client, "kubernetes.io/host-path (recycler)", "host_path", minimum_seconds=60),
         PodRecycler(context.client, "kubernetes.io/nfs (recycler)", "nfs", minimum_seconds=300),
     ]
-    return PersistentVolumeBinder(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        VolumePlugins(plugins),
-        options,
-        clock=context.clock,
-    )
+    return PersistentVolumeBinder(context, VolumePlugins(plugins))
 
 
-class PersistentVolumeBinder:
+class PersistentVolumeBinder(Group):
     """Syncs claims and volumes."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        plugins: VolumePlugins,
-        options: BinderOptions,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock = clock or RealClock()
+    def __init__(self, context: ControllerContext, plugins: VolumePlugins) -> None:
+        client, informers, options = context.client, context.informers, context.read(BinderOptions)
+        recorder = context.recorder(COMPONENT)
+        self._clock = clock = context.clock
         self._period = options.pvclaimbinder_sync_period
         volumes, claims = informers.informer_for(V1PersistentVolume), informers.informer_for(V1PersistentVolumeClaim)
         classes, pods = informers.informer_for(V1StorageClass), informers.informer_for(V1Pod)
@@ -130,18 +112,14 @@ class PersistentVolumeBinder:
         self.volumes.handle(volumes, ResourceEventHandlerFuncs(update=self._volume_changed))
         for controller, other in ((self.claims, volumes), (self.volumes, claims)):
             controller.wait_for(other).wait_for(classes).wait_for(pods)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.claims.has_synced and self.volumes.has_synced
+        super().__init__(self.operations, self.claims, self.volumes)
 
     async def run(self) -> None:
         """Work until cancelled."""
         with counted_volumes(self._cached_volumes, self._cached_claims):
             async with anyio.create_task_group() as tasks:
-                for part in (self.operations.run, self.claims.run, self.volumes.run, self._resync):
-                    tasks.start_soon(part)
+                tasks.start_soon(self._resync)
+                await super().run()
 
     async def sync_claim(self, key: str) -> None:
         """See :meth:`.Claims.sync`."""

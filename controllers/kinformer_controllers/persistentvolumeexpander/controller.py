@@ -10,12 +10,10 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-from kinformer.client import Client, PatchType
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
+from kinformer.client import PatchType
 from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim
-from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer.record import NORMAL, WARNING
 from kinformer_controllers.persistentvolumeexpander.sizes import (
     claimed_storage,
     expanded,
@@ -52,29 +50,19 @@ def make_controller(context: ControllerContext) -> Controller:
     plugins = installed_plugins()
     if context.read(ExpanderOptions).enable_hostpath_provisioner:
         plugins.append(HostPath())
-    recorder = context.recorder(COMPONENT)
-    return PersistentVolumeExpander(
-        context.client, context.informers, recorder, VolumePlugins(plugins), clock=context.clock
-    ).controller
+    return PersistentVolumeExpander(context, VolumePlugins(plugins)).controller
 
 
 class PersistentVolumeExpander:
     """Syncs claims."""
 
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        recorder: EventRecorder,
-        plugins: VolumePlugins,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
-        self._clock = clock or RealClock()
-        self._recorder = recorder
+    def __init__(self, context: ControllerContext, plugins: VolumePlugins) -> None:
+        self._clock = context.clock
+        self._recorder = context.recorder(COMPONENT)
         self._plugins = plugins
-        self._claims, self._volumes = client.resource(V1PersistentVolumeClaim), client.resource(V1PersistentVolume)
-        claims = informers.informer_for(V1PersistentVolumeClaim)
+        self._claims = context.client.resource(V1PersistentVolumeClaim)
+        self._volumes = context.client.resource(V1PersistentVolume)
+        claims = context.informers.informer_for(V1PersistentVolumeClaim)
         self._cached = claims.indexer
         self.controller = Controller(
             "persistentvolume-expander", self.sync, workers=WORKERS, queue_name="volume_expand", clock=self._clock

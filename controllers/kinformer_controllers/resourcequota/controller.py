@@ -15,14 +15,10 @@ from typing import Any, Final
 import anyio
 
 from kinformer.cache import NAMESPACE_INDEX
-from kinformer.client import Client
-from kinformer.clock import Clock, RealClock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group, Periodic
 from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import V1ResourceQuota
-from kinformer.workqueue import until
 from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
 from kinformer_controllers.resourcequota.recount import Recounter
 from kinformer_controllers.resourcequota.spec import ResourceQuotaOptions
@@ -67,22 +63,13 @@ _QUOTAS: Final = GroupResource("", "resourcequotas")
 
 def make_controller(context: ControllerContext) -> ResourceQuotaController:
     """The entry point ``resourcequota``."""
-    options = context.read(ResourceQuotaOptions)
-    return ResourceQuotaController(
-        context.client,
-        context.informers,
-        clock=context.clock,
-        workers=options.concurrent_resource_quota_syncs,
-        resync_period=options.resource_quota_sync_period,
-    )
+    return ResourceQuotaController(context)
 
 
-class ResourceQuotaController:
+class ResourceQuotaController(Group):
     """
     Recounts quotas.
 
-    :param workers: the number of workers of each of the two queues
-    :param resync_period: seconds between two full recounts; 0 for never
     :param discovery: whether to use discovery and watch all kinds that it finds. If not, `group_kinds` are watched
     :param group_kinds: the kinds to watch without discovery; for an unknown kind there are only full recounts
     :param registry: the evaluators that count from caches; by default those of the core kinds
@@ -91,26 +78,25 @@ class ResourceQuotaController:
 
     def __init__(
         self,
-        client: Client,
-        informers: SharedInformerFactory,
+        context: ControllerContext,
         *,
-        clock: Clock | None = None,
-        workers: int = 5,
-        resync_period: float = 300.0,
         discovery: bool = True,
         group_kinds: Iterable[GroupKind] = GROUP_KINDS_TO_REPLENISH,
         registry: Registry | None = None,
         live: Registry | None = None,
     ) -> None:
-        self._clock = clock or RealClock()
-        self._resync_period = resync_period
+        options = context.read(ResourceQuotaOptions)
+        workers = options.concurrent_resource_quota_syncs
+        informers = context.informers
+        self._clock = context.clock
+        period = options.resource_quota_sync_period
         self._informers = informers
         self._discovery = discovery
         quota_informer = informers.informer_for(V1ResourceQuota)
         self._quotas = quota_informer.indexer
         self.registry = registry or core_registry(source_of=self._source_of, clock=self._clock)
-        live = live or core_registry(source_of=client_sources(client), clock=self._clock)
-        self._recounter = Recounter(client.resource(V1ResourceQuota), self.registry, live, clock=self._clock)
+        live = live or core_registry(source_of=client_sources(context.client), clock=self._clock)
+        self._recounter = Recounter(context.client.resource(V1ResourceQuota), self.registry, live, clock=self._clock)
         self._recounting: set[str] = set()
         self.primary = Controller(NAME, self.sync, workers=workers, queue_name=f"{NAME}_primary", clock=self._clock)
         self.priority = Controller(
@@ -123,7 +109,7 @@ class ResourceQuotaController:
         self.replenishment_controllers: list[ReplenishmentController] = []
         if discovery:
             self.monitor = QuotaMonitor(
-                client,
+                context.client,
                 informers,
                 self.registry,
                 lambda resource: ReplenishmentHandler(resource, self.queues.replenish, update_filter),
@@ -135,11 +121,8 @@ class ResourceQuotaController:
             # Without discovery it is not known whether the server has ResourceClaims.
             self.registry.remove(DEVICE_CLAIMS)
             self.replenishment_controllers = self._follow(group_kinds, update_filter)
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the caches have synced and the workers have started."""
-        return self.primary.has_synced and self.priority.has_synced
+        recounts = [Periodic("full_recount", self._add_all, period, clock=self._clock)] if period > 0 else []
+        super().__init__(self.primary, self.priority, *recounts)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -175,11 +158,7 @@ class ResourceQuotaController:
             for replenishment in self.replenishment_controllers:
                 await replenishment.informer.wait_synced()
             await self._informers.informer_for(V1ResourceQuota).wait_synced()
-            tasks.start_soon(self.primary.run)
-            tasks.start_soon(self.priority.run)
-            if self._resync_period > 0:
-                await until(self._add_all, self._resync_period, clock=self._clock)
-            await anyio.sleep_forever()
+            await super().run()
 
     async def _add_all(self) -> None:
         self.queues.add_all()

@@ -10,11 +10,8 @@ import copy
 from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_name
-from kinformer.client import Client
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
@@ -42,25 +39,20 @@ def make_controller(context: ControllerContext) -> Controller:
 
     :raises OptionError: if the certificates' file cannot be used
     """
-    authorities = root_ca(context.client, context.read(RootCAOptions).root_ca_file)
-    if not authorities:
-        log.warning("no_root_ca", publishing="an empty ca.crt", hint="name the file with --root-ca-file")
-    return RootCAPublisher(context.client, context.informers, authorities, clock=context.clock).controller
+    return RootCAPublisher(context).controller
 
 
 class RootCAPublisher:
-    """
-    Syncs the ConfigMaps.
+    """Syncs the ConfigMaps."""
 
-    :param authorities: the certificates, in PEM
-    """
-
-    def __init__(
-        self, client: Client, informers: SharedInformerFactory, authorities: bytes, *, clock: Clock | None = None
-    ) -> None:
-        self._clock = clock or RealClock()
+    def __init__(self, context: ControllerContext) -> None:
+        authorities = root_ca(context.client, context.read(RootCAOptions).root_ca_file)
+        if not authorities:
+            log.warning("no_root_ca", publishing="an empty ca.crt", hint="name the file with --root-ca-file")
+        informers = context.informers
+        self._clock = context.clock
         self._data = {"ca.crt": authorities.decode()}
-        self._server = client.resource(V1ConfigMap)
+        self._server = context.client.resource(V1ConfigMap)
         config_maps, namespaces = informers.informer_for(V1ConfigMap), informers.informer_for(V1Namespace)
         self._cached = config_maps.indexer
         self.controller = Controller(

@@ -12,10 +12,8 @@ import copy
 from typing import Any
 
 from kinformer.cache import NAMESPACE_INDEX, last_state
-from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
-from kinformer.clock import Clock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group
 from kinformer.models import V1Secret, V1ServiceAccount
@@ -44,28 +42,17 @@ def make_controller(context: ControllerContext) -> Group:
     filler = TokenFiller(
         load_signer(options.service_account_private_key_file), root_ca(context.client, options.root_ca_file)
     )
-    workers = options.concurrent_serviceaccount_token_syncs
-    return TokenController(context.client, context.informers, filler, workers=workers, clock=context.clock).group
+    return TokenController(context, filler).group
 
 
 class TokenController:
-    """
-    Syncs accounts and Secrets. Each has its own queue and workers.
+    """Syncs accounts and Secrets. Each has its own queue and workers."""
 
-    :param workers: the number of workers of each queue
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformerFactory,
-        filler: TokenFiller,
-        *,
-        workers: int = 5,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, context: ControllerContext, filler: TokenFiller) -> None:
+        workers = context.read(TokenOptions).concurrent_serviceaccount_token_syncs
+        informers = context.informers
         self._filler = filler
-        self._accounts, self._secrets = client.resource(V1ServiceAccount), client.resource(V1Secret)
+        self._accounts, self._secrets = context.client.resource(V1ServiceAccount), context.client.resource(V1Secret)
         accounts, secrets = informers.informer_for(V1ServiceAccount), informers.informer_for(V1Secret)
         self._cached_accounts, self._cached_secrets = accounts.indexer, secrets.indexer
         self.accounts = Controller(
@@ -73,14 +60,14 @@ class TokenController:
             self.sync_account,
             workers=workers,
             queue_name="serviceaccount_tokens_service",
-            clock=clock,
+            clock=context.clock,
         )
         self.secrets = Controller(
             "serviceaccount-token-secrets",
             self.sync_secret,
             workers=workers,
             queue_name="serviceaccount_tokens_secret",
-            clock=clock,
+            clock=context.clock,
         )
         self.accounts.handle(accounts, _Handler(lambda account: self.accounts.queue.add(str(AccountKey.of(account)))))
         self.accounts.wait_for(secrets)

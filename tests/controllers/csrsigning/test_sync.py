@@ -15,11 +15,11 @@ from kinformer.models import V1CertificateSigningRequest
 from kinformer.options import OptionError
 from kinformer_controllers.csrsigning.authority import CertificateAuthority
 from kinformer_controllers.csrsigning.controller import SigningController, make_controller
-from kinformer_controllers.csrsigning.spec import SIGNERS, SignerFiles
+from kinformer_controllers.csrsigning.spec import SignerFiles
 from kinformer_controllers.csrsigning.verification import certificate_life
 from tests.controllers.cluster import Cluster
 from tests.controllers.csrsigning.authorities import write_authority
-from tests.controllers.objects import conflict, forbidden
+from tests.controllers.objects import FakeContext, conflict, forbidden
 from tests.controllers.shared.certificates.requests import condition, make_request, pem_of_request
 
 YEAR = timedelta(days=365)
@@ -38,10 +38,8 @@ class World(Cluster):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         files = write_authority(folder)
-        authority = CertificateAuthority(files)
-        self.signing = SigningController(
-            self.client, self.informers, dict.fromkeys(SIGNERS.values(), authority), YEAR, clock=self.clock
-        )
+        options = {"cluster_signing_cert_file": files.certificate, "cluster_signing_key_file": files.key}
+        self.signing = SigningController(FakeContext(self.client, self.informers, clock=self.clock, **options))
 
     async def handle(self, request: Any) -> Any:
         """Handle a request, and give the status that it has then."""

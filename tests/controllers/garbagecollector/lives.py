@@ -24,6 +24,7 @@ from kinformer.envtest.status import StatusError
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource, GroupVersion
 from kinformer_controllers.garbagecollector.controller import GarbageCollector
+from tests.controllers.objects import FakeContext
 from tests.controllers.scenarios.transports import HeldBack
 from tests.golden.pace import scenario_clock
 from tests.turning import turn
@@ -203,7 +204,8 @@ async def _collecting(
     line = HeldBack(life.server, clock, random.Random(life.rng.random()), plurals)
     async with line, SharedInformerFactory(Client(line), clock=clock) as informers:
         collector = GarbageCollector(
-            Client(line), informers, _NoEvents(), clock=clock, follows=lambda resource: resource in _FOLLOWED
+            FakeContext(Client(line), informers, _NoEvents(), clock=clock),
+            follows=lambda resource: resource in _FOLLOWED,
         )
         sabotage(collector)
         async with anyio.create_task_group() as tasks:

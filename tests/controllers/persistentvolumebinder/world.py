@@ -13,10 +13,9 @@ from kinformer.models import (
     from_dict,
 )
 from kinformer_controllers.persistentvolumebinder.controller import PersistentVolumeBinder
-from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
 from kinformer_controllers.shared.volumes.plugins import VolumePlugins
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeRecorder
+from tests.controllers.objects import FakeContext, FakeRecorder
 
 __all__ = ("BOUND", "COMPLETED", "World")
 
@@ -33,12 +32,8 @@ class World(Cluster):
         super().__init__()
         self.recorder = FakeRecorder()
         self.binder = PersistentVolumeBinder(
-            self.client,
-            self.informers,
-            self.recorder,
+            FakeContext(self.client, self.informers, self.recorder, clock=self.clock, **options),
             VolumePlugins(plugins),
-            BinderOptions(**options),
-            clock=self.clock,
         )
 
     # Objects

@@ -12,7 +12,7 @@ from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, from_d
 from kinformer_controllers.persistentvolumeexpander.controller import PersistentVolumeExpander, is_worth_a_look
 from kinformer_controllers.shared.volumes.plugins import VolumePlugins
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeRecorder
+from tests.controllers.objects import FakeContext, FakeRecorder
 
 BEFORE = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
@@ -40,7 +40,7 @@ class World(Cluster):
         super().__init__()
         self.recorder = FakeRecorder()
         self.expander = PersistentVolumeExpander(
-            self.client, self.informers, self.recorder, VolumePlugins(plugins), clock=self.clock
+            FakeContext(self.client, self.informers, self.recorder, clock=self.clock), VolumePlugins(plugins)
         )
 
     def volume(self, size: str = "5Gi", *, uid: str = "uid-c", before: str = "", **source: Any) -> None:

@@ -17,6 +17,7 @@ from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
 from kinformer_controllers.resourcequota.controller import ResourceQuotaController, make_controller
 from kinformer_controllers.shared.quota.monitor import DISCOVERY_PERIOD
+from tests.controllers.objects import FakeContext
 from tests.controllers.shared.quota.serving import make_namespace, make_pod, make_quota, quota_server
 from tests.turning import eventually, turn
 
@@ -24,9 +25,13 @@ WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
 
 
 @asynccontextmanager
-async def controlling(client: Client, namespace: str = "", **options: Any) -> AsyncIterator[ResourceQuotaController]:
+async def controlling(
+    client: Client, namespace: str = "", period: float = 300.0, **options: Any
+) -> AsyncIterator[ResourceQuotaController]:
     informers = SharedInformerFactory(client, namespace=namespace, clock=client.clock)
-    controller = ResourceQuotaController(client, informers, clock=client.clock, **options)
+    controller = ResourceQuotaController(
+        FakeContext(client, informers, clock=client.clock, resource_quota_sync_period=period), **options
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informers.run)
         tasks.start_soon(controller.run)
@@ -236,7 +241,7 @@ async def test_a_quota_that_limits_nothing_that_is_counted_is_not_written_again_
 async def test_limits_that_change_are_in_force_at_once() -> None:
     async with quota_server() as (_, client):
         quotas = client.resource(V1ResourceQuota)
-        async with controlling(client, resync_period=0.0):
+        async with controlling(client, period=0.0):
             await client.resource(dict, ("", "v1", "resourcequotas")).create(make_quota(pods="2"))
             await has(client, pods="0")
             await quotas.patch("q", {"spec": {"hard": {"pods": "3", "cpu": "1"}}}, "default")

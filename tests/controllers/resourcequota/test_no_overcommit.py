@@ -17,6 +17,7 @@ from kinformer.meta.resourcelist import ResourceList, load, mask, total
 from kinformer.models import V1Pod
 from kinformer_controllers.resourcequota.controller import ResourceQuotaController
 from kinformer_controllers.shared.quota.pods import PodEvaluator
+from tests.controllers.objects import FakeContext
 from tests.controllers.shared.quota.serving import make_pod, make_quota, quota_server
 from tests.turning import eventually
 
@@ -110,7 +111,7 @@ async def control(client: Client, rng: random.Random) -> None:
     """Controllers that are killed and started anew, and that recount all the time."""
     while True:
         informers = SharedInformerFactory(client, clock=client.clock)
-        controller = ResourceQuotaController(client, informers, clock=client.clock, discovery=False)
+        controller = ResourceQuotaController(FakeContext(client, informers, clock=client.clock), discovery=False)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(informers.run)
             tasks.start_soon(controller.run)

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.manager import ControllerContext
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.options import OptionError
 from kinformer_controllers.rootcacertpublisher.controller import DESCRIPTION, RootCAPublisher, make_controller
 from kinformer_controllers.shared.identity.root_ca import root_ca
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import already_exists, conflict, forbidden, namespace_terminating, not_found
+from tests.controllers.objects import FakeContext, already_exists, conflict, forbidden, namespace_terminating, not_found
 from tests.metrics import metric_value
 
 NAME = "kube-root-ca.crt"
@@ -25,7 +24,8 @@ PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
 class World(Cluster):
     def __init__(self, phase: str = "Active") -> None:
         super().__init__()
-        self.publisher = RootCAPublisher(self.client, self.informers, PEM.encode(), clock=self.clock)
+        self.client.certificate_authorities = PEM.encode()
+        self.publisher = RootCAPublisher(FakeContext(self.client, self.informers, clock=self.clock))
         self.put_namespace("ns", phase)
 
     def publish(self, data: dict[str, str], annotations: dict[str, str] | None = None) -> V1ConfigMap:
@@ -145,8 +145,9 @@ def test_a_file_that_has_no_certificates_is_refused_by_name(tmp_path: Path) -> N
 
 def test_without_any_certificates_it_says_so_and_publishes_none() -> None:
     world = World()
+    world.client.certificate_authorities = b""
 
     with capture_logs() as logs:
-        make_controller(ControllerContext(world.client, world.informers))
+        make_controller(FakeContext(world.client, world.informers))
 
     assert [line["event"] for line in logs] == ["no_root_ca"]

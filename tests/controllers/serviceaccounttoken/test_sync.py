@@ -13,7 +13,7 @@ from kinformer_controllers.serviceaccounttoken.controller import TokenController
 from kinformer_controllers.serviceaccounttoken.filling import TokenFiller
 from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 
 TYPE = "kubernetes.io/service-account-token"
 NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
@@ -29,7 +29,7 @@ class World(Cluster):
     def __init__(self) -> None:
         super().__init__()
         filler = TokenFiller(Signer(), b"CA Data")  # type: ignore[arg-type]
-        self.tokens = TokenController(self.client, self.informers, filler, clock=self.clock)
+        self.tokens = TokenController(FakeContext(self.client, self.informers, clock=self.clock), filler)
 
     async def account_changed(self, account: V1ServiceAccount) -> None:
         await self.tokens.sync_account(str(AccountKey.of(account)))

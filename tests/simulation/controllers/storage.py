@@ -13,8 +13,7 @@ import anyio
 from kinformer.manager import ControllerContext
 from kinformer.models import V1HostPathVolumeSource, V1ObjectMeta, V1PersistentVolume, V1PersistentVolumeSpec
 from kinformer.simulation.world import World
-from kinformer_controllers.persistentvolumebinder.controller import COMPONENT, PersistentVolumeBinder
-from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
+from kinformer_controllers.persistentvolumebinder.controller import PersistentVolumeBinder
 from kinformer_controllers.shared.volumes.facts import Volume, requested_storage
 from kinformer_controllers.shared.volumes.plugins import ProvisionRequest, VolumePlugins
 
@@ -53,14 +52,7 @@ class Shelf:
 
 def make_binder(context: ControllerContext) -> PersistentVolumeBinder:
     """The binder, with this plug-in and no other."""
-    return PersistentVolumeBinder(
-        context.client,
-        context.informers,
-        context.recorder(COMPONENT),
-        VolumePlugins([Shelf()]),
-        context.read(BinderOptions),
-        clock=context.clock,
-    )
+    return PersistentVolumeBinder(context, VolumePlugins([Shelf()]))
 
 
 def begin(world: World) -> None:
