@@ -1,10 +1,11 @@
-"""Following: a list and then its changes, for as long as somebody asks, through all that ends a watch.
+"""Following: gives the objects of a list, and then every change, until the caller stops.
 
-An informer does this for controllers, with a cache that many share. This is for one reader: a script, a test, a small
-tool. What flows out is one :class:`Change` after the other: first each object that is there, then what happens to
-them. A watch that ends or breaks is opened again from where it was. Where the server has forgotten that version,
-everything is listed anew, and what differs is told: an object that went away meanwhile as deleted, in the last state
-that was seen.
+It is for one reader, such as a script, a test or a small tool. Controllers use an informer, whose cache they share. The
+reader gets one :class:`Change` after the other: first one for each object that exists, then one for each change.
+
+When a watch ends or breaks, a new watch starts from the last version. If the server has forgotten that version, all
+objects are listed again, and the reader gets the differences. An object that was deleted in the meantime is given in
+the last state that was seen.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ class Followed(Protocol[T]):
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
     """
-    Something that has happened to an object.
+    A change of an object.
 
     :ivar type: ``ADDED``, ``MODIFIED`` or ``DELETED``
-    :ivar object: as it is now; of one that was deleted, as it was last
-    :ivar old: as it was before; None for one that was added
+    :ivar object: the object after the change; for a deletion, its last known state
+    :ivar old: the object before the change; None if it was added. After a deletion that no event told, it is None, too
     """
 
     type: str
@@ -66,7 +67,7 @@ async def follow(resource: Followed[T], namespace: str, options: ListOptions, cl
     """
     See :meth:`kinformer.client.Resource.follow`.
 
-    :raises ApiError: if the server refuses to list or watch; what passes by itself is tried again
+    :raises ApiError: if the server refuses to list or watch. Errors that may pass are retried
     :raises DecodeError: if an object does not fit the type
     """
     accessor = accessor_for(resource.type)
@@ -117,16 +118,16 @@ async def until(
                 current = None if one.type == "DELETED" else one.object
             if condition(current):
                 return current
-    raise AssertionError("it goes on until somebody is content")
+    raise AssertionError("the events do not end before the condition holds")
 
 
 async def _lists_and_events(
     resource: Followed[T], namespace: str, options: ListOptions, clock: Clock
 ) -> AsyncGenerator[list[T] | WatchEvent[T], None]:
     """
-    All objects as a list, then each event after it; again a list whenever the server has forgotten the history between.
+    Give all objects as a list, and then each event. When the server has forgotten the history, give a list again.
 
-    :raises ClientError: if it is not one that passes by itself
+    :raises ClientError: if an error will not pass
     """
     accessor = accessor_for(resource.type)
     version = ""
@@ -153,7 +154,7 @@ async def _lists_and_events(
 
 
 def passes(error: ClientError) -> bool:
-    """Whether an error may be over when the same is asked again: the line, or a server that is busy or broken."""
+    """Whether another try may succeed: the connection was lost, or the server is busy or has a fault."""
     if isinstance(error, TooManyRequests):
         return True
     if isinstance(error, ApiError):

@@ -3,10 +3,10 @@
 A quantity remembers which of three notations it was written in, and is printed in the canonical form of that notation.
 It is a value: immutable, hashable, and compared by its amount alone (``1000m == 1``). ``+ - *`` are exact at any size.
 An amount finer than a nano is rounded away from zero when it is parsed. An amount in binary notation is capped at
-2**63-1. Some texts are printed as they came (``+5``, ``00012``), as in Kubernetes.
+2**63-1. Some texts are printed as they were written (``+5``, ``00012``), as in Kubernetes.
 
-An amount is stored as one integer of nanos. So a sum is one addition, of which quota recounts make hundreds of
-thousands. The same texts occur again and again, so parsing is mostly a look-up in a cache.
+An amount is stored as one integer of nanos. So adding two amounts is fast, and a recount of quotas does it hundreds of
+thousands of times. The same texts occur often, so parsing is mostly a look-up in a cache.
 
 One thing differs from Go. There, digits and exponents may be as long as memory allows. Here, more than a thousand
 digits are an error.
@@ -30,7 +30,7 @@ _NANO: Final = 10**9
 #: The greatest result of Kubernetes' ``Value()``, at which an amount in binary notation is capped.
 MAX_VALUE: Final = 2**63 - 1
 
-# An amount of more digits is taken for an attack on the code that adds amounts up.
+# The most digits of an amount. Adding longer ones would take very long, so they may be an attack.
 _LONGEST: Final = 1000
 
 _PATTERN: Final = re.compile(r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
@@ -87,7 +87,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
 
     nano: int
     format: Format = Format.DECIMAL_SI
-    # The text, once it was made. It is the only part that ever changes, and nobody can observe that.
+    # The text; empty until it is first needed. No other attribute changes, and users cannot notice this change.
     _text: str = ""
 
     @staticmethod
@@ -111,7 +111,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
 
     @staticmethod
     def sum(quantities: Iterable[Quantity]) -> Quantity:
-        """The sum of quantities: the same as adding them one by one, without an object for every step."""
+        """The sum of quantities. It equals adding them one by one, but makes only one object."""
         total = 0
         notation = _DECIMAL_SI
         for quantity in quantities:
@@ -122,7 +122,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
 
     @property
     def sign(self) -> int:
-        """-1, 0 or 1, as the amount is negative, zero or positive."""
+        """-1 if the amount is negative, 0 if it is zero, 1 if it is positive."""
         return (self.nano > 0) - (self.nano < 0)
 
     def value(self) -> int:
@@ -153,7 +153,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
         return -(-self.nano // unit) if self.nano >= 0 else self.nano // unit
 
     def cmp(self, other: Quantity) -> int:
-        """-1, 0 or 1, as this is less than, equal to or greater than `other`."""
+        """-1 if this is less than `other`, 0 if they are equal, 1 if this is greater."""
         return (self.nano > other.nano) - (self.nano < other.nano)
 
     def __add__(self, other: Quantity) -> Quantity:
@@ -231,7 +231,7 @@ def canonical_quantity(text: str | int | float) -> str:
     return str(_parse(text.strip() if isinstance(text, str) else text))
 
 
-# 2**14 texts take at most some 5 MB; a cluster's pods share far fewer. Typed, because 1 and True would be one key else.
+# 2**14 texts take 5 MB at most, and the pods of a cluster have far fewer. It is typed, because 1 equals True.
 @lru_cache(maxsize=2**14, typed=True)
 def _parse(text: str | int | float) -> Quantity:
     if not isinstance(text, str):
@@ -247,7 +247,7 @@ def _parse(text: str | int | float) -> Quantity:
         raise QuantityError(text, f"more than {_LONGEST} digits")
 
     # Kubernetes parses short texts in 64 bits. Only these may lack digits ("m" is 0, but "Ei" is an error), and only
-    # these are printed as they came if that is nearly canonical.
+    # these are printed as they were written if that is nearly canonical.
     digits = (whole or "0") + fraction
     if notation is _BINARY_SI:
         short = not fraction and len(digits) + exponent * 3 // 10 < 15

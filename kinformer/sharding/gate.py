@@ -9,9 +9,10 @@ A worker that has taken a key from its queue asks the gate first. A range is in 
 
 - elsewhere: the key is dropped. When the range comes to this member, its objects are added, and their handlers queue
   the keys. A key whose objects are held by all members waits here instead, because no event would queue it again.
-- filling: the caches do not have the range's objects yet. The key waits here, and is queued again when they have.
+- filling: the caches do not have the range's objects yet. The key waits here, and is queued again when they have them.
 - open: the key is synced, if the guard allows writes.
-- draining: no further key is synced. Running syncs are waited for. If the range stays, waiting keys are queued again.
+- draining: no further key is synced. The member waits until running syncs have ended. If the range stays,
+  waiting keys are queued again.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class RangeState(Enum):
 
 class RangeGate:
     """
+    The gate of one member. It knows the state of each range.
+
     :param may_write: whether this process may write now
     :param on_drained: called when the last running sync of a draining range has ended
     """
@@ -59,7 +62,7 @@ class RangeGate:
         self._claimed = 0
         self._running: Counter[int] = Counter()
         self._waiting: dict[int, dict[object, Callable[[], object]]] = {}
-        #: The same for keys that wait even while their range is elsewhere.
+        #: The keys that keep waiting while their range is elsewhere, like those above.
         self._lasting: dict[int, dict[object, Callable[[], object]]] = {}
 
     # --- called by workers
@@ -72,7 +75,7 @@ class RangeGate:
         Give whether a key may be synced. The answer holds until the context is left.
 
         :param text: the part of the key that is hashed
-        :param key: tells this key from others that wait
+        :param key: identifies this key among those that wait
         :param again: called to queue the key again, if it cannot be synced yet
         :param held_by_all: whether its objects are in the caches even while its range is elsewhere
         """
@@ -187,7 +190,7 @@ class RangeGate:
         self._cut.clear()
 
     def let_waiting_in(self) -> None:
-        """If this process may write, queue the keys again that came while it could not."""
+        """If this process may write now, queue the keys again that came while it was not allowed to."""
         if self._may_write():
             for number in self.in_state(RangeState.OPEN) & (self._waiting.keys() | self._lasting.keys()):
                 self._open(number)

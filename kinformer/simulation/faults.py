@@ -45,7 +45,9 @@ class Faults:
     """
     How often each kind of fault happens: a probability from 0 to 1 for each point where it can happen.
 
-    :param crash: after a write: see :class:`~kinformer.simulation.plan.Crash`, and so on for the others
+    Each kind is described by the class of its name in :mod:`kinformer.simulation.plan`.
+
+    :param crash: after a write
     :param restart: after a write; the process starts again on a server that is behind
     :param pause: after a write
     :param jump: after a write. By default zero: a controller that waits for a time may rightly end in another state
@@ -163,7 +165,7 @@ class Injector:
 
     Call its methods only for processes that may be disturbed, not for other users of the API.
 
-    :param plan: the deviations that happen in any case
+    :param plan: the deviations that always happen, without a random draw
     :param faults: the rates of further faults; None for no others
     """
 
@@ -196,11 +198,11 @@ class Injector:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can go wrong: all of the plan has happened, and no random fault is left."""
+        """Whether no fault can happen any more: those of the plan have happened, and no random fault is left."""
         return not self._planned and not (self._rates and self._left)
 
     def stop(self) -> None:
-        """Let nothing go wrong from now on."""
+        """End all faults: none happens from now on."""
         self._planned.clear()
         self._left = 0
 
@@ -288,7 +290,7 @@ class Injector:
         return self.counts[what]
 
     def _at(self, moments: tuple[Hashable, ...], kinds: dict[str, Callable[[], Deviation]]) -> tuple[Deviation, ...]:
-        """The deviations at a point: all that the plan has for it; if there are none, at most one random fault."""
+        """The deviations at a point: all that the plan has for it. If it has none, at most one random fault."""
         found: tuple[Deviation, ...] = ()
         if self._planned:
             found = tuple(d for moment in moments for d in self._planned.pop(moment, ()))

@@ -92,7 +92,7 @@ class Trial:
         """
         Run the scenario by a plan.
 
-        :param plan: the seed, and the deviations that happen in any case
+        :param plan: the seed, and the deviations that always happen
         :param faults: the rates of further faults; None for no others
         :raises ScenarioError: if the run without deviations fails, and not by an assertion
         """

@@ -558,7 +558,7 @@ def run_world(
     Run a scenario in a new world. Errors of the scenario are in the result.
 
     :param scenario: an async function whose argument is the world
-    :param plan: the seed, and the deviations that happen in any case; None for seed 0 and no deviations
+    :param plan: the seed, and the deviations that always happen; None for seed 0 and no deviations
     :param faults: the rates of further faults; None for no others
     :param options: the options of the world
     :param checks: which oracles are on, and how strict they are

@@ -1,8 +1,8 @@
-"""The webhook's TLS files: its own certificate, and the authority of those who may ask it.
+"""The webhook's TLS files: its own certificate, and the authority of the clients that may call it.
 
-Whoever renews certificates writes the files anew and tells nobody. So the server looks at the files once a second, and
-when one has changed it reads them all again. Files that cannot be read, such as a certificate whose key is still to be
-written, change nothing: the server goes on with those that it has.
+A tool that renews certificates writes the files and does not notify the server. So the server checks the files once a
+second. If one has changed, it reads all of them again. If they cannot be read, for example because the key of a new
+certificate is not written yet, the server keeps the certificates that it has.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from kinformer.options import OptionError
 
 __all__ = ("DEFAULT_CLIENT", "TLSFiles", "names_of", "tls_context")
 
-#: The name that an API server's certificate must have, if nothing else is said.
+#: The name that an API server's certificate must have, if no other names are configured.
 DEFAULT_CLIENT: Final = "kube-apiserver"
 
-#: What of a file says that it is another one, or has been written.
+#: Inode, time of the last change, and size of a file; None if it cannot be read.
 _Stamp = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
     """
-    :param certificate: the server's, as PEM, with its intermediates
-    :param key: its key, as PEM, without a passphrase
-    :param client_authority: the certificates of the authorities whose clients may ask; nobody is asked for one if None
-    :param client_names: common names or DNS names, of which a client's certificate must have one
+    The files with the server's certificate and with the authority of its clients.
+
+    :param certificate: the server's certificate, as PEM, with its intermediates
+    :param key: the key of the certificate, as PEM, without a passphrase
+    :param client_authority: the certificates of the authorities whose clients may call the webhook. If None, clients
+        need no certificate
+    :param client_names: a client's certificate must have one of these as its common name or DNS name
     """
 
     certificate: Path
@@ -40,7 +43,9 @@ class TLSFiles:
 
     def context(self) -> ssl.SSLContext:
         """
-        :raises OptionError: if a file is not what it should be; it names the file
+        Read the files.
+
+        :raises OptionError: if a file is missing or invalid. The error names the file
         """
         context = tls_context(self.certificate, self.key)
         if self.client_authority is not None:
@@ -48,26 +53,27 @@ class TLSFiles:
                 context.load_verify_locations(self.client_authority)
             except (OSError, ssl.SSLError) as error:
                 raise OptionError(f"{self.client_authority}: not certificates of authorities: {error}") from error
-            # Not required: a kubelet that looks whether the webhook is alive has none.
+            # A certificate is optional, because a kubelet that probes the webhook has none.
             context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
     def stamps(self) -> tuple[_Stamp, ...]:
-        """What is another value when a file is."""
+        """A value for each file. It changes when the file is written or replaced."""
         files = (self.certificate, self.key, self.client_authority)
         return tuple(_stamp(file) for file in files if file is not None)
 
     def lets_in(self, certificate: Mapping[str, Any] | None) -> bool:
         """
-        Whether a client may ask.
+        Whether a client may call the webhook.
 
-        :param certificate: the client's, checked, as :meth:`ssl.SSLSocket.getpeercert` gives it
+        :param certificate: the client's verified certificate, as :meth:`ssl.SSLSocket.getpeercert` returns it; None if
+            it has none
         """
         return self.client_authority is None or not self.client_names.isdisjoint(names_of(certificate))
 
 
 def names_of(certificate: Mapping[str, Any] | None) -> Collection[str]:
-    """The common name and the DNS names of a certificate; none of nobody's."""
+    """The common name and the DNS names of a certificate. Without a certificate there are none."""
     return set(_names_of(certificate or {}))
 
 
@@ -79,6 +85,8 @@ def _names_of(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     """
+    Load a server's certificate.
+
     :raises OptionError: if the files are not a certificate and its key
     """
 

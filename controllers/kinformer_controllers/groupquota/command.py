@@ -106,13 +106,13 @@ async def _run(
     tls = None
     if tls_cert_file is not None and tls_private_key_file is not None and not insecure:
         tls = TLSFiles(tls_cert_file, tls_private_key_file, client_ca_file, names)
-        tls.context()  # what is wrong with the files is said before anything else is done
+        tls.context()  # so that an error in the files comes first
     if host is None:
         host = LOOPBACK if client_ca_file is None else "0.0.0.0"
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(connect(kubeconfig, context))
         if settings is not None:
-            # A client of its own: no renewal waits behind charges.
+            # The Lease has a client of its own, so that its renewals do not wait for charges.
             settings = replace(settings, client=await stack.enter_async_context(connect(kubeconfig, context)))
         version = await client.server_version()
         webhook = QuotaWebhook(client, reservation=reservation, period=period, election=settings)
@@ -122,7 +122,7 @@ async def _run(
             tasks.start_soon(webhook.run)
             tasks.start_soon(server.run)
             await server.listening.wait()
-            # What is there now stays; to go through it again and again held answers up for 200 ms.
+            # These objects stay, so the collector ignores them. Checking them again delayed answers by 200 ms.
             gc.collect()
             gc.freeze()
             scheme = "http" if tls is None else "https"

@@ -1,9 +1,9 @@
 """The HTTPS server that an API server sends its AdmissionReviews to.
 
-It is :class:`kinformer.operator.webhooks.WebhookServer`, with what a quota needs besides. If the server knows the
-authority of its clients, whoever asks to have something charged has to show a certificate. Health is told to everybody.
-Certificates and that authority are read again when their files change. Open connections keep those that they were made
-with. The port is taken before anything else runs.
+It is :class:`kinformer.operator.webhooks.WebhookServer`, with three additions. If the server has the authority of its
+clients, a client needs a certificate of it to send a review. The paths for health answer everybody. The certificates
+are read again when their files change; open connections keep the old ones. The port is taken before anything else runs,
+so that an error about it comes first.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = ("BODY_LIMIT", "LOOPBACK", "WebhookServer")
 
 log = get_logger(__name__)
 
-#: What kube-apiserver itself takes.
+#: The largest body in bytes. kube-apiserver has the same limit.
 BODY_LIMIT: Final = 3 * 1024 * 1024
 
-#: Where a server listens that lets everybody in.
+#: The address for a server without client certificates: only this machine can connect.
 LOOPBACK: Final = "127.0.0.1"
 
-# Seconds between two looks at the files of the certificates.
+# Seconds between two checks of the certificates' files.
 _LOOK_PERIOD: Final = 1.0
 
 
@@ -61,9 +61,11 @@ class _Answers:
 
 class WebhookServer(webhooks.WebhookServer):
     """
-    :param tls: the server's certificate, and whose clients may ask; None for plain HTTP
-    :param port: 0 for any that is free; :attr:`port` has it once the server listens
-    :param listener: a socket that listens already, in place of `host` and `port`
+    The server of a quota webhook.
+
+    :param tls: the server's certificate, and the clients that may call it; None for plain HTTP
+    :param port: the port; 0 for a free one, which :attr:`port` has once the server listens
+    :param listener: a socket that listens already, instead of `host` and `port`
     """
 
     body_limit = BODY_LIMIT
@@ -90,9 +92,9 @@ class WebhookServer(webhooks.WebhookServer):
 
     def bind(self) -> None:
         """
-        Take the port; :meth:`run` does it otherwise.
+        Take the port now. If this is not called, :meth:`run` takes it.
 
-        :raises OptionError: if the port is taken, or not to be had
+        :raises OptionError: if the port is in use or not allowed
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
@@ -107,7 +109,7 @@ class WebhookServer(webhooks.WebhookServer):
         """
         Listen, and follow the files of the certificates, until cancelled.
 
-        :raises OptionError: if the port is taken or not to be had, or a file is not what it should be
+        :raises OptionError: if the port is in use or not allowed, or a file is missing or invalid
         """
         if self._listener is None:
             self.bind()
@@ -121,15 +123,15 @@ class WebhookServer(webhooks.WebhookServer):
             await anyio.sleep_forever()
 
     def refusal(self, client: Mapping[str, Any] | None) -> str:
-        """Why somebody may not ask; empty for who may."""
+        """Why a client may not call the webhook; empty if it may."""
         if self._tls is None or self._tls.lets_in(client):
             return ""
         return f"only API servers may ask: want a client certificate for {', '.join(sorted(self._tls.client_names))}"
 
     async def _show(self, runner: web.AppRunner, listener: socket.socket, context: ssl.SSLContext | None) -> None:
-        """Take new connections with these certificates; those that are open keep theirs."""
+        """Use these certificates for new connections. Open connections keep theirs."""
         before = self._site
-        # A duplicate: a site closes the socket that it is given.
+        # A duplicate, because a site closes its socket.
         self._site = web.SockSite(runner, listener.dup(), ssl_context=context)
         await self._site.start()
         if before is not None:
@@ -142,7 +144,7 @@ class WebhookServer(webhooks.WebhookServer):
         try:
             context = files.context()
         except OptionError as error:
-            # Perhaps half of the files are written: looked at again, and told of once for each change.
+            # Perhaps only some of the files are written. They are read again later. Each change is logged once.
             if stamps != self._refused:
                 self._refused = stamps
                 log.warning("certificates_not_reloaded", error=str(error))

@@ -1,8 +1,8 @@
-"""The decision: an RawRequest is charged to the GroupQuotas that are about it, or refused.
+"""The decision: a request is charged to the GroupQuotas that apply to it, or it is refused.
 
-What cannot be decided is refused: with the API server away a charge cannot be written, so that nothing gets through
-that needs one. Such a refusal says how soon to ask again, which client-go does by itself. What no GroupQuota is about
-is let through all the same.
+A request is also refused if its charge cannot be written, for example because the API server is away. Such a refusal
+says after how many seconds the client may try again. client-go then does so by itself. A request to which no GroupQuota
+applies is admitted in any state.
 """
 
 from __future__ import annotations
@@ -48,26 +48,28 @@ __all__ = ("Decision", "QuotaWebhook")
 
 log = get_logger(__name__)
 
-#: Seconds until an API server stops waiting, if it does not say: what a webhook's timeoutSeconds is by default.
+#: Seconds until an API server stops waiting, if its request does not tell. A webhook's timeoutSeconds has this default.
 TIMEOUT: Final = 10.0
 
-#: Seconds of that time that are left for the answer's way. Of a time of less than twice as much, half is left.
+#: Seconds of that time that are kept for sending the answer. If the time is less than twice as long, half is kept.
 MARGIN: Final = 2.0
 
-# Seconds between two questions whether the API server answers, and until it should have.
+# Seconds between two checks of the API server, and seconds that it has to answer one.
 _ASK_PERIOD, _PATIENCE = 1.0, 2.0
 
-# Seconds until a request is to be made again that was not decided about.
+# Seconds after which a client may send an undecided request again.
 _RETRY_AFTER: Final = 1
 
-#: Seconds that a charge is reserved at most. A request may take a minute, its object an informer's delay more.
+#: The most seconds for which a charge is reserved. A request may take a minute. The event of its object comes later.
 RESERVATION: Final = 90.0
 
 
 class Decision(NamedTuple):
     """
-    :param code: 200 for yes, else the HTTP status that the answer to the request is to have
-    :param retry_after: seconds after which the same request may well be admitted; 0 if there is nothing to wait for
+    The answer to a request.
+
+    :param code: 200 if the request is admitted, otherwise the HTTP status of its refusal
+    :param retry_after: seconds after which the client may try again; 0 if a new try is of no use
     """
 
     code: int = 200
@@ -83,10 +85,10 @@ class QuotaWebhook:
     """
     One replica: enforces GroupQuotas, and recounts them while it leads.
 
-    :param informers: run by this
-    :param reservation: seconds that a charge is reserved at most
-    :param period: seconds between two recounts of everything
-    :param election: which Lease to hold in order to recount; None for a replica that is the only one
+    :param informers: the informers to use. :meth:`run` runs them
+    :param reservation: the most seconds for which a charge is reserved
+    :param period: seconds between two full recounts
+    :param election: the Lease that a replica must hold to recount; None if there is only one replica
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class QuotaWebhook:
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or RealClock()
-        # When the API server was asked last whether it answers, and why not.
+        # The time of the last check of the API server, and why it did not answer.
         self._asking = anyio.Lock()
         self._asked: tuple[float, str] | None = None
         self._client = client
@@ -118,7 +120,7 @@ class QuotaWebhook:
         self.evaluator = QuotaEvaluator(
             self.accessor,
             core_registry(clock=self._clock),
-            # One batch for all: they may be charged to the same quotas, whatever their namespaces.
+            # All requests are in one batch, because requests of several namespaces may be charged to the same quota.
             batch_of=lambda _: "",
             workers=1,
             reservations=self.ledger,
@@ -139,14 +141,14 @@ class QuotaWebhook:
 
     def _registry_for_counting(self) -> Registry:
         def source_of(resource: GroupResource) -> ObjectSource:
-            # The others are found by the controller's monitor.
+            # The controller's monitor finds the other resources.
             return InformerSource(self._informers.informer_for(MODELS[resource])) if resource in WHOLE else NoSource()
 
         return core_registry(source_of=source_of, clock=self._clock)
 
     @property
     def has_synced(self) -> bool:
-        """Whether it knows enough to decide."""
+        """Whether the caches for decisions have synced."""
         return self._quotas.has_synced and self._namespace_informer.has_synced
 
     @property
@@ -167,7 +169,7 @@ class QuotaWebhook:
                 await self._take_part(self._election)
 
     async def _take_part(self, settings: LeaderElection) -> None:
-        """Be a candidate, recount if elected, and return when that is over: the next time it is another election."""
+        """Take part in one election: recount while elected, and return when the election has ended."""
         election = Election(settings, self._client, self._clock)
         try:
             await election.run(lambda: self.controller.lead(election.guarded(self._client)))
@@ -176,9 +178,9 @@ class QuotaWebhook:
 
     async def trouble(self) -> str:
         """
-        What keeps it from deciding; empty when all is well.
+        Why requests cannot be decided; empty if they can.
 
-        Whoever asks, the API server is asked once a second at most.
+        However often this is called, the API server is checked once a second at most.
         """
         if not self.has_synced:
             return "GroupQuotas and namespaces are not known yet"
@@ -203,7 +205,7 @@ class QuotaWebhook:
         """
         Charge a request, or refuse it.
 
-        :param timeout: seconds until the API server stops waiting; the decision is there :data:`MARGIN` before that
+        :param timeout: seconds until the API server stops waiting. The decision is made :data:`MARGIN` seconds earlier
         """
         if asked.operation not in (CREATE, UPDATE):
             return _YES
@@ -234,12 +236,12 @@ class QuotaWebhook:
         except ClientError as error:
             log.warning("request_not_checked", namespace=asked.namespace, name=asked.name, error=str(error))
             return _undecided(503, f"quota cannot be checked: {error}")
-        except Exception as error:  # whatever somebody sends: it is answered, and refused
+        except Exception as error:  # any other error refuses this request and ends nothing else
             log.exception("request_not_understood", namespace=asked.namespace, name=asked.name)
             return Decision(500, "InternalError", f"quota cannot be computed: {type(error).__name__}")
 
     async def _syncs_until(self, deadline: float) -> bool:
-        """Wait for the caches of a replica that was just started, and return whether it knows enough to decide."""
+        """Wait until the caches of a new replica have synced. Return whether they have."""
         try:
             with time_limit(deadline - self._clock.monotonic(), self._clock):
                 await self._quotas.wait_synced()
@@ -271,7 +273,7 @@ class QuotaWebhook:
     def _check_quota(self, asked: RawRequest) -> Decision:
         assert asked.object is not None
         try:
-            # Its status is none of this: whoever may write it finds it written anew.
+            # The status is not checked: if it is invalid, a recount replaces it.
             read_group_quota(
                 {"metadata": {"name": asked.name}, "spec": asked.object.get("spec")}, self.namespaces.labels
             )
@@ -281,13 +283,17 @@ class QuotaWebhook:
 
 
 def _undecided(code: int, why: str) -> Decision:
-    """No, but not because a quota is used up."""
+    """A refusal for another reason than a quota that is used up."""
     reason = "Timeout" if code == 504 else "ServiceUnavailable"
     return Decision(code, reason, f"{why}; try again later", _RETRY_AFTER)
 
 
 def _request(asked: RawRequest, obj: dict[str, Any], resource: GroupResource) -> Request:
-    """:raises ValueError: if an object has no readable metadata"""
+    """
+    The request as evaluators read it.
+
+    :raises ValueError: if an object has no valid metadata
+    """
     return Request(
         CREATE if asked.operation == CREATE else UPDATE,
         resource,
@@ -301,7 +307,7 @@ def _request(asked: RawRequest, obj: dict[str, Any], resource: GroupResource) ->
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
-    """As much of an object's metadata as is read here."""
+    """The fields of an object's metadata that are read here."""
 
     name: str | None = None
     generate_name: str | None = None
@@ -312,7 +318,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 def _placed(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """The object with its namespace, which a create may leave to the request."""
+    """The object with its namespace. A create request may have the namespace only in its path."""
     metadata = obj.get("metadata") or {}
     try:
         msgspec.convert(metadata, _Metadata)
