@@ -57,7 +57,7 @@ class ResourceEventHandler(Protocol[T_contra]):
 
 
 def _ignore(*_: object) -> None:
-    """The function that stands in for one that was left out."""
+    """The default for a function that was not given."""
 
 
 class ResourceEventHandlerFuncs(Generic[T]):

@@ -44,7 +44,7 @@ def has_quota_webhook() -> bool:
 @asynccontextmanager
 async def quota_webhook(server: ApiServer, client: Client, manifests: Path) -> AsyncIterator[None]:
     """
-    Run the webhook while the block runs, and make the server ask it.
+    Run the webhook while the block runs, and make the server call it.
 
     :param manifests: the folder with its CustomResourceDefinition, its configuration, and an example of a quota
     :raises ManifestError: if one of these cannot be read or applied

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ("PodVerbs",)
 
-#: A server that knows no other answer to a refusal than JSON refuses whoever takes only plain text.
+#: Some servers can write a refusal only as JSON. They reject a client that accepts only plain text.
 _ACCEPT: Final = {"Accept": "application/json, */*"}
 
 

@@ -163,8 +163,8 @@ def recheck_deletion(read_fresh: Callable[[], Awaitable[Any]], uid: str) -> Call
     """
     A `can_adopt` that reads the controller from the server, past every cache.
 
-    :param read_fresh: gets it; may raise, and nothing is adopted then
-    :param uid: of the controller that is meant: one that was made anew under its name is another
+    :param read_fresh: reads the controller. If it raises, nothing is adopted
+    :param uid: the controller's uid. A new object of the same name has another one and adopts nothing
     """
 
     async def check() -> None:

@@ -50,7 +50,7 @@ class LeadershipLost(Exception):
 
 
 def new_identity() -> str:
-    """Make an identity: the host's name and a random part. No other process has it, nor a later one on this machine."""
+    """Make an identity that no other process has, now or later: the host's name and a random part."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 

@@ -121,7 +121,7 @@ def _check_names(name: str, group: str, plural: str) -> None:
 
 
 def _types_of(cls: type[Any]) -> list[Any]:
-    """What stands in brackets behind the bases of a class."""
+    """The type arguments of a class's bases."""
     return [type_ for base in cls.__dict__.get("__orig_bases__", ()) for type_ in get_args(base)]
 
 

@@ -385,7 +385,7 @@ class ShardMember:
 
     def _agrees(self, seen: Seen, table: Table, now: float) -> bool:
         """
-        Whether this member can go on: no range that it holds is another's by the table.
+        Whether this member can go on: the table gives none of its ranges to another member.
 
         A range that it may have given up itself is given up now. Another one that has no owner was lost with a table
         that somebody has deleted or damaged. This member claims it again (:attr:`_claims_again`).

@@ -63,7 +63,7 @@ class Sharding:
             )
 
     def new_member(self) -> str:
-        """Make a name for a member and its Lease. No other process has it, nor this one after a restart."""
+        """Make a name for a member and its Lease. No other process has it. After a restart it is another one."""
         identity = self.identity or new_identity().partition("_")[0]
         readable = re.sub(r"[^a-z0-9]+", "-", identity.lower()).strip("-")[:_LONGEST].strip("-")
         return "-".join(filter(None, (self.group, readable, uuid.uuid4().hex[:8])))

@@ -1,6 +1,6 @@
 """The metrics of the controller, under kube-controller-manager's names.
 
-The numbers of volumes are counted when somebody asks for the metrics. They are shown while the controller runs: a
+The numbers of volumes are counted when the metrics are read. They are shown while the controller runs: a
 process that is not the leader shows none.
 """
 

@@ -138,7 +138,7 @@ class Devices:
     # What rules do
 
     def with_rule_only(self, rule: Rule) -> Devices:
-        """What would be if a rule had the effect NoExecute, and no other rule had."""
+        """The same devices, as if this rule had the effect NoExecute and no other rule had it."""
         would = Devices(with_groups=self._with_groups)
         would._pools, would._taints, would.claims = self._pools, self._taints, dict(self.claims)
         would.set_rule(None, with_effect(rule, NO_EXECUTE))

@@ -1,6 +1,6 @@
 """The metrics of persistent volumes, under kube-controller-manager's names.
 
-The numbers of volumes and claims are counted in the binder's caches when somebody asks for the metrics. They are shown
+The numbers of volumes and claims are counted in the binder's caches when the metrics are read. They are shown
 while a binder runs: a process that is not the leader shows none.
 """
 
