@@ -154,7 +154,7 @@ _OWN: Final[Mapping[str, tuple[tuple[str, Kind, str, Effect, str, str], ...]]] =
             "",
             Effect.OTHER,
             "`--kubeconfig`",
-            "without it, kube-controller-manager takes every token for nobody's.",
+            "without it, kube-controller-manager treats the owner of every token as anonymous.",
         ),
         ("authentication-skip-lookup", _B, "false", Effect.NONE, "", _LOOKUP),
         ("authentication-token-webhook-cache-ttl", _D, "10s", Effect.SAME, "", ""),
