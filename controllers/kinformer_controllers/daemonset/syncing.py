@@ -24,10 +24,10 @@ from kinformer_controllers.daemonset.plan import FAILED_DAEMON_POD, Plan, plan_n
 from kinformer_controllers.daemonset.rolling_update import plan_update
 from kinformer_controllers.daemonset.template import daemon_template, template_for_node
 
-__all__ = ("BURST_REPLICAS", "DaemonPods")
+__all__ = ("DaemonPods",)
 
 #: The largest number of pods that one sync creates, and that it deletes.
-BURST_REPLICAS = 250
+_BURST = 250
 
 
 class DaemonPods:
@@ -36,7 +36,6 @@ class DaemonPods:
 
     :param nodes: the cache of nodes
     :param placements: the placements of DaemonSets on nodes
-    :param burst: the largest number of pods that one sync creates, and that it deletes
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class DaemonPods:
         expectations: Expectations,
         recorder: EventRecorder,
         clock: Clock,
-        burst: int = BURST_REPLICAS,
     ) -> None:
         self._pods = pods
         self._nodes = nodes
@@ -56,7 +54,6 @@ class DaemonPods:
         self._recorder = recorder
         self._clock = clock
         self._backoff = FailedPodsBackoff(clock)
-        self._burst = burst
 
     async def update(
         self, daemonset: V1DaemonSet, pods: Callable[[], Awaitable[Sequence[V1Pod]]], hash_: str
@@ -111,9 +108,9 @@ class DaemonPods:
         written = await write_children(
             self._expectations,
             owner_id(daemonset),
-            creations=create[: self._burst],
+            creations=create[:_BURST],
             create=create_on,
-            deletions=delete[: self._burst],
+            deletions=delete[:_BURST],
             delete=remove,
             key_of=meta_namespace_key,
         )

@@ -16,12 +16,12 @@ from kinformer.meta import GroupVersionKind, meta_namespace_key, new_controller_
 from kinformer.models import V1Pod
 from kinformer_controllers.shared.replicas.kind import desired_replicas
 
-__all__ = ("BURST_REPLICAS", "ReplicaManager")
+__all__ = ("ReplicaManager",)
 
 log = get_logger(__name__)
 
 #: The largest number of pods that one sync creates or deletes. The next sync continues when the cache shows these.
-BURST_REPLICAS = 500
+_BURST = 500
 
 
 class ReplicaManager:
@@ -31,7 +31,6 @@ class ReplicaManager:
     :param kind: the owners' kind
     :param related_pods: returns the pods of all owners with the same controller as the given one, for the ranking
     :param owner_references: whether new pods get an owner reference
-    :param burst: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
@@ -43,7 +42,6 @@ class ReplicaManager:
         clock: Clock,
         *,
         owner_references: bool = True,
-        burst: int = BURST_REPLICAS,
     ) -> None:
         self._kind = kind
         self._pods = pods
@@ -51,7 +49,6 @@ class ReplicaManager:
         self._related_pods = related_pods
         self._clock = clock
         self._owner_references = owner_references
-        self._burst = burst
 
     async def manage(self, owner: Any, active: Sequence[V1Pod]) -> Exception | None:
         """
@@ -61,9 +58,9 @@ class ReplicaManager:
         """
         surplus = len(active) - desired_replicas(owner)
         if surplus < 0:
-            return await self._create(owner, min(-surplus, self._burst))
+            return await self._create(owner, min(-surplus, _BURST))
         if surplus > 0:
-            return await self._delete(owner, active, min(surplus, self._burst))
+            return await self._delete(owner, active, min(surplus, _BURST))
         return None
 
     async def _create(self, owner: Any, count: int) -> Exception | None:
