@@ -1,4 +1,4 @@
-"""What is told when several things fail in one sync."""
+"""The most pods that one sync makes, and what is told when several things fail in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from kinformer.models import V1DaemonSet, V1Node
 from kinformer_controllers.daemonset.controller import DaemonSetController
+from tests.controllers.cluster import Cluster
 from tests.controllers.daemonset.objects import make_daemonset, make_node
 from tests.controllers.objects import FakeContext, FakeInformers
 from tests.controllers.refusing import refusing_client
@@ -19,3 +20,14 @@ async def test_a_pod_that_is_refused_is_what_a_sync_fails_with_though_the_status
 
     with pytest.raises(RuntimeError, match="the pod is refused"):
         await controller.sync("ns/agent")
+
+
+async def test_one_sync_makes_250_pods_at_most() -> None:
+    world = Cluster()
+    world.put(make_daemonset())
+    for number in range(260):
+        world.put(make_node(f"n{number}"))
+
+    await DaemonSetController(FakeContext(world.client, world.informers, clock=world.clock)).sync("ns/agent")
+
+    assert sum(request.startswith("create Pod") for request in world.requests) == 250
