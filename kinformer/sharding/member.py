@@ -342,7 +342,8 @@ class ShardMember:
         if not self._agrees(seen, table, now):
             self._lose("others took its ranges")
             return True
-        self.guard.table_until = began + self._options.write_duration
+        if not self._claims_again:
+            self.guard.table_until = began + self._options.write_duration
         # If there is no table any more, every member that was seen may own ranges.
         owners = table.members if seen.table is not None else self._sightings.names
         self._sightings.look(seen.members, owners, now)
@@ -354,6 +355,8 @@ class ShardMember:
         self.gate.drain(plan.drain)
         fenced = await self._fence(plan.over)
         await self._carry_out(seen, table, plan, fenced)
+        # Ranges that were lost with the table are this member's only now. Until then others may claim them.
+        self.guard.table_until = began + self._options.write_duration
         self._metrics.tell(members=len(live), owned=len(self.gate.held))
         self._failing = False
         self._broken = ""
@@ -393,6 +396,7 @@ class ShardMember:
         missing = self.gate.held - table.of(self.name)
         lost = missing - self._giving
         is_new = seen.table is None or bool(table.waits)
+        # A closed guard refuses the new claim in any case. With the last condition, no further round is begun for it.
         if lost and not (is_new and lost <= table.of("") and now < self.guard.table_until):
             return False
         self._claims_again = lost
