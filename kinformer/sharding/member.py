@@ -396,7 +396,7 @@ class ShardMember:
         missing = self.gate.held - table.of(self.name)
         lost = missing - self._giving
         is_new = seen.table is None or bool(table.waits)
-        # A closed guard refuses the new claim in any case. With the last condition, no further round is begun for it.
+        # A closed guard would refuse the write of the new claim. The last condition ends the member before it tries.
         if lost and not (is_new and lost <= table.of("") and now < self.guard.table_until):
             return False
         self._claims_again = lost
