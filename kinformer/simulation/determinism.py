@@ -11,9 +11,9 @@ While the block of :func:`deterministic` runs, these are replaced:
 
 After the block everything is as before.
 
-It does not reach a function that a module has imported by its name, such as ``from time import monotonic`` (code of the
-project takes a :class:`~kinformer.clock.Clock`), C extensions that ask the kernel, or the order of sets of strings,
-which differs between processes unless PYTHONHASHSEED is set.
+It does not reach a function that a module has imported by its name, such as ``from time import monotonic``: code of the
+project takes a :class:`~kinformer.clock.Clock`, and aiohttp's connector is named below. Nor does it reach C extensions
+that ask the kernel, or the order of sets of strings, which differs between processes unless PYTHONHASHSEED is set.
 
 The methods of :class:`datetime.datetime` are replaced in the dictionary of the type itself. This uses CPython's private
 parts, and there is no other way: modules have imported the type by its name, and msgspec compares with this type.
@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, Protocol
 
+import aiohttp.connector
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
@@ -88,6 +89,8 @@ def _functions_of_time(source: Source) -> list[tuple[Any, str, Any]]:
         (time, "monotonic_ns", lambda: round(monotonic() * _NANO)),
         (time, "perf_counter_ns", lambda: round(monotonic() * _NANO)),
         (time, "time_ns", lambda: round(timestamp() * _NANO)),
+        # It has imported the function by its name. Otherwise no idle connection would ever be too old to be used.
+        (aiohttp.connector, "monotonic", monotonic),
         (RealClock, "monotonic", staticmethod(monotonic)),
     ]
 

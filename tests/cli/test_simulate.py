@@ -78,7 +78,10 @@ async def test_json_says_the_same_to_a_program(file: Path) -> None:
         (["nowhere:make"], "nowhere:make: there is no module nowhere"),
         (["tests.simulation.tiny:make"], "tests.simulation.tiny:make: module 'tests.simulation.tiny' has no attribute"),
         (["tests.simulation.tiny:APP"], "tests.simulation.tiny:APP is a dict: want a function that makes a controller"),
-        (["no-such-controller"], "there is no controller 'no-such-controller': there are cloud-node"),
+        (
+            ["no-such-controller"],
+            "there is no controller 'no-such-controller': there are attachdetach, bootstrapsigner",
+        ),
     ],
 )
 async def test_what_is_wrong_is_one_line(file: Path, arguments: list[str], said: str) -> None:
