@@ -15,7 +15,6 @@ from kinformer.models import V1Pod, V1PodDisruptionBudget, V1PodDisruptionBudget
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.disruption.budgets import Budgets
 from kinformer_controllers.disruption.scales import Scales, expected_scale
-from kinformer_controllers.disruption.selector_text import selector_text
 from kinformer_controllers.disruption.status import (
     count_healthy,
     desired_healthy,
@@ -23,6 +22,7 @@ from kinformer_controllers.disruption.status import (
     new_status,
     wants_scale,
 )
+from kinformer_controllers.shared.selector_text import selector_text
 
 __all__ = ("BudgetCounter", "Count")
 

@@ -38,6 +38,7 @@ from kinformer_controllers.horizontalpodautoscaler.replicas import (
     replicas_by_total,
     replicas_by_utilization,
 )
+from kinformer_controllers.shared.selector_text import selector_text
 
 __all__ = ("Measured", "MetricFailed", "MetricProposal", "Target", "measure", "propose")
 
@@ -128,7 +129,7 @@ async def measure(client: MetricsClient, spec: V2MetricSpec, target: Target) -> 
         try:
             return await client.external(metric.name, target.namespace, selector)
         except ReplicaError as error:
-            name = f"{target.namespace}/{metric.name}/{_selector_text(metric.selector)}"
+            name = f"{target.namespace}/{metric.name}/{selector_text(metric.selector)}"
             raise _failed(spec, f"unable to get external metric {name}: {error}") from error
     cause = f'unknown metric source type "{spec.type}"'
     raise MetricFailed("InvalidMetricSourceType", cause, cause, is_spec=True)
@@ -228,7 +229,7 @@ def _of_object(
         name, current = f"{about.kind} metric {metric.name}", _whole(found)
     elif wanted.type == "AverageValue" and wanted.average_value is not None:
         found = replicas_by_total(target.observed, measured, _milli(wanted.average_value), tolerances=tolerances)
-        name, current = f"external metric {metric.name}({_selector_text(metric.selector)})", _average(found)
+        name, current = f"external metric {metric.name}({selector_text(metric.selector)})", _average(found)
     else:
         raise ReplicaError("invalid object metric source: neither a value target nor an average value target was set")
     status = V2ObjectMetricStatus(described_object=about, metric=_identifier(metric), current=current)
@@ -248,7 +249,7 @@ def _of_external(
         current = _whole(found)
     else:
         raise ReplicaError("invalid external metric source: neither a value target nor an average value target was set")
-    name = f"external metric {metric.name}({_selector_text(metric.selector)})"
+    name = f"external metric {metric.name}({selector_text(metric.selector)})"
     status = V2ExternalMetricStatus(metric=_identifier(metric), current=current)
     return MetricProposal(found.replicas, name, V2MetricStatus(type="External", external=status))
 
@@ -297,21 +298,6 @@ def _selector(spec: V2MetricSpec, selector: V1LabelSelector | None) -> Selector:
         return label_selector_as_selector(selector)
     except SelectorError as error:
         raise _failed(spec, str(error)) from error
-
-
-def _selector_text(selector: V1LabelSelector | None) -> str:
-    """A selector as Go prints it."""
-    if selector is None:
-        return "nil"
-    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.match_labels or {}).items()))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{one.key},Operator:{one.operator},Values:[{' '.join(one.values or ())}],}},"
-        for one in selector.match_expressions or ()
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
 
 
 def _identifier(metric: V2MetricIdentifier) -> V2MetricIdentifier:

@@ -1,4 +1,4 @@
-"""Formatting a label selector for Events as Kubernetes does: in the form in which Go prints its API types."""
+"""Formatting a label selector for messages as Kubernetes does: in the form in which Go prints its API types."""
 
 from __future__ import annotations
 
