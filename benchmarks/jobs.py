@@ -25,7 +25,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext
 from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.controller import JobController
-from kinformer_controllers.job.modes import is_finished
+from kinformer_controllers.job.jobs import is_finished
 
 PARALLELISM = 500
 UID = "00000000-0000-0000-0000-000000000001"

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from kinformer.meta.integers import read_integer
 from kinformer.models import V1Deployment, V1ReplicaSet
-from kinformer_controllers.deployment.counts import desired
-from kinformer_controllers.deployment.limits import max_surge
+from kinformer_controllers.deployment.limits import desired, max_surge
 
 __all__ = (
     "DESIRED_REPLICAS",
@@ -23,8 +22,8 @@ __all__ = (
     "max_revision",
     "replicas_annotations",
     "revision_of",
-    "rolled_back_annotations",
     "rollback_revision",
+    "rolled_back_annotations",
 )
 
 #: The number of a rollout, on the Deployment and on its ReplicaSet.

@@ -1,30 +1,105 @@
-"""The limits of a rolling update: ``maxSurge`` and ``maxUnavailable`` as numbers of pods. No I/O."""
+"""How many pods a Deployment's ReplicaSets have, and how many they may have during a rollout. No I/O.
+
+First the sums over ReplicaSets, of desired and of actual pods; then ``maxSurge`` and ``maxUnavailable`` as numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from kinformer.meta import scaled_value
 from kinformer.models import V1Deployment, V1ReplicaSet
-from kinformer_controllers.deployment.counts import desired, total_replicas
 
 __all__ = (
     "RECREATE",
     "ROLLING_UPDATE",
     "Limits",
     "StrategyError",
+    "active",
+    "actual_replicas",
+    "age",
+    "available",
+    "available_replicas",
+    "desired",
     "is_rolling_update",
     "limits_of",
     "max_surge",
     "max_unavailable",
     "min_available",
     "new_replicas",
+    "ready_replicas",
     "strategy_of",
+    "terminating_replicas",
+    "total_replicas",
 )
+
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 ROLLING_UPDATE: Final = "RollingUpdate"
 RECREATE: Final = "Recreate"
+
+
+def desired(obj: Any) -> int:
+    """Return the replicas in the spec of a Deployment or a ReplicaSet; 1 if not set, as the server's default."""
+    replicas: int | None = obj.spec.replicas
+    return 1 if replicas is None else replicas
+
+
+def active(replica_sets: Iterable[V1ReplicaSet]) -> list[V1ReplicaSet]:
+    """Return the ReplicaSets that should have pods."""
+    return [each for each in replica_sets if desired(each) > 0]
+
+
+def age(replica_set: V1ReplicaSet) -> tuple[datetime, str]:
+    """Return a sort key that puts the oldest first."""
+    meta = replica_set.metadata
+    return (meta.creation_timestamp or _LONG_AGO, meta.name)
+
+
+def available(replica_set: V1ReplicaSet) -> int:
+    """Return the number of its available pods."""
+    return _has(replica_set, "available_replicas")
+
+
+def total_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
+    """Return the sum of their desired pods."""
+    return sum(map(desired, replica_sets))
+
+
+def actual_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
+    """Return the sum of the pods that they have."""
+    return sum(_has(each, "replicas") for each in replica_sets)
+
+
+def ready_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
+    return sum(_has(each, "ready_replicas") for each in replica_sets)
+
+
+def available_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
+    return sum(map(available, replica_sets))
+
+
+def terminating_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int | None:
+    """
+    Return the sum of the pods that are being deleted and have not ended.
+
+    :return: None if a synced ReplicaSet has no such number, because its controller is older
+    """
+    total = 0
+    for each in replica_sets:
+        if each.status is None:
+            continue
+        if each.status.terminating_replicas is not None:
+            total += each.status.terminating_replicas
+        elif each.status.observed_generation:
+            return None
+    return total
+
+
+def _has(replica_set: V1ReplicaSet, count: str) -> int:
+    return (getattr(replica_set.status, count) or 0) if replica_set.status is not None else 0
 
 
 class StrategyError(ValueError):

@@ -1,19 +1,148 @@
-"""Rollout: the state of a Deployment during one sync. No I/O."""
+"""Rollout: a Deployment and its ReplicaSets during one sync. No I/O.
+
+The new ReplicaSet is the one with the Deployment's template, whatever its hash; all others are old.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Any, Final
 
 from kinformer.controllerutil.conditions import get_condition, put_condition
-from kinformer.models import V1Deployment, V1DeploymentCondition, V1ReplicaSet
+from kinformer.models import (
+    V1Deployment,
+    V1DeploymentCondition,
+    V1ObjectMeta,
+    V1PodTemplateSpec,
+    V1ReplicaSet,
+    semantically_equal,
+    to_dict,
+)
 from kinformer_controllers.deployment.annotations import REVISION, annotations_of
-from kinformer_controllers.deployment.conditions import PROGRESSING, condition, has_progress_deadline
-from kinformer_controllers.deployment.status import same_status, status_of
-from kinformer_controllers.deployment.templates import Same, find_new, find_old
+from kinformer_controllers.deployment.limits import age
+from kinformer_controllers.deployment.status import (
+    PROGRESSING,
+    condition,
+    has_progress_deadline,
+    same_status,
+    status_of,
+)
+from kinformer_controllers.shared.history import template as history
 
-__all__ = ("Rollout",)
+__all__ = (
+    "HASH_LABEL",
+    "Rollout",
+    "TemplateMemory",
+    "find_new",
+    "find_old",
+    "replica_set_name",
+    "same_template",
+    "template_hash",
+    "without_hash",
+)
+
+#: The label with the template's hash, on a ReplicaSet, in its selector and on its pods.
+HASH_LABEL: Final = "pod-template-hash"
+
+#: The longest name that an object may have.
+_NAME_LENGTH: Final = 253
+
+Same = Callable[[V1Deployment, V1ReplicaSet], bool]
+
+
+def same_template(one: V1PodTemplateSpec, other: V1PodTemplateSpec) -> bool:
+    """
+    Whether two templates mean the same to Kubernetes. The hash label is ignored.
+
+    An empty object is not a missing one: ``namespaceSelector: {}`` must be rolled out.
+    """
+    return (one.spec == other.spec and _metadata(one) == _metadata(other)) or semantically_equal(
+        without_hash(one), without_hash(other)
+    )
+
+
+def without_hash(template: V1PodTemplateSpec) -> V1PodTemplateSpec:
+    """Return the template without the hash label, as in the Deployment."""
+    meta = template.metadata
+    if meta is None or HASH_LABEL not in (meta.labels or {}):
+        return template
+    template = copy.copy(template)
+    template.metadata = copy.copy(meta)
+    template.metadata.labels = {key: it for key, it in (meta.labels or {}).items() if key != HASH_LABEL}
+    return template
+
+
+def template_hash(template: V1PodTemplateSpec, collision_count: int | None) -> str:
+    """
+    Return the hash for the name of a template's ReplicaSet. It differs from Kubernetes' hash, which does no harm: the
+    new ReplicaSet is found by its template alone.
+
+    :param collision_count: how often the name was taken by another ReplicaSet
+    """
+    return history.template_hash(to_dict(template), collision_count)
+
+
+def replica_set_name(deployment: str, hash_: str) -> str:
+    """Return the name of a Deployment's ReplicaSet."""
+    return f"{deployment[: _NAME_LENGTH - 1 - len(hash_)]}-{hash_}"
+
+
+def find_new(
+    deployment: V1Deployment, replica_sets: Iterable[V1ReplicaSet], same: Same | None = None
+) -> V1ReplicaSet | None:
+    """Return the ReplicaSet with the Deployment's template; the oldest if there are several."""
+    same = same or _is_of_template
+    return next((each for each in sorted(replica_sets, key=age) if same(deployment, each)), None)
+
+
+def find_old(replica_sets: Iterable[V1ReplicaSet], new: V1ReplicaSet | None) -> list[V1ReplicaSet]:
+    """Return all ReplicaSets except the new one, the oldest first."""
+    uid = new.metadata.uid if new is not None else None
+    return [each for each in sorted(replica_sets, key=age) if each.metadata.uid != uid]
+
+
+class TemplateMemory:
+    """
+    Remembers for each Deployment which ReplicaSets have its template, until the spec of either changes.
+
+    Comparing two different templates takes 0.1 ms, and a Deployment is synced about a dozen times in a rollout.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[tuple[Any, ...], bool]] = {}
+
+    def forget(self, key: str, uid: str = "") -> None:
+        """Forget a Deployment that is gone."""
+        self._known.pop(key, None)
+
+    def comparing(self, key: str) -> Same:
+        """Return the comparison for one sync of a Deployment. Results that it does not use are forgotten."""
+        before = self._known.get(key, {})
+        now = self._known[key] = {}
+
+        def same(deployment: V1Deployment, replica_set: V1ReplicaSet) -> bool:
+            one, other = deployment.metadata, replica_set.metadata
+            what = (one.uid, one.generation, other.uid, other.generation)
+            found = before.get(what)
+            if found is None:
+                found = _is_of_template(deployment, replica_set)
+            now[what] = found
+            return found
+
+        return same
+
+
+def _is_of_template(deployment: V1Deployment, replica_set: V1ReplicaSet) -> bool:
+    return same_template(replica_set.spec.template, deployment.spec.template)
+
+
+def _metadata(template: V1PodTemplateSpec) -> Any:
+    meta = without_hash(template).metadata
+    if meta is None:
+        return V1ObjectMeta()
+    return meta
 
 
 class Rollout:

@@ -1,7 +1,8 @@
-"""The writes of a Deployment's sync: ReplicaSets, the Deployment's status, and Events."""
+"""The writes of a Deployment's sync: its ReplicaSets as they are created and changed, its status, and Events."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Final
 
 from kinformer.client import Client, PatchType
@@ -9,20 +10,110 @@ from kinformer.client.errors import AlreadyExists, NotFound
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.meta import GroupResource, get_controller_of
-from kinformer.models import V1Deployment, V1ReplicaSet, resource_for
+from kinformer.meta import GroupResource, GroupVersionKind, get_controller_of, new_controller_ref
+from kinformer.models import (
+    V1Deployment,
+    V1LabelSelector,
+    V1ObjectMeta,
+    V1ReplicaSet,
+    V1ReplicaSetSpec,
+    resource_for,
+)
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.deployment.conditions import FAILED_CREATE, NEW_CREATED
-from kinformer_controllers.deployment.counts import desired
-from kinformer_controllers.deployment.replica_sets import new_replica_set, resized
-from kinformer_controllers.deployment.rollout import Rollout
-from kinformer_controllers.deployment.scaling import Size
-from kinformer_controllers.deployment.templates import same_template
+from kinformer_controllers.deployment.annotations import (
+    annotations_for,
+    annotations_of,
+    max_revision,
+    replicas_annotations,
+)
+from kinformer_controllers.deployment.limits import desired, new_replicas
+from kinformer_controllers.deployment.rollout import HASH_LABEL, Rollout, replica_set_name, same_template, template_hash
+from kinformer_controllers.deployment.sizes import Size
+from kinformer_controllers.deployment.status import FAILED_CREATE, NEW_CREATED
 
-__all__ = ("DEPLOYMENTS", "REPLICA_SETS", "DeploymentWriter")
+__all__ = (
+    "DEPLOYMENT",
+    "DEPLOYMENTS",
+    "REPLICA_SETS",
+    "DeploymentWriter",
+    "brought_up_to_date",
+)
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 DEPLOYMENTS: Final[GroupResource] = resource_for(V1Deployment).gvr.group_resource
 REPLICA_SETS: Final[GroupResource] = resource_for(V1ReplicaSet).gvr.group_resource
+
+
+def _new_replica_set(rollout: Rollout) -> V1ReplicaSet:
+    """
+    Make the ReplicaSet of a Deployment's template, with its first size.
+
+    :raises StrategyError: if the Deployment's strategy is invalid
+    """
+    deployment, spec = rollout.deployment, rollout.deployment.spec
+    meta = deployment.metadata
+    hash_ = template_hash(spec.template, rollout.status.collision_count)
+    template = copy.copy(spec.template)
+    template.metadata = copy.copy(spec.template.metadata) or V1ObjectMeta()
+    template.metadata.labels = {**(template.metadata.labels or {}), HASH_LABEL: hash_}
+    made = V1ReplicaSet(
+        api_version="apps/v1",
+        kind="ReplicaSet",
+        metadata=V1ObjectMeta(
+            # The name is the same each time, so that the ReplicaSet is not created twice.
+            name=replica_set_name(meta.name, hash_),
+            namespace=meta.namespace,
+            labels=template.metadata.labels,
+            annotations=annotations_for(deployment, {}, max_revision(rollout.old) + 1)
+            | replicas_annotations(deployment),
+            owner_references=[new_controller_ref(deployment, DEPLOYMENT)],
+        ),
+        spec=V1ReplicaSetSpec(
+            replicas=0,
+            min_ready_seconds=spec.min_ready_seconds,
+            selector=V1LabelSelector(
+                match_labels={**(spec.selector.match_labels or {}), HASH_LABEL: hash_},
+                match_expressions=spec.selector.match_expressions,
+            ),
+            template=template,
+        ),
+    )
+    made.spec.replicas = new_replicas(deployment, [*rollout.old, made], made)
+    return made
+
+
+def brought_up_to_date(rollout: Rollout, replica_set: V1ReplicaSet) -> V1ReplicaSet | None:
+    """Return the new ReplicaSet with the Deployment's annotations and ``minReadySeconds``; None if it has them."""
+    deployment, had = rollout.deployment, annotations_of(replica_set)
+    annotations = annotations_for(deployment, had, max_revision(rollout.old) + 1)
+    min_ready_seconds = deployment.spec.min_ready_seconds
+    if annotations == had and (replica_set.spec.min_ready_seconds or 0) == (min_ready_seconds or 0):
+        return None
+    changed = _copied(replica_set)
+    changed.metadata.annotations = annotations
+    changed.spec.min_ready_seconds = min_ready_seconds
+    return changed
+
+
+def _resized(deployment: V1Deployment, replica_set: V1ReplicaSet, replicas: int) -> V1ReplicaSet | None:
+    """Return a ReplicaSet with this size and the annotations of the Deployment's size; None if it has both."""
+    had = annotations_of(replica_set)
+    annotations = had | replicas_annotations(deployment)
+    if annotations == had and replica_set.spec.replicas == replicas:
+        return None
+    changed = _copied(replica_set)
+    changed.metadata.annotations = annotations
+    changed.spec.replicas = replicas
+    return changed
+
+
+def _copied(replica_set: V1ReplicaSet) -> V1ReplicaSet:
+    """Return a copy whose metadata and spec can be changed. Their values are shared with the original."""
+    copied = copy.copy(replica_set)
+    copied.metadata = copy.copy(replica_set.metadata)
+    copied.spec = copy.copy(replica_set.spec)
+    return copied
 
 
 class DeploymentWriter:
@@ -65,7 +156,7 @@ class DeploymentWriter:
         had = desired(replica_set)
         if had == size.replicas and not size.force:
             return False
-        changed = resized(deployment, replica_set, size.replicas)
+        changed = _resized(deployment, replica_set, size.replicas)
         if changed is None:
             return False
         updated = await self.update(rollout, changed)
@@ -84,7 +175,7 @@ class DeploymentWriter:
         :raises ClientError: if the server refuses; the error is added to the status, too
         :raises StrategyError: if the Deployment's strategy is invalid
         """
-        deployment, made = rollout.deployment, new_replica_set(rollout)
+        deployment, made = rollout.deployment, _new_replica_set(rollout)
         name = made.metadata.name
         try:
             rollout.new = await self._replica_sets.create(made)

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from kinformer.models import V1JobStatus, V1Pod, V1UncountedTerminatedPods
 from kinformer_controllers.job.counting import JobPods
-from kinformer_controllers.job.failure_policy import match_failure_policy
-from kinformer_controllers.job.modes import is_indexed, limits_failures_per_index
+from kinformer_controllers.job.jobs import is_indexed, limits_failures_per_index
 from kinformer_controllers.job.pods import completion_index, is_pod_failed, phase_of, valid_index
+from kinformer_controllers.job.policies import match_failure_policy
 
 __all__ = ("MAX_UNCOUNTED_PODS", "Accounts", "account", "settle_released", "uncounted_of")
 

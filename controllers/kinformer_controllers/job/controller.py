@@ -2,8 +2,9 @@
 
 It is kube-controller-manager's controller, with the same events, the same order of steps and the same writes, except
 for two differences. If a sync finds that a cache is older than its own last write, it waits until the cache has that
-write; Kubernetes' sync fails and is retried. And a sync reads only the pods that matter, see :mod:`.index`. Not
-supported, because they are off by default: the Workload and PodGroup of a Job.
+write; Kubernetes' sync fails and is retried. And a sync reads only the pods that matter, see :mod:`.pods`. Not
+supported, because they are off by default: the Workload and PodGroup of a Job. A Job that cannot be synced is reported
+once, and skipped until it changes.
 """
 
 from __future__ import annotations
@@ -14,29 +15,33 @@ from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
-from kinformer.meta import GroupResource
+from kinformer.meta import GroupResource, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Job, V1Pod
+from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
 from kinformer_controllers.job.handlers import JobHandler, PodHandler, job_named_by
-from kinformer_controllers.job.index import add_job_pod_index, done_pods_of_job
+from kinformer_controllers.job.jobs import external_manager, is_finished, unknown_completion_mode
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC
 from kinformer_controllers.job.metrics import STALE_SYNC_SKIPS, timed_sync
-from kinformer_controllers.job.modes import external_manager, is_finished
-from kinformer_controllers.job.orphans import OrphanKey, Orphans
-from kinformer_controllers.job.ownership import JobPodClaims
+from kinformer_controllers.job.owning import JobPodClaims, OrphanKey, Orphans
+from kinformer_controllers.job.pods import Released, add_job_pod_index, done_pods_of_job
 from kinformer_controllers.job.reconciling import Reconciler, own_copy
-from kinformer_controllers.job.released import Released
 from kinformer_controllers.job.spec import JobOptions
-from kinformer_controllers.job.understanding import is_understood
 
-__all__ = ("COMPONENT", "JobController", "make_controller")
+__all__ = (
+    "JobController",
+    "make_controller",
+)
 
 #: The source component of its Events.
-COMPONENT = "job-controller"
+_COMPONENT = "job-controller"
 _PODS, _JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
 #: The first and the longest delay after a failed sync, in seconds.
 _RETRY = (1.0, 60.0)
+
+log = get_logger(__name__)
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -58,7 +63,7 @@ class JobController:
         workers = context.read(JobOptions).concurrent_job_syncs
         informers = context.informers
         self._clock = clock = context.clock
-        self._recorder = recorder = context.recorder(COMPONENT)
+        self._recorder = recorder = context.recorder(_COMPONENT)
         self._informers = jobs, pod_informer = informers.informer_for(V1Job), informers.informer_for(V1Pod)
         self._jobs, server = jobs.indexer, context.client.resource(V1Job)
         add_job_pod_index(pod_informer)
@@ -111,7 +116,7 @@ class JobController:
         if job is None or is_finished(job):
             for forget in self.forget:
                 forget(key, "")
-        elif external_manager(job) is None and is_understood(job, self._recorder):
+        elif external_manager(job) is None and _is_understood(job, self._recorder):
             with timed_sync(job, self._clock) as timed:
                 # This is checked before the pods are read, so that pods which arrive in between do not seem missing.
                 may_act = self.expectations.satisfied(owner_id(job))
@@ -120,3 +125,19 @@ class JobController:
                 if error is not None:
                     raise error
         return None
+
+
+def _is_understood(job: V1Job, recorder: EventRecorder) -> bool:
+    """Whether a Job can be synced. If not, the reason is logged, and recorded as an Event where Kubernetes does so."""
+    key = meta_namespace_key(job)
+    if (mode := unknown_completion_mode(job)) is not None:
+        message = "Skipped Job sync because completion mode is unknown"
+        recorder.event(job, WARNING, "UnknownCompletionMode", message)
+        log.error("completion_mode_unknown", key=key, mode=mode)
+        return False
+    try:
+        label_selector_as_selector(job.spec.selector)
+    except SelectorError as error:
+        log.error("selector_not_understood", kind="Job", key=key, error=str(error))
+        return False
+    return True

@@ -1,22 +1,26 @@
-"""Counting a Job's pods in one sync: the active, succeeded and failed ones, and the state of indexes.
+"""Counting a Job's pods in one sync: the active, succeeded and failed ones, the state of indexes, and the backoff.
 
 Each pod is counted once. While a pod has the tracking finalizer, it is not in the status' counters. Between the two
 states its uid is in the status' uncountedTerminatedPods. So a total is the sum of three sets that do not overlap: the
 counters, the uncounted pods, and the pods with the finalizer that are not uncounted.
+
+Before a Job replaces a failed pod, it waits ten seconds, doubled with each failure, at most 600 seconds. Each success
+resets the count of failures. The count is kept in memory. When Kubernetes' controller restarts, it loses the count.
+Here it is computed again from the existing pods, so that no pod is created too early after a restart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import islice
+from typing import Final, NamedTuple
 
 from kinformer.controllerutil.pods import is_pod_active, is_pod_ready, is_pod_terminating
 from kinformer.models import V1Job, V1JobCondition, V1Pod
-from kinformer_controllers.job.backoff import Backoff
-from kinformer_controllers.job.failure_policy import match_failure_policy
 from kinformer_controllers.job.intervals import Indexes
-from kinformer_controllers.job.modes import backoff_limit, is_indexed, limits_failures_per_index, replaces_only_failed
+from kinformer_controllers.job.jobs import backoff_limit, is_indexed, limits_failures_per_index, replaces_only_failed
 from kinformer_controllers.job.pods import (
     absolute_index_failures,
     completion_index,
@@ -28,16 +32,66 @@ from kinformer_controllers.job.pods import (
     restarts_of,
     valid_index,
 )
+from kinformer_controllers.job.policies import match_failure_policy
 
 __all__ = (
+    "Backoff",
     "JobPods",
-    "failed_indexes",
     "first_pending_indexes",
     "is_past_backoff_limit_by_restarts",
-    "pods_kept_for_their_index",
+    "remaining_for_index",
+    "remaining_seconds",
     "succeeded_indexes",
     "take_stock",
 )
+
+_FIRST: Final = timedelta(seconds=10)
+_LONGEST: Final = timedelta(minutes=10)
+
+
+class Backoff(NamedTuple):
+    """
+    The failures of a Job.
+
+    :param failures: the number of failures since the last success
+    :param last_failure: the time of the last one; None if there was none
+    """
+
+    failures: int = 0
+    last_failure: datetime | None = None
+
+    def after(self, succeeded: Iterable[V1Pod], failed: Sequence[V1Pod]) -> Backoff:
+        """Return the record with these ended pods, which are new to it."""
+        if not failed and not succeeded:
+            return self
+        failures = sorted(map(finished_at, failed))
+        last_success = max(map(finished_at, succeeded), default=None)
+        if last_success is not None:
+            since = [moment for moment in failures if moment > last_success]
+            return Backoff(len(since), since[-1] if since else None)
+        if not failures:
+            return self
+        return Backoff(self.failures + len(failures), failures[-1])
+
+    def remaining(self, now: datetime) -> float:
+        """Return the seconds until a pod may be replaced."""
+        return remaining_seconds(self.failures, self.last_failure, now)
+
+
+def remaining_for_index(last_failed: V1Pod | None, now: datetime) -> float:
+    """Return the seconds until an index may get another pod after this one."""
+    if last_failed is None:
+        return 0.0
+    return remaining_seconds(absolute_index_failures(last_failed) + 1, finished_at(last_failed), now)
+
+
+def remaining_seconds(failures: int, last_failure: datetime | None, now: datetime) -> float:
+    """Return the remaining seconds of the wait after this many failures."""
+    if failures <= 0 or last_failure is None:
+        return 0.0
+    # Six doublings exceed the maximum. The limit protects against huge counts that a user has written.
+    wait = min(_FIRST * (1 << min(failures - 1, 6)), _LONGEST)
+    return max((wait - (now - last_failure)).total_seconds(), 0.0)
 
 
 @dataclass(eq=False, slots=True)
@@ -118,7 +172,7 @@ def take_stock(job: V1Job, pods: Sequence[V1Pod], released: Collection[str] = fr
         stock.succeeded = stock.succeeded_indexes.count
         if limits_failures_per_index(job):
             stock.failed_indexes = failed_indexes(job, pods)
-            stock.kept = pods_kept_for_their_index(stock)
+            stock.kept = _pods_kept_for_their_index(stock)
     return stock
 
 
@@ -151,7 +205,7 @@ def _has_failed_its_index(job: V1Job, pod: V1Pod) -> bool:
     return verdict.counts and index_failures(pod) >= (job.spec.backoff_limit_per_index or 0)
 
 
-def pods_kept_for_their_index(stock: JobPods) -> dict[int, V1Pod]:
+def _pods_kept_for_their_index(stock: JobPods) -> dict[int, V1Pod]:
     """
     Return the failed pods, by index, that must stay until they are replaced: the new pod inherits their failures.
 

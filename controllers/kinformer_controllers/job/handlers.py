@@ -17,13 +17,11 @@ from kinformer.controllerutil.owning import controller_of, owner_id
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
 from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.job.jobs import KIND, external_manager, is_finished
 from kinformer_controllers.job.management import BATCH_SECONDS
 from kinformer_controllers.job.metrics import BY_EXTERNAL_CONTROLLER, count_tracked_terminated_pod
-from kinformer_controllers.job.modes import external_manager, is_finished
-from kinformer_controllers.job.names import KIND
-from kinformer_controllers.job.orphans import OrphanKey
-from kinformer_controllers.job.pods import is_tracked
-from kinformer_controllers.job.released import Released
+from kinformer_controllers.job.owning import OrphanKey
+from kinformer_controllers.job.pods import Released, is_tracked
 
 __all__ = ("JobHandler", "PodHandler", "job_named_by")
 

@@ -13,7 +13,7 @@ from kinformer.clock import Clock
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer_controllers.job.counting import JobPods
 from kinformer_controllers.job.intervals import Indexes
-from kinformer_controllers.job.modes import completion_mode, is_indexed, limits_failures_per_index
+from kinformer_controllers.job.jobs import completion_mode, is_indexed, limits_failures_per_index
 from kinformer_controllers.job.pods import is_tracked, phase_of
 
 __all__ = (

@@ -1,26 +1,49 @@
-"""Reading a pod of a Job: its index, its failures, whether it has failed, and when it ended."""
+"""Reading the pods of a Job, and finding those that matter to it.
+
+First what one pod says: its index, its failures, whether it has failed, and when it ended. Then an index of a Job's
+pods without those that are done. They still exist after they have succeeded and were counted: at the end of a Job with
+10,000 completions these are nearly all. A sync does not need them, so its cost depends only on the pods that run or
+are to be counted. A pod is left out only if its label still has the Job's uid; a pod that the Job has to release is
+found. At last the pods whose finalizer was removed while the cache still shows it: they must not be counted again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from typing import Final
 
+from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.controllerutil.owning import OwnerId, controller_of
 from kinformer.controllerutil.pods import pod_status, ready_condition
 from kinformer.logs import get_logger
 from kinformer.meta.integers import duration_of, read_integer
 from kinformer.models import V1ContainerStatus, V1Job, V1Pod
-from kinformer_controllers.job.modes import replaces_only_failed
-from kinformer_controllers.job.names import COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING_FINALIZER
+from kinformer_controllers.job.jobs import (
+    COMPLETION_INDEX,
+    CONTROLLER_UID_LABEL,
+    INDEX_FAILURES,
+    INDEX_IGNORED_FAILURES,
+    KIND,
+    TRACKING_FINALIZER,
+    replaces_only_failed,
+)
 
 __all__ = (
+    "Released",
     "absolute_index_failures",
+    "add_job_pod_index",
     "completion_index",
+    "done_pods_of_job",
     "finished_at",
     "index_failures",
     "index_ignored_failures",
     "is_pod_failed",
     "is_tracked",
     "phase_of",
+    "pods_of_job",
+    "pods_of_nobody",
+    "pods_of_uid",
     "restarts_of",
     "valid_index",
 )
@@ -28,6 +51,8 @@ __all__ = (
 log = get_logger(__name__)
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+
+_INDEX: Final = "jobPods"
 
 
 def phase_of(pod: V1Pod) -> str:
@@ -142,3 +167,80 @@ def _latest(states: Iterable[V1ContainerStatus]) -> tuple[datetime | None, bool]
             return None, False
         latest = terminated.finished_at if latest is None else max(latest, terminated.finished_at)
     return latest, True
+
+
+def add_job_pod_index(informer: SharedIndexInformer[V1Pod]) -> None:
+    """Add the index of pods by their Job. If the informer already has it, nothing happens."""
+    if _INDEX not in informer.indexer.get_indexers():
+        informer.add_indexers({_INDEX: _job_uid})
+
+
+def pods_of_job(indexer: Indexer[V1Pod], job: V1Job) -> list[V1Pod]:
+    """Return the pods of a Job that matter, and those of its namespace without a controller, which it might adopt."""
+    meta = job.metadata
+    return [*pods_of_uid(indexer, meta.namespace, meta.uid), *pods_of_nobody(indexer, meta.namespace)]
+
+
+def pods_of_uid(indexer: Indexer[V1Pod], namespace: str, uid: str) -> list[V1Pod]:
+    """Return the pods that matter of the Job with that uid. The Job itself may be gone."""
+    return indexer.by_index(_INDEX, f"{namespace}/{uid}")
+
+
+def done_pods_of_job(indexer: Indexer[V1Pod], job: V1Job) -> list[V1Pod]:
+    """Return the pods of a Job that have succeeded and were counted: those that :func:`pods_of_job` leaves out."""
+    return indexer.by_index(_INDEX, f"{job.metadata.namespace}/{job.metadata.uid}/done")
+
+
+def pods_of_nobody(indexer: Indexer[V1Pod], namespace: str) -> list[V1Pod]:
+    """Return the pods of a namespace without a controller."""
+    return indexer.by_index(_INDEX, namespace)
+
+
+def _job_uid(pod: V1Pod) -> tuple[str, ...] | str:
+    reference = controller_of(pod)
+    if reference is None:
+        return pod.metadata.namespace or ""
+    if reference.kind != KIND.kind:
+        return ()
+    if not is_tracked(pod) and phase_of(pod) == "Succeeded":
+        labels = pod.metadata.labels or {}
+        if labels.get(CONTROLLER_UID_LABEL) == reference.uid:
+            return f"{pod.metadata.namespace}/{reference.uid}/done"
+    return f"{pod.metadata.namespace}/{reference.uid}"
+
+
+class Released:
+    """Uids of pods, by their Job."""
+
+    __slots__ = ("_by_key",)
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, tuple[str, set[str]]] = {}
+
+    def expect(self, job: OwnerId, uids: Iterable[str]) -> None:
+        """Note the pods whose finalizers are about to be removed."""
+        uid, pods = self._by_key.get(job.key, ("", set()))
+        if uid != job.uid:
+            pods = set()
+            self._by_key[job.key] = (job.uid, pods)
+        pods.update(uids)
+
+    def observed(self, job: OwnerId, uid: str) -> None:
+        """Forget a pod: the cache shows it without the finalizer, or the finalizer could not be removed."""
+        owner, pods = self._by_key.get(job.key, ("", set()))
+        if owner == job.uid:
+            pods.discard(uid)
+
+    def of(self, job: OwnerId) -> Collection[str]:
+        """Return the uids of the released pods that the cache still shows with the finalizer."""
+        owner, pods = self._by_key.get(job.key, ("", set()))
+        return frozenset(pods) if owner == job.uid else frozenset()
+
+    def forget(self, key: str, uid: str = "") -> None:
+        """
+        Forget a Job that is gone.
+
+        :param uid: the Job's uid; the pods of another Job with the same name are kept. Empty for any uid
+        """
+        if uid in ("", self._by_key.get(key, ("", set()))[0]):
+            self._by_key.pop(key, None)

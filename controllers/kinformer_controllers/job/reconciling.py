@@ -17,14 +17,11 @@ from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer.record import NORMAL, EventRecorder
 from kinformer_controllers.job.accounting import uncounted_of
-from kinformer_controllers.job.backoff import Backoff
-from kinformer_controllers.job.conditions import ensure_condition, new_condition
-from kinformer_controllers.job.counting import JobPods, take_stock
+from kinformer_controllers.job.counting import Backoff, JobPods, take_stock
+from kinformer_controllers.job.jobs import is_suspended
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
-from kinformer_controllers.job.modes import is_suspended
-from kinformer_controllers.job.outcome import completed, seconds_to_deadline, verdict
-from kinformer_controllers.job.pods import phase_of
-from kinformer_controllers.job.released import Released
+from kinformer_controllers.job.outcome import completed, ensure_condition, new_condition, seconds_to_deadline, verdict
+from kinformer_controllers.job.pods import Released, phase_of
 from kinformer_controllers.job.tracking import JobTracker, StatusUpdater
 
 __all__ = ("Reconciled", "Reconciler", "own_copy")

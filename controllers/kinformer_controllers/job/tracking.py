@@ -20,14 +20,11 @@ from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.job.accounting import Accounts, account, settle_released, uncounted_of
-from kinformer_controllers.job.backoff import Backoff
-from kinformer_controllers.job.conditions import ensure_condition, is_condition_true, new_condition
-from kinformer_controllers.job.counting import JobPods
+from kinformer_controllers.job.counting import Backoff, JobPods
+from kinformer_controllers.job.jobs import TRACKING_FINALIZER, completion_mode
 from kinformer_controllers.job.metrics import FINISHED, HANDLED_FAILURES, count_finished_pods
-from kinformer_controllers.job.modes import completion_mode
-from kinformer_controllers.job.names import TRACKING_FINALIZER
-from kinformer_controllers.job.outcome import failed_for
-from kinformer_controllers.job.released import Released
+from kinformer_controllers.job.outcome import ensure_condition, failed_for, is_condition_true, new_condition
+from kinformer_controllers.job.pods import Released
 
 __all__ = ("JobTracker", "StatusUpdater")
 

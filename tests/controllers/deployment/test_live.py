@@ -16,7 +16,7 @@ from kinformer.manager import Manager
 from kinformer.models import CoreV1Event, V1Deployment, V1ObjectMeta, V1Pod, V1ReplicaSet, V1ResourceQuota, from_dict
 from kinformer_controllers.deployment.annotations import REVISION, ROLLBACK_TO
 from kinformer_controllers.deployment.controller import DeploymentController
-from kinformer_controllers.deployment.templates import replica_set_name, template_hash
+from kinformer_controllers.deployment.rollout import replica_set_name, template_hash
 from tests.controllers.deployment.making import make_deployment
 from tests.controllers.objects import FakeContext, FakeInformers
 from tests.turning import eventually, quiet, turn

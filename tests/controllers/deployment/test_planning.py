@@ -16,8 +16,7 @@ from kinformer_controllers.deployment.limits import (
     min_available,
     new_replicas,
 )
-from kinformer_controllers.deployment.rolling import plan_new, plan_old
-from kinformer_controllers.deployment.scaling import is_being_scaled, plan_scaling, proportion
+from kinformer_controllers.deployment.sizes import is_being_scaled, plan_new, plan_old, plan_scaling, proportion
 from tests.controllers.deployment.making import make_deployment, make_replica_set
 
 

@@ -12,7 +12,7 @@ from kinformer.clock import FakeClock
 from kinformer.models import V1Deployment, V1LabelSelector, V1OwnerReference, V1Pod, V1ReplicaSet
 from kinformer_controllers.deployment.controller import DeploymentController
 from kinformer_controllers.deployment.rollout import Rollout
-from kinformer_controllers.deployment.strategies import clean_up, old_pods_run
+from kinformer_controllers.deployment.steps import clean_up, old_pods_run
 from tests.controllers.deployment.making import make_deployment, make_replica_set
 from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, FakeServer, make_pod
 

@@ -19,7 +19,15 @@ from kinformer_controllers.deployment.annotations import (
     replicas_annotations,
     revision_of,
 )
-from kinformer_controllers.deployment.conditions import (
+from kinformer_controllers.deployment.rollout import (
+    TemplateMemory,
+    find_new,
+    find_old,
+    replica_set_name,
+    same_template,
+    template_hash,
+)
+from kinformer_controllers.deployment.status import (
     NEW_AVAILABLE,
     PROGRESSING,
     condition,
@@ -28,15 +36,9 @@ from kinformer_controllers.deployment.conditions import (
     is_timed_out,
     next_progress_check,
     paused_condition,
-)
-from kinformer_controllers.deployment.status import rollout_status, same_status, status_of
-from kinformer_controllers.deployment.templates import (
-    TemplateMemory,
-    find_new,
-    find_old,
-    replica_set_name,
-    same_template,
-    template_hash,
+    rollout_status,
+    same_status,
+    status_of,
 )
 from tests.controllers.deployment.making import make_deployment, make_replica_set
 

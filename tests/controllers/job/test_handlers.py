@@ -10,10 +10,10 @@ import pytest
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1Job, V1Pod
-from kinformer_controllers.job.backoff import Backoff
+from kinformer_controllers.job.counting import Backoff
 from kinformer_controllers.job.handlers import JobHandler, PodHandler
-from kinformer_controllers.job.index import done_pods_of_job, pods_of_job
-from kinformer_controllers.job.orphans import OrphanKey
+from kinformer_controllers.job.owning import OrphanKey
+from kinformer_controllers.job.pods import done_pods_of_job, pods_of_job
 from tests.controllers.job.world import KEY, NOW, SELECTOR, UID, World, job_of, pod_of, stamp
 from tests.controllers.objects import forbidden, not_found
 

@@ -10,9 +10,8 @@ import pytest
 from kinformer.models import V1Pod
 from kinformer_controllers.job.counting import first_pending_indexes, succeeded_indexes, take_stock
 from kinformer_controllers.job.intervals import Indexes
+from kinformer_controllers.job.management import active_pods_to_remove, generate_name, index_failure_counts
 from kinformer_controllers.job.pods import index_failures
-from kinformer_controllers.job.removal import active_pods_to_remove
-from kinformer_controllers.job.template import generate_name, index_failure_counts
 from tests.controllers.job.world import NOW, World, job_of, pod_of
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1Pod
-from kinformer_controllers.job.backoff import Backoff, remaining_for_index, remaining_seconds
-from kinformer_controllers.job.failure_policy import Verdict, match_failure_policy
+from kinformer_controllers.job.counting import Backoff, remaining_for_index, remaining_seconds
 from kinformer_controllers.job.intervals import Indexes
-from kinformer_controllers.job.modes import is_finished, is_succeeded
+from kinformer_controllers.job.jobs import is_finished, is_succeeded
 from kinformer_controllers.job.pods import finished_at
-from kinformer_controllers.job.success_policy import success_message
+from kinformer_controllers.job.policies import Verdict, match_failure_policy, success_message
 from tests.controllers.job.world import NOW, job_of, pod_of, stamp
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1Pod
-from kinformer_controllers.job.backoff import Backoff
+from kinformer_controllers.job.counting import Backoff
 from tests.controllers.job.world import KEY, NOW, UID, World, job_of, pod_of, stamp
 from tests.controllers.objects import forbidden, not_found
 

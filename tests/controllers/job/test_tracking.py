@@ -10,11 +10,11 @@ import pytest
 
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1JobCondition, V1Pod, from_dict
-from kinformer_controllers.job.conditions import ensure_condition, new_condition
 from kinformer_controllers.job.counting import take_stock
 from kinformer_controllers.job.metrics import count_tracked_terminated_pod
+from kinformer_controllers.job.outcome import ensure_condition, new_condition
+from kinformer_controllers.job.pods import Released
 from kinformer_controllers.job.reconciling import own_copy
-from kinformer_controllers.job.released import Released
 from tests.controllers.job.world import NOW, UID, World, job_of, pod_of
 from tests.controllers.objects import forbidden
 from tests.metrics import metric_value

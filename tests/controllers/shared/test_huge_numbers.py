@@ -5,7 +5,7 @@ import pytest
 from kinformer.controllerutil.ranking import DELETION_COST, deletion_cost
 from kinformer_controllers.cronjob.schedule import ScheduleError, parse_schedule
 from kinformer_controllers.deployment.annotations import MAX_REPLICAS, count_in
-from kinformer_controllers.job.names import COMPLETION_INDEX
+from kinformer_controllers.job.jobs import COMPLETION_INDEX
 from kinformer_controllers.job.pods import completion_index
 from tests.controllers.objects import make_pod, make_rs
 

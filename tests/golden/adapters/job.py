@@ -6,14 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.models import V1Job, V1Pod, from_dict
-from kinformer_controllers.job.backoff import Backoff
-from kinformer_controllers.job.counting import first_pending_indexes, is_past_backoff_limit_by_restarts, take_stock
-from kinformer_controllers.job.failure_policy import match_failure_policy
+from kinformer_controllers.job.counting import (
+    Backoff,
+    first_pending_indexes,
+    is_past_backoff_limit_by_restarts,
+    take_stock,
+)
 from kinformer_controllers.job.intervals import Indexes
-from kinformer_controllers.job.modes import is_indexed
+from kinformer_controllers.job.jobs import is_indexed
+from kinformer_controllers.job.management import active_pods_to_remove
 from kinformer_controllers.job.pods import finished_at, is_pod_failed, phase_of
-from kinformer_controllers.job.removal import active_pods_to_remove
-from kinformer_controllers.job.success_policy import success_message
+from kinformer_controllers.job.policies import match_failure_policy, success_message
 
 __all__ = ("answer",)
 

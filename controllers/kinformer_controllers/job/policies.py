@@ -1,4 +1,8 @@
-"""podFailurePolicy: deciding by a failed pod's exit codes and conditions what its failure means for the Job."""
+"""The two policies of a Job: what a failed pod means for it, and when it has succeeded early.
+
+podFailurePolicy decides by a pod's exit codes and conditions. successPolicy has the rules by which an Indexed Job
+succeeds before all of its indexes are done.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,17 @@ from kinformer.models import (
     V1PodFailurePolicyOnExitCodesRequirement,
     V1PodFailurePolicyOnPodConditionsPattern,
 )
+from kinformer_controllers.job.intervals import Indexes
 from kinformer_controllers.job.pods import is_pod_failed
 
-__all__ = ("Verdict", "failure_message", "match_failure_policy")
+__all__ = (
+    "Verdict",
+    "failure_message",
+    "match_failure_policy",
+    "success_message",
+)
+
+_ACTIONS: Final = frozenset(("Ignore", "FailIndex", "Count", "FailJob"))
 
 
 class Verdict(NamedTuple):
@@ -33,7 +45,6 @@ class Verdict(NamedTuple):
 
 
 _NO_RULE: Final = Verdict()
-_ACTIONS: Final = frozenset(("Ignore", "FailIndex", "Count", "FailJob"))
 
 
 def match_failure_policy(job: V1Job, pod: V1Pod) -> Verdict:
@@ -98,3 +109,24 @@ def _why_conditions(pod: V1Pod, patterns: Iterable[V1PodFailurePolicyOnPodCondit
         if (condition.type, condition.status) in wanted:
             return f"Pod {pod.metadata.namespace}/{pod.metadata.name} has condition {condition.type}"
     return None
+
+
+def success_message(job: V1Job, succeeded: Indexes) -> str | None:
+    """Return a message with the rule that is met; None if none is."""
+    policy = job.spec.success_policy
+    if policy is None or not succeeded:
+        return None
+    for place, rule in enumerate(policy.rules or ()):
+        if _is_met(rule.succeeded_indexes, rule.succeeded_count, job.spec.completions or 0, succeeded):
+            return f"Matched rules at index {place}"
+    return None
+
+
+def _is_met(indexes: str | None, count: int | None, completions: int, succeeded: Indexes) -> bool:
+    if indexes is None:
+        return count is not None and succeeded.count >= count
+    wanted = Indexes.parse(indexes, completions)
+    if not wanted:
+        return False  # it is invalid, or names only indexes that the Job does not have
+    done = wanted.overlap(succeeded)
+    return done == wanted.count or (count is not None and done >= count)

@@ -1,28 +1,32 @@
-"""Orphans: pods with the tracking finalizer that no Job will count. Their finalizer is removed.
+"""Which pods belong to a Job: adopting, releasing, and orphans.
 
-Their Job was deleted or has finished, or the garbage collector has removed their owner reference. With the finalizer
-they could not be deleted.
+Orphans are pods with the tracking finalizer that no Job will count: their Job was deleted or has finished, or the
+garbage collector has removed their owner reference. With the finalizer they could not be deleted, so it is removed.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from kinformer.cache import Indexer
 from kinformer.client.errors import NotFound
+from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
-from kinformer.controllerutil.owning import controller_of
+from kinformer.controllerutil.owning import OwnersByReference, controller_of
 from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.logs import get_logger
 from kinformer.meta import Nothing, SelectorError, label_selector_as_selector, meta_namespace_key, parse_selector
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
-from kinformer_controllers.job.index import pods_of_nobody, pods_of_uid
-from kinformer_controllers.job.modes import external_manager, is_finished
-from kinformer_controllers.job.names import KIND, TRACKING_FINALIZER
-from kinformer_controllers.job.pods import is_tracked
+from kinformer_controllers.job.jobs import KIND, TRACKING_FINALIZER, external_manager, is_finished
+from kinformer_controllers.job.pods import is_tracked, pods_of_job, pods_of_nobody, pods_of_uid
 
-__all__ = ("OrphanKey", "Orphans")
+__all__ = (
+    "JobPodClaims",
+    "OrphanKey",
+    "Orphans",
+)
 
 log = get_logger(__name__)
 
@@ -31,6 +35,74 @@ _JOB: Final = "job"
 #: Stands for a selector that matches nothing. It is not a valid selector text.
 _NOTHING: Final = "!"
 _API_VERSION: Final = f"{KIND.group}/{KIND.version}"
+
+
+class JobReader(Protocol):
+    """The methods of a :class:`kinformer.client.Resource` of Jobs that are needed here."""
+
+    async def get(self, name: str, namespace: str = "") -> V1Job:
+        """See :meth:`kinformer.client.Resource.get`."""
+
+
+class JobPodClaims:
+    """
+    Adopts and releases pods.
+
+    :param server: reads a Job from the API server, without a cache, before it adopts
+    """
+
+    def __init__(self, server: JobReader, jobs: Indexer[V1Job], pods: Indexer[V1Pod], control: PodWriter) -> None:
+        self._server = server
+        self._pods = pods
+        self._control = control
+        self._owners = OwnersByReference(V1Job, KIND.kind, jobs, _selects)
+
+    def candidates_for(self, pod: V1Pod) -> list[str]:
+        """Return the keys of the Jobs that select a pod without a controller."""
+        return self._owners.candidates_for(pod)
+
+    async def pods_of(self, job: V1Job) -> list[V1Pod]:
+        """
+        Adopt and release pods, and return the Job's pods that matter.
+
+        :raises SelectorError: if the Job's selector is invalid
+        :raises ExceptionGroup: with an error for each pod that could not be adopted or released
+        """
+        meta = job.metadata
+
+        async def read_fresh() -> V1Job:
+            return await self._server.get(meta.name, meta.namespace)
+
+        manager: ControllerRefManager[V1Pod] = ControllerRefManager(
+            job,
+            KIND,
+            label_selector_as_selector(job.spec.selector),
+            self._control.patch,
+            recheck_deletion(read_fresh, meta.uid),
+            (TRACKING_FINALIZER,),
+        )
+        pods = await manager.claim(pods_of_job(self._pods, job))
+        return [pod if controller_of(pod) is not None else _as_adopted(pod) for pod in pods]
+
+
+def _as_adopted(pod: V1Pod) -> V1Pod:
+    """Return a pod that was just adopted with its new finalizer, which the cache does not show yet."""
+    if is_tracked(pod):
+        return pod
+    pod = copy.copy(pod)
+    pod.metadata = copy.copy(pod.metadata)
+    pod.metadata.finalizers = [*(pod.metadata.finalizers or ()), TRACKING_FINALIZER]
+    return pod
+
+
+def _selects(job: V1Job, pod: V1Pod) -> bool:
+    selector, labels = job.spec.selector, pod.metadata.labels
+    if selector is None or not labels:
+        return False
+    wanted = selector.match_labels
+    if wanted and not wanted.items() <= labels.items():
+        return False  # the usual case, because the Job's uid is among the labels
+    return label_selector_as_selector(selector).matches(labels)
 
 
 class OrphanKey(NamedTuple):

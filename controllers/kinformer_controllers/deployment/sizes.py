@@ -1,12 +1,15 @@
-"""Planning the scaling of a Deployment during a rollout: its ReplicaSets grow or shrink in proportion. No I/O.
+"""Planning the sizes of a Deployment's ReplicaSets. No I/O.
 
-So scaling makes a running rollout neither faster nor slower.
+When the Deployment was scaled during a rollout, its ReplicaSets grow or shrink in proportion: so scaling makes the
+rollout neither faster nor slower. Otherwise a rolling update goes on: the new ReplicaSet grows within the surge, then
+old ones shrink. The next step follows when the ReplicaSets' statuses show that the pods of the last step were created
+or deleted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kinformer.meta.integers import read_integer
@@ -17,10 +20,28 @@ from kinformer_controllers.deployment.annotations import (
     annotations_of,
     count_in,
 )
-from kinformer_controllers.deployment.counts import active, age, available, desired, total_replicas
-from kinformer_controllers.deployment.limits import is_rolling_update, max_surge
+from kinformer_controllers.deployment.limits import (
+    active,
+    age,
+    available,
+    desired,
+    is_rolling_update,
+    max_surge,
+    max_unavailable,
+    new_replicas,
+    total_replicas,
+)
 
-__all__ = ("Size", "active_or_latest", "is_being_scaled", "is_saturated", "plan_scaling", "proportion")
+__all__ = (
+    "Size",
+    "active_or_latest",
+    "is_being_scaled",
+    "is_saturated",
+    "plan_new",
+    "plan_old",
+    "plan_scaling",
+    "proportion",
+)
 
 
 class Size(NamedTuple):
@@ -118,3 +139,45 @@ def _share(deployment: V1Deployment, replica_set: V1ReplicaSet) -> int:
     size = have * (desired(deployment) + max_surge(deployment)) / before
     # Halves are rounded away from zero.
     return math.trunc(size + math.copysign(0.5, size)) - have
+
+
+def plan_new(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1ReplicaSet]) -> int:
+    """
+    Return how many replicas the new ReplicaSet should have now.
+
+    :raises StrategyError: if the strategy is invalid
+    """
+    wanted = desired(deployment)
+    return wanted if desired(new) >= wanted else new_replicas(deployment, [*old, new], new)
+
+
+def plan_old(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1ReplicaSet]) -> list[Size]:
+    """
+    Return the new sizes of old ReplicaSets, in this order. A ReplicaSet may be listed twice.
+
+    Unavailable pods are removed first, because they serve nobody and may use resources that the new pods need. Then
+    available pods beyond the required number are removed. Only available pods of the new ReplicaSet count for this: new
+    pods that crash never replace old pods that work.
+    """
+    with_pods = sorted(active(old), key=age)
+    at_least = desired(deployment) - max_unavailable(deployment)
+    spare = total_replicas([*with_pods, new]) - at_least - (desired(new) - available(new))
+    if spare <= 0 or not with_pods:
+        return []
+    steps: list[Size] = []
+    sizes = [desired(each) for each in with_pods]
+
+    def shrink(by: int, most: Callable[[int, V1ReplicaSet], int]) -> None:
+        """Remove this many pods in total, and from each ReplicaSet at most what `most` returns."""
+        for index, each in enumerate(with_pods):
+            if by <= 0:
+                return
+            taken = min(by, most(sizes[index], each))
+            if taken > 0:
+                by -= taken
+                sizes[index] -= taken
+                steps.append(Size(each, sizes[index]))
+
+    shrink(spare, lambda size, each: size - available(each))
+    shrink(sum(map(available, with_pods)) + available(new) - at_least, lambda size, each: size)
+    return steps

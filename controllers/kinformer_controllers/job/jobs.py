@@ -1,11 +1,19 @@
-"""Reading a Job's spec, with the API's defaults."""
+"""Reading a Job: the names of its labels, annotations and finalizer, and its spec with the API's defaults."""
 
 from __future__ import annotations
 
+from typing import Final
+
+from kinformer.meta import GroupVersionKind
 from kinformer.models import V1Job
-from kinformer_controllers.job.names import CONTROLLER_NAME
 
 __all__ = (
+    "COMPLETION_INDEX",
+    "CONTROLLER_UID_LABEL",
+    "INDEX_FAILURES",
+    "INDEX_IGNORED_FAILURES",
+    "KIND",
+    "TRACKING_FINALIZER",
     "backoff_limit",
     "completion_mode",
     "external_manager",
@@ -18,6 +26,19 @@ __all__ = (
     "replaces_only_failed",
     "unknown_completion_mode",
 )
+
+KIND: Final = GroupVersionKind("batch", "v1", "Job")
+#: The value of spec.managedBy for Jobs that this controller manages. The field may also be empty.
+_CONTROLLER_NAME: Final = "kubernetes.io/job-controller"
+#: A pod has this finalizer until it is counted in its Job's status.
+TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
+#: The annotation and label with the index of a pod of an Indexed Job.
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+#: The annotations with the earlier failures of the pod's index, counted and ignored, if the Job limits them per index.
+INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
+#: The label by which a Job selects its pods, if the user has not set a selector.
+CONTROLLER_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 
 _MODES = ("NonIndexed", "Indexed")
 
@@ -68,7 +89,7 @@ def replaces_only_failed(job: V1Job) -> bool:
 def external_manager(job: V1Job) -> str | None:
     """Return the name of the external controller that manages the Job; None if this controller does."""
     manager: str | None = job.spec.managed_by
-    return manager if manager is not None and manager != CONTROLLER_NAME else None
+    return manager if manager is not None and manager != _CONTROLLER_NAME else None
 
 
 def is_finished(job: V1Job) -> bool:
