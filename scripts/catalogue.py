@@ -39,11 +39,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "ttl-after-finished-controller": None,
         "disruption-controller": None,
         "horizontal-pod-autoscaler-controller": None,
-        "podgroup-protection-controller": (
-            "",
-            "no (`GenericWorkload`)",
-            "not built. PodGroups are alpha, and it keeps those with pods from being deleted.",
-        ),
+        "podgroup-protection-controller": None,
     },
     "Pods, nodes, objects without owners": {
         "garbage-collector-controller": None,

@@ -1,4 +1,4 @@
-"""What the managers of scenarios are told: key files for controllers that sign, made once a run, and a cloud."""
+"""What the managers of scenarios are told: key files for controllers that sign, made once a run, a cloud, and gates."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def key_flags() -> dict[str, Any]:
         "cluster_signing_key_file": str(folder / "ca.key"),
         "root_ca_file": str(folder / "ca.crt"),
         "service_account_private_key_file": str(folder / "sa.key"),
+        "feature_gates": "DRAResourcePoolStatus=true,GenericWorkload=true",
     }
 
 

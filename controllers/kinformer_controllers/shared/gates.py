@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from kinformer.manager import ControllerDisabled
 from kinformer.options import OptionError
 
 __all__ = ("GATES", "Gate", "Gates")
@@ -32,6 +33,7 @@ GATES: Final[Mapping[str, Gate]] = {
     "DRADeviceTaintRules": Gate(False, "BETA", "DRADeviceTaints"),
     "DRADeviceTaints": Gate(True, "BETA"),
     "DRAPrioritizedList": Gate(True, "GA"),
+    "DRAResourcePoolStatus": Gate(False, "ALPHA"),
     "DRAWorkloadResourceClaims": Gate(False, "ALPHA", "GenericWorkload"),
     "GenericWorkload": Gate(False, "ALPHA"),
     "HPAConfigurableTolerance": Gate(True, "BETA"),
@@ -72,3 +74,13 @@ class Gates:
             if stage == gate.stage and word in self._given:
                 return self._given[word]
         return gate.default
+
+    def require(self, *names: str) -> None:
+        """
+        For the factory of a controller that Kubernetes has behind these gates.
+
+        :raises ControllerDisabled: if one of them is off
+        """
+        for name in names:
+            if not self.is_on(name):
+                raise ControllerDisabled(f"the feature gate {name} is off")

@@ -9,9 +9,12 @@ the help of ``kinformer manager`` imports it and must not load a controller. Oth
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kinformer.options import duration, option
 
 __all__ = (
+    "GateOptions",
     "allocate_node_cidrs",
     "cloud_provider",
     "cluster_cidr",
@@ -61,6 +64,13 @@ def enable_hostpath_provisioner() -> bool:
 def feature_gates() -> str:
     """The field ``feature_gates``. :mod:`kinformer_controllers.shared.gates` reads it."""
     return option("", "Which features are on or off: NAME=true,NAME=false. They are those of kube-controller-manager.")
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """The options of a controller that only asks whether its feature is on."""
+
+    feature_gates: str = feature_gates()
 
 
 def node_monitor_period() -> float:

@@ -17,7 +17,7 @@ from kinformer.simulation.world import World
 from tests.golden.controllers import SCENARIOS, controllers_for
 from tests.golden.keys import key_flags
 from tests.golden.scenario import Scenario
-from tests.simulation.controllers import csi, storage
+from tests.simulation.controllers import csi, groups, storage
 from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
 
 __all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
@@ -188,6 +188,11 @@ _SLICE = {
     "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
     "devices": [{"name": "dev-1"}],
 }
+
+_GROUP = "scheduling.k8s.io"
+_SCHEDULING = f"{_GROUP}/v1alpha2"
+_BASIC = {"schedulingPolicy": {"basic": {}}}
+_IN_GROUP = {"containers": [{"name": "c", "image": "i"}], "schedulingGroup": {"podGroupName": "g"}}
 
 
 def _pod_with_device(name: str, **spec: Any) -> Step:
@@ -433,6 +438,22 @@ _OWN = (
         _SETTLE,
         _delete("Pod", "two"),
         {"end_pods": {}},
+    ),
+    _case(
+        "podgroup-protection",
+        "podgroup-protection-controller",
+        _create("PodGroup", "g", _SCHEDULING, metadata={"finalizers": [f"{_GROUP}/podgroup-protection"]}, spec=_BASIC),
+        _SETTLE,
+        _create("Pod", "one", spec=_IN_GROUP),
+        _create("Pod", "two", spec=_IN_GROUP),
+        _delete("PodGroup", "g"),
+        _SETTLE,
+        _patch_status("Pod", "one", phase="Succeeded"),
+        _SETTLE,
+        _delete("Pod", "two"),
+        begin=groups.begin,
+        # The cache did not have the pods yet: without a list from the server, the group went.
+        plans=("seed=0 silent(manager,pods,event=1,seconds=1)",),
     ),
     _case(
         "device-taint-eviction",

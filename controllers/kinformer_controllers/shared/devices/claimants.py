@@ -40,6 +40,7 @@ __all__ = (
     "claimant_of_group",
     "claimant_of_pod",
     "consumer_kind",
+    "group_of_pod",
     "reservations_of",
 )
 
@@ -316,6 +317,12 @@ def add_group_index(informer: SharedIndexInformer[V1Pod]) -> None:
         informer.add_indexers({GROUP_INDEX: _group_values})
 
 
-def _group_values(pod: V1Pod) -> tuple[str, ...]:
+def group_of_pod(pod: V1Pod) -> str:
+    """Return the key of a pod's PodGroup; empty if it has none."""
     user = claimant_of_pod(pod)
-    return (f"{user.namespace}/{user.group}",) if user.group else ()
+    return f"{user.namespace}/{user.group}" if user.group else ""
+
+
+def _group_values(pod: V1Pod) -> tuple[str, ...]:
+    group = group_of_pod(pod)
+    return (group,) if group else ()

@@ -1,0 +1,1 @@
+"""The protection of PodGroups: one that pods belong to is not deleted."""
