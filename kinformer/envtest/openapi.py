@@ -32,7 +32,7 @@ _PLAIN: dict[str, Document] = {
     "datetime": {"type": "string", "format": "date-time"},
     "object": {"type": "object"},
 }
-#: By the mark of a field; see :mod:`kinformer.envtest.registry.forms`.
+#: By the mark of a field; see ``registry/forms.txt``.
 _MARKED: dict[str, Document] = {
     "q": {"oneOf": [{"type": "string"}, {"type": "number"}]},
     "b": {"type": "string", "format": "byte"},

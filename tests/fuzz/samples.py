@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.registry.schema import _forms
+from kinformer.envtest.registry.schema import all_forms
 from kinformer.meta.names import GroupVersionKind
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
@@ -110,7 +110,7 @@ def sample(resource: Resource) -> Obj:
 
 @cache
 def _of_type(model: str, around: tuple[str, ...]) -> Obj:
-    shape, forms = shape_of(model), _forms().get(model, {})
+    shape, forms = shape_of(model), all_forms().get(model, {})
     fields: Obj = {}
     for attribute, type_ in shape.types.items():
         name = shape.json_names[attribute]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 import pytest
 
-from kinformer.envtest.registry.forms import FORMS
+from kinformer.envtest.registry.schema import all_forms
 from kinformer.models import (
     V1Container,
     V1Pod,
@@ -65,10 +64,9 @@ def test_comparing_reads_bytes_without_keeping_what_it_read() -> None:
 
 def test_the_quantities_are_those_of_the_embedded_servers_forms() -> None:
     found: dict[str, set[str]] = {}
-    for line in re.sub(r"\n  ", " ", FORMS).splitlines():
-        model, *fields = line.split()
+    for model, forms in all_forms().items():
         names = {json: name for name, json in shape_of(model).json_names.items()}
-        quantities = {names[field] for field, _, form in (each.rpartition(":") for each in fields) if "q" in form}
+        quantities = {names[field] for field, form in forms.items() if "q" in form}
         if quantities:
             found[model] = quantities
 

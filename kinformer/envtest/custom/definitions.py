@@ -10,7 +10,7 @@ from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
 from kinformer.envtest.custom.formats import is_known
 from kinformer.envtest.custom.names import accept_names
-from kinformer.envtest.registry import Registry, Resource, Subresource
+from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS
 from kinformer.envtest.registry.schema import zero_of
 from kinformer.envtest.status import Cause
@@ -236,6 +236,7 @@ def _resources(spec: Obj) -> Iterator[Resource]:
             short_names=tuple(names.get("shortNames") or ()),
             categories=tuple(names.get("categories") or ()),
             subresources=subresources,
+            kept_by_status=METADATA,
             definition={
                 **version,
                 "scale": parts.get("scale"),

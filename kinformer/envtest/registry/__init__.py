@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kinformer.envtest.registry.resources import Registry, Resource, Subresource
-from kinformer.envtest.registry.table import METADATA
+from kinformer.envtest.registry.resources import METADATA, Registry, Resource, Subresource
 
 __all__ = ("METADATA", "Registry", "Resource", "Subresource")

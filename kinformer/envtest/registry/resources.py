@@ -1,6 +1,6 @@
 """Resources: the path, the names, the verbs and the subresources of each kind.
 
-The :class:`Registry` has the built-in resources (:mod:`.table`). Custom resources are added and removed while the
+The :class:`Registry` has the built-in resources (``resources.txt``). Custom resources are added and removed while the
 server runs. Some resources are the same objects in two versions of the API (Events, autoscalers). They share one place
 in the storage.
 """
@@ -16,10 +16,13 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.registry.table import GROUPS, KEPT_BY_STATUS, METADATA, OPTIONAL_GROUPS
+from kinformer.envtest.datafiles import read_table
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
-__all__ = ("ALL_VERBS", "Registry", "Resource", "Subresource")
+__all__ = ("ALL_VERBS", "METADATA", "Registry", "Resource", "Subresource")
+
+#: The fields of the metadata that belong to users.
+METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -41,6 +44,8 @@ _MARKS = {
     "?": ("get", "list"),
 }
 _SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+#: The fields of the metadata that a write of the status does not change, for kinds with rules of their own.
+_KEPT_BY_STATUS = {"deployments": ("labels",), "pods": ("deletionTimestamp", "ownerReferences")}
 #: Resources whose objects are stored with those of another group, and the resource under which they are stored.
 _SHARED_STORAGE = {GroupResource("events.k8s.io", "events"): GroupResource("", "events")}
 #: Resources that are not stored at their own version, and the group and version at which they are stored.
@@ -70,6 +75,7 @@ class Resource:
     """
     One resource at one version.
 
+    :param kept_by_status: the fields of the metadata that a write of the status does not change
     :param storage: the resource under which its objects are stored
     :param definition: the version of a custom resource's definition. None for a built-in resource
     """
@@ -85,6 +91,7 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: dict[str, Subresource] = field(default_factory=dict)
+    kept_by_status: tuple[str, ...] = ()
     definition: dict[str, Any] | None = None
     storage: GroupResource = field(init=False)
     #: ``plural.group``, as in errors and quotas.
@@ -114,11 +121,6 @@ class Resource:
     @property
     def is_custom(self) -> bool:
         return self.definition is not None
-
-    @property
-    def kept_by_status(self) -> tuple[str, ...]:
-        """The fields of the metadata that a write of the status does not change."""
-        return METADATA if self.is_custom else KEPT_BY_STATUS.get(str(self.group_resource), ())
 
     @property
     def is_stored(self) -> bool:
@@ -200,25 +202,26 @@ class Registry:
 def _built_in() -> tuple[Resource, ...]:
     # The built-in resources are the same for every server and never change. Reading the table takes a millisecond, so
     # it is read only once.
-    return tuple(_read_table(GROUPS))
+    return tuple(resource for resource, is_optional in _read_resources() if not is_optional)
 
 
 @cache
 def _optional() -> tuple[Resource, ...]:
-    return tuple(_read_table(OPTIONAL_GROUPS))
+    return tuple(resource for resource, is_optional in _read_resources() if is_optional)
 
 
-def _read_table(table: str) -> Iterator[Resource]:
+def _read_resources() -> Iterator[tuple[Resource, bool]]:
+    """The resources of the table, each with whether its version is optional."""
     group = version = ""
-    for line in table.strip("\n").splitlines():
-        words = line.split(" ")
-        if len(words) == 2:
-            group, version = words
+    is_optional = False
+    for words in read_table(__package__, "resources.txt"):
+        if len(words) < 4:
+            group, version, is_optional = words[0].replace("core", ""), words[1], len(words) == 3
             continue
         plural, kind, scope, short, categories, subresources = words
         verbs = _MARKS.get(plural[-1], ALL_VERBS)
         plural = plural.rstrip("*+?")
-        yield Resource(
+        resource = Resource(
             group=group,
             version=version,
             plural=plural,
@@ -229,8 +232,10 @@ def _read_table(table: str) -> Iterator[Resource]:
             verbs=verbs,
             short_names=_split(short),
             categories=_split(categories),
-            subresources={sub.name: sub for sub in _subresources(group, version, kind, subresources)},
+            subresources={sub.name: sub for sub in _subresources(group, version, kind, subresources.rstrip("!"))},
+            kept_by_status=METADATA if subresources.endswith("!") else _KEPT_BY_STATUS.get(plural, ()),
         )
+        yield resource, is_optional
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ and their names are collected for warnings. Nulls and empty values are left out 
 fields that the wire form always has are added. Quantities, times and the like are in their canonical form. A value of a
 wrong type stops the check.
 
-The types come from kubernetes_asyncio's metadata, and :mod:`.forms` adds what the metadata does not say. A type is
+The types come from kubernetes_asyncio's metadata, and ``forms.txt`` adds what the metadata does not say. A type is
 compiled when it is first needed. For a pod this takes some milliseconds once, and then each check takes about 40 µs.
 """
 
@@ -22,14 +22,14 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.registry.forms import FORMS
+from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.registry.resources import Resource
 from kinformer.meta.names import GroupVersionKind
 from kinformer.meta.quantity import Quantity, QuantityError, canonical_quantity
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
-__all__ = ("Problems", "WrongType", "check", "check_model", "forms_of", "is_known", "model_of", "zero_of")
+__all__ = ("Problems", "WrongType", "all_forms", "check", "check_model", "forms_of", "is_known", "model_of", "zero_of")
 
 Obj = dict[str, Any]
 _decode = msgspec.json.Decoder(Obj).decode
@@ -126,20 +126,16 @@ def _model_by_kind(kind: GroupVersionKind) -> str | None:
 
 
 @cache
-def _forms() -> dict[str, dict[str, str]]:
-    forms: dict[str, dict[str, str]] = {}
-    of_type: dict[str, str] = {}
-    for line in FORMS.splitlines():
-        words = line.split()
-        if not line.startswith(" "):
-            of_type = forms[words.pop(0)] = {}
-        of_type.update(word.partition(":")[::2] for word in words)
-    return forms
+def all_forms() -> dict[str, dict[str, str]]:
+    """The marks of the fields of all types; see ``forms.txt``."""
+    return {
+        model: dict(field.split(":") for field in fields) for model, *fields in read_table(__package__, "forms.txt")
+    }
 
 
 def forms_of(model: str) -> dict[str, str]:
-    """The marks of a type's fields; see :mod:`.forms`."""
-    return _forms().get(model, {})
+    """The marks of a type's fields."""
+    return all_forms().get(model, {})
 
 
 #: Returns the canonical form of a value. The arguments are the value, its path, and the problems.

@@ -1,7 +1,7 @@
 """The spec of a pod as kube-apiserver prints it: its internal type as JSON, with the names of Go's fields.
 
 If an update changes a field that may not change, the error has the difference between two such texts. Fields are in the
-order of the Go types, including those that are not set.
+order of the Go types (``pod_dump.txt``), including those that are not set.
 """
 
 from __future__ import annotations
@@ -12,122 +12,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from kinformer.envtest.datafiles import read_table
+
 __all__ = ("spec_difference",)
 
 #: The limit of lines. Longer texts are not compared, because that would take seconds and nobody would read the result.
 _MOST_LINES = 5000
 
-#: Each line has a type and its fields. ``#`` marks a number, ``?`` a boolean, ``%`` a quantity, ``-`` a field that may
-#: be null. The type of its value follows, if it is listed here. ``=`` marks a type that is never null, ``~`` a value
-#: that is printed with only the fields that are set, and ``+`` a type whose fields are included. All other fields are
-#: strings.
-_TYPES = """
-PodSpec Volumes-Volume InitContainers-Container Containers-Container EphemeralContainers-EphemeralContainer \
-RestartPolicy TerminationGracePeriodSeconds- ActiveDeadlineSeconds- DNSPolicy NodeSelector- ServiceAccountName \
-AutomountServiceAccountToken- NodeName SecurityContext-PodSecurityContext ImagePullSecrets-LocalObjectReference \
-Hostname Subdomain SetHostnameAsFQDN- Affinity-Affinity SchedulerName Tolerations-Toleration HostAliases-HostAlias \
-PriorityClassName Priority- PreemptionPolicy- DNSConfig-PodDNSConfig ReadinessGates-PodReadinessGate \
-RuntimeClassName- Overhead- EnableServiceLinks- TopologySpreadConstraints-TopologySpreadConstraint OS-PodOS \
-SchedulingGates-PodSchedulingGate ResourceClaims-PodResourceClaim Resources-ResourceRequirements HostnameOverride- \
-SchedulingGroup-PodSchedulingGroup
-Volume Name +VolumeSource
-Container Name Image Command- Args- WorkingDir Ports-ContainerPort EnvFrom-EnvFromSource Env-EnvVar \
-Resources=ResourceRequirements ResizePolicy-ContainerResizePolicy RestartPolicy- RestartPolicyRules~ \
-VolumeMounts-VolumeMount VolumeDevices-VolumeDevice LivenessProbe-Probe ReadinessProbe-Probe StartupProbe-Probe \
-Lifecycle-Lifecycle TerminationMessagePath TerminationMessagePolicy ImagePullPolicy SecurityContext-SecurityContext \
-Stdin? StdinOnce? TTY?
-EphemeralContainer +Container TargetContainerName
-PodSecurityContext HostNetwork? HostPID? HostIPC? ShareProcessNamespace- HostUsers- SELinuxOptions-SELinuxOptions \
-WindowsOptions~ RunAsUser- RunAsGroup- RunAsNonRoot- SupplementalGroups- SupplementalGroupsPolicy- FSGroup- \
-FSGroupChangePolicy- Sysctls-Sysctl SeccompProfile-SeccompProfile AppArmorProfile-AppArmorProfile \
-SELinuxChangePolicy-
-LocalObjectReference Name
-Affinity NodeAffinity-NodeAffinity PodAffinity-PodAffinity PodAntiAffinity-PodAntiAffinity
-Toleration Key Operator Value Effect TolerationSeconds-
-HostAlias IP Hostnames-
-PodDNSConfig Nameservers- Searches- Options-PodDNSConfigOption
-PodReadinessGate ConditionType
-TopologySpreadConstraint MaxSkew# TopologyKey WhenUnsatisfiable LabelSelector- MinDomains- NodeAffinityPolicy- \
-NodeTaintsPolicy- MatchLabelKeys-
-PodOS Name
-PodSchedulingGate Name
-PodResourceClaim Name ResourceClaimName- ResourceClaimTemplateName-
-ResourceRequirements Limits- Requests- Claims-ResourceClaim
-PodSchedulingGroup PodGroupName-
-VolumeSource HostPath-HostPathVolumeSource EmptyDir-EmptyDirVolumeSource GCEPersistentDisk~ AWSElasticBlockStore~ \
-GitRepo~ Secret-SecretVolumeSource NFS-NFSVolumeSource ISCSI~ Glusterfs~ \
-PersistentVolumeClaim-PersistentVolumeClaimVolumeSource RBD~ Quobyte~ FlexVolume~ Cinder~ CephFS~ Flocker~ \
-DownwardAPI-DownwardAPIVolumeSource FC~ AzureFile~ ConfigMap-ConfigMapVolumeSource VsphereVolume~ AzureDisk~ \
-PhotonPersistentDisk~ Projected-ProjectedVolumeSource PortworxVolume~ ScaleIO~ StorageOS~ CSI-CSIVolumeSource \
-Ephemeral-EphemeralVolumeSource Image-ImageVolumeSource
-ContainerPort Name HostPort# ContainerPort# Protocol HostIP
-EnvFromSource Prefix ConfigMapRef-ConfigMapEnvSource SecretRef-SecretEnvSource
-EnvVar Name Value ValueFrom-EnvVarSource
-ContainerResizePolicy ResourceName RestartPolicy
-VolumeMount Name ReadOnly? RecursiveReadOnly- MountPath SubPath MountPropagation- SubPathExpr
-VolumeDevice Name DevicePath
-Probe +ProbeHandler InitialDelaySeconds# TimeoutSeconds# PeriodSeconds# SuccessThreshold# FailureThreshold# \
-TerminationGracePeriodSeconds-
-Lifecycle PostStart-LifecycleHandler PreStop-LifecycleHandler StopSignal-
-SecurityContext Capabilities-Capabilities Privileged- SELinuxOptions-SELinuxOptions WindowsOptions~ RunAsUser- \
-RunAsGroup- RunAsNonRoot- ReadOnlyRootFilesystem- AllowPrivilegeEscalation- ProcMount- SeccompProfile-SeccompProfile \
-AppArmorProfile-AppArmorProfile
-SELinuxOptions User Role Type Level
-Sysctl Name Value
-SeccompProfile Type LocalhostProfile-
-AppArmorProfile Type LocalhostProfile-
-NodeAffinity RequiredDuringSchedulingIgnoredDuringExecution-NodeSelector \
-PreferredDuringSchedulingIgnoredDuringExecution-PreferredSchedulingTerm
-PodAffinity RequiredDuringSchedulingIgnoredDuringExecution-PodAffinityTerm \
-PreferredDuringSchedulingIgnoredDuringExecution-WeightedPodAffinityTerm
-PodAntiAffinity RequiredDuringSchedulingIgnoredDuringExecution-PodAffinityTerm \
-PreferredDuringSchedulingIgnoredDuringExecution-WeightedPodAffinityTerm
-PodDNSConfigOption Name Value-
-ResourceClaim Name Request
-HostPathVolumeSource Path Type-
-EmptyDirVolumeSource Medium SizeLimit-
-SecretVolumeSource SecretName Items-KeyToPath DefaultMode- Optional-
-NFSVolumeSource Server Path ReadOnly?
-PersistentVolumeClaimVolumeSource ClaimName ReadOnly?
-DownwardAPIVolumeSource Items-DownwardAPIVolumeFile DefaultMode-
-ConfigMapVolumeSource +LocalObjectReference Items-KeyToPath DefaultMode- Optional-
-ProjectedVolumeSource Sources-VolumeProjection DefaultMode-
-CSIVolumeSource Driver ReadOnly- FSType- VolumeAttributes- NodePublishSecretRef-LocalObjectReference
-EphemeralVolumeSource VolumeClaimTemplate~
-ImageVolumeSource Reference PullPolicy
-ConfigMapEnvSource +LocalObjectReference Optional-
-SecretEnvSource +LocalObjectReference Optional-
-EnvVarSource FieldRef-ObjectFieldSelector ResourceFieldRef-ResourceFieldSelector \
-ConfigMapKeyRef-ConfigMapKeySelector SecretKeyRef-SecretKeySelector FileKeyRef-FileKeySelector
-ProbeHandler Exec-ExecAction HTTPGet-HTTPGetAction TCPSocket-TCPSocketAction GRPC-GRPCAction
-LifecycleHandler Exec-ExecAction HTTPGet-HTTPGetAction TCPSocket-TCPSocketAction Sleep-SleepAction
-Capabilities Add- Drop-
-NodeSelector NodeSelectorTerms-NodeSelectorTerm
-PreferredSchedulingTerm Weight# Preference=NodeSelectorTerm
-PodAffinityTerm LabelSelector- Namespaces- TopologyKey NamespaceSelector- MatchLabelKeys- MismatchLabelKeys-
-WeightedPodAffinityTerm Weight# PodAffinityTerm=PodAffinityTerm
-KeyToPath Key Path Mode-
-DownwardAPIVolumeFile Path FieldRef-ObjectFieldSelector ResourceFieldRef-ResourceFieldSelector Mode-
-VolumeProjection Secret-SecretProjection DownwardAPI-DownwardAPIProjection ConfigMap-ConfigMapProjection \
-ServiceAccountToken-ServiceAccountTokenProjection ClusterTrustBundle~ PodCertificate~
-ObjectFieldSelector APIVersion FieldPath
-ResourceFieldSelector ContainerName Resource Divisor%
-ConfigMapKeySelector +LocalObjectReference Key Optional-
-SecretKeySelector +LocalObjectReference Key Optional-
-FileKeySelector VolumeName Path Key Optional-
-ExecAction Command-
-HTTPGetAction Path Port# Host Scheme HTTPHeaders-HTTPHeader
-TCPSocketAction Port# Host
-GRPCAction Port# Service-
-SleepAction Seconds#
-NodeSelectorTerm MatchExpressions-NodeSelectorRequirement MatchFields-NodeSelectorRequirement
-SecretProjection +LocalObjectReference Items-KeyToPath Optional-
-DownwardAPIProjection Items-DownwardAPIVolumeFile
-ConfigMapProjection +LocalObjectReference Items-KeyToPath Optional-
-ServiceAccountTokenProjection Audience ExpirationSeconds# Path
-HTTPHeader Name Value
-NodeSelectorRequirement Key Operator Values-
-"""
 _ZERO = {"": "", "#": 0, "?": False, "%": "0", "-": None, "~": None}
 #: Fields that belong to the security context in the printed text, and to the spec in the API.
 _OF_HOST = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
@@ -152,8 +43,7 @@ def _dump(spec: dict[str, Any]) -> list[str]:
 
 @cache
 def _types() -> dict[str, list[str]]:
-    lines = _TYPES.strip().replace(" \\\n", " ").splitlines()
-    return {line.split(" ")[0]: line.split(" ")[1:] for line in lines}
+    return {type_: fields for type_, *fields in read_table(__package__, "pod_dump.txt")}
 
 
 @cache
