@@ -8,25 +8,40 @@ for three differences:
 - A job whose controller has the CronJob's name but another kind is not counted as the CronJob's.
 - A sync waits until the cache shows the last status that was written. An older status could list jobs that this
   controller has deleted, and report them as missing.
+
+After a change of the schedule, the CronJob is queued for the time of its next run, as in Kubernetes.
 """
 
 from __future__ import annotations
 
+from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
+from kinformer.clock import Clock
 from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.owning import controller_of, owner_id
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource
-from kinformer.models import V1CronJob, V1Job
-from kinformer_controllers.cronjob.handlers import CronJobHandler, JobHandler
-from kinformer_controllers.cronjob.jobs import add_job_index, jobs_of
+from kinformer.meta import GroupResource, meta_namespace_key
+from kinformer.models import V1CronJob, V1Job, V1OwnerReference
+from kinformer.record import WARNING, EventRecorder
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.cronjob.jobs import KIND, add_job_index, jobs_of, schedule_text
+from kinformer_controllers.cronjob.missed import seconds_to_next_run
+from kinformer_controllers.cronjob.schedule import ScheduleError, parse_schedule
 from kinformer_controllers.cronjob.spec import CronJobOptions
 from kinformer_controllers.cronjob.syncing import CronJobSync
 
-__all__ = ("COMPONENT", "CronJobController", "make_controller")
+__all__ = (
+    "CronJobController",
+    "CronJobHandler",
+    "JobHandler",
+    "make_controller",
+)
 
 #: The source component of its Events.
-COMPONENT = "cronjob-controller"
+_COMPONENT = "cronjob-controller"
 CRON_JOBS = GroupResource("batch", "cronjobs")
+
+log = get_logger(__name__)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -41,7 +56,7 @@ class CronJobController:
         workers = context.read(CronJobOptions).concurrent_cron_job_syncs
         informers = context.informers
         self._clock = context.clock
-        self._recorder = recorder = context.recorder(COMPONENT)
+        self._recorder = recorder = context.recorder(_COMPONENT)
         cron_jobs, jobs = informers.informer_for(V1CronJob), informers.informer_for(V1Job)
         add_job_index(jobs)
         self._cron_jobs, self._jobs = cron_jobs.indexer, jobs.indexer
@@ -76,3 +91,64 @@ class CronJobController:
 
     def _wrote(self, cron_job: V1CronJob) -> None:
         self._seen.wrote(owner_id(cron_job), CRON_JOBS, cron_job.metadata.resource_version)
+
+
+class CronJobHandler:
+    """An event handler for CronJobs."""
+
+    def __init__(self, queue: RateLimitingQueue[str], recorder: EventRecorder, clock: Clock) -> None:
+        self._queue = queue
+        self._recorder = recorder
+        self._clock = clock
+
+    def on_add(self, cron_job: V1CronJob, is_in_initial_list: bool, /) -> None:
+        self._queue.add(meta_namespace_key(cron_job))
+
+    def on_update(self, old: V1CronJob, new: V1CronJob, /) -> None:
+        key = meta_namespace_key(new)
+        if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
+            self._queue.add(key)
+            return
+        try:
+            schedule = parse_schedule(schedule_text(new))
+        except ScheduleError as error:
+            log.error("schedule_not_understood", cron_job=key, schedule=new.spec.schedule, error=str(error))
+            message = f"unparseable schedule for cronjob: {new.spec.schedule}"
+            self._recorder.event(new, WARNING, "UnParseableCronJobSchedule", message)
+            return
+        self._queue.add_after(key, seconds_to_next_run(new, self._clock.now(), schedule))
+
+    def on_delete(self, obj: Deleted[V1CronJob], /) -> None:
+        self._queue.add(deletion_handling_key(obj))
+
+
+class JobHandler:
+    """An event handler for Jobs: queues the CronJob that a job belongs to."""
+
+    def __init__(self, queue: RateLimitingQueue[str], cron_jobs: Indexer[V1CronJob]) -> None:
+        self._queue = queue
+        self._cron_jobs = cron_jobs
+
+    def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
+        self._wake(job.metadata.namespace, controller_of(job))
+
+    def on_update(self, old: V1Job, new: V1Job, /) -> None:
+        if old.metadata.resource_version == new.metadata.resource_version:
+            return  # a resync
+        reference, old_reference = controller_of(new), controller_of(old)
+        if reference != old_reference:
+            self._wake(old.metadata.namespace, old_reference)
+        self._wake(new.metadata.namespace, reference)
+
+    def on_delete(self, obj: Deleted[V1Job], /) -> None:
+        job = last_state(obj)
+        if job is not None:
+            self._wake(job.metadata.namespace, controller_of(job))
+
+    def _wake(self, namespace: str, reference: V1OwnerReference | None) -> None:
+        if reference is None or reference.kind != KIND.kind:
+            return
+        key = f"{namespace}/{reference.name}"
+        cron_job = self._cron_jobs.get_by_key(key)
+        if cron_job is not None and cron_job.metadata.uid == reference.uid:
+            self._queue.add(key)

@@ -1,29 +1,95 @@
-"""A CronJob's jobs: those that belong to it, those that its status lists as active, and those to delete."""
+"""A CronJob's jobs: making the job of a run; finding those that belong to it, are active, or are to be deleted."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
 from kinformer.cache import Indexer, SharedIndexInformer
 from kinformer.controllerutil.owning import controller_of
-from kinformer.models import V1CronJob, V1Job, V1ObjectReference
-from kinformer_controllers.cronjob.kind import KIND
+from kinformer.meta import GroupVersionKind, new_controller_ref
+from kinformer.models import V1CronJob, V1Job, V1ObjectMeta, V1ObjectReference
+from kinformer_controllers.cronjob.missed import minutes_of
+from kinformer_controllers.cronjob.zones import ZoneError, load_zone
 
 __all__ = (
+    "KIND",
     "active",
     "add_job_index",
     "finished_condition",
     "is_active_name",
     "is_active_uid",
+    "job_for_run",
+    "job_name",
     "jobs_of",
+    "names_a_zone",
     "past_history",
+    "schedule_text",
     "without_active",
 )
 
+KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
+
+#: The annotation of a job with the scheduled time of its run, in the CronJob's time zone.
+_SCHEDULED_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+
 _INDEX: Final = "cronJobJobs"
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def names_a_zone(cron_job: V1CronJob) -> bool:
+    """Whether the schedule's text has a time zone. This works, but Kubernetes does not support it officially."""
+    return "TZ" in cron_job.spec.schedule
+
+
+def schedule_text(cron_job: V1CronJob) -> str:
+    """Return the text to parse: the schedule with the time zone of the spec. An unknown time zone is left out."""
+    schedule: str = cron_job.spec.schedule
+    zone = cron_job.spec.time_zone
+    if names_a_zone(cron_job) or zone is None:
+        return schedule
+    try:
+        load_zone(zone)
+    except ZoneError:
+        return schedule
+    return f"TZ={zone} {schedule}"
+
+
+def job_name(cron_job: V1CronJob, run: datetime) -> str:
+    """Return the name of a run's job. It is the same each time, so that no run gets two jobs."""
+    return f"{cron_job.metadata.name}-{minutes_of(run)}"
+
+
+def job_for_run(cron_job: V1CronJob, run: datetime) -> V1Job:
+    """
+    Make the job of a run.
+
+    :raises ZoneError: if the time zone of the spec is not known
+    """
+    template = cron_job.spec.job_template
+    labels = (template.metadata.labels if template.metadata else None) or {}
+    annotations = (template.metadata.annotations if template.metadata else None) or {}
+    local = run.astimezone(load_zone(cron_job.spec.time_zone or ""))
+    return V1Job(
+        api_version="batch/v1",
+        kind="Job",
+        metadata=V1ObjectMeta(
+            name=job_name(cron_job, run),
+            namespace=cron_job.metadata.namespace,
+            labels=dict(labels) or None,
+            annotations={**annotations, _SCHEDULED_TIMESTAMP: _rfc3339(local)},
+            creation_timestamp=run.astimezone(UTC),
+            owner_references=[new_controller_ref(cron_job, KIND)],
+        ),
+        spec=copy.deepcopy(template.spec),
+    )
+
+
+def _rfc3339(moment: datetime) -> str:
+    text = moment.replace(microsecond=0).isoformat()
+    return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
 def add_job_index(informer: SharedIndexInformer[V1Job]) -> None:

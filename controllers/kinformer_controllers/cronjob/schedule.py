@@ -1,10 +1,10 @@
 """Schedules of CronJobs: parsing them, and computing the times of their runs.
 
 The text has five fields (minute, hour, day of month, month, day of week), or is a word such as ``@hourly``, or
-``@every 90m``. It may begin with ``TZ=`` or ``CRON_TZ=`` and a time zone. The parser accepts the same texts as
-kube-controller-manager, with the same special cases: ``*/1`` counts as a star, ``5/15`` runs to the end of the range,
-and an empty list never matches. Its errors have the same texts, because users see them in Events. No library on PyPI
-gives the same times around clock changes.
+``@every 90m``, with a duration in Go's notation. It may begin with ``TZ=`` or ``CRON_TZ=`` and a time zone. The parser
+accepts the same texts as kube-controller-manager, with the same special cases: ``*/1`` counts as a star, ``5/15`` runs
+to the end of the range, and an empty list never matches. Its errors have the same texts, because users see them in
+Events. No library on PyPI gives the same times around clock changes.
 """
 
 from __future__ import annotations
@@ -12,23 +12,85 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from kinformer.meta.integers import read_integer
-from kinformer_controllers.cronjob.durations import DurationError, parse_duration
 from kinformer_controllers.cronjob.zones import ZoneError, later, load_zone, local_zone, moment
 
-__all__ = ("NEVER", "Every", "Fields", "Schedule", "ScheduleError", "parse_schedule")
+__all__ = ("DurationError", "Every", "Schedule", "ScheduleError", "parse_duration", "parse_schedule")
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,  # U+00B5
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)", re.ASCII)
+_MOST = 2**63 - 1
 
 #: The result of :meth:`Schedule.next` if there is no run within five years.
-NEVER: Final = None
+_NEVER: Final = None
 
 _SECOND = timedelta(seconds=1)
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 #: The search for the next run ends after this many years.
 _YEARS = 5
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_EVERY = "@every "
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+class DurationError(ValueError):
+    """A text is not a valid duration."""
+
+
+def parse_duration(text: str) -> timedelta:
+    """
+    Parse a duration. Parts of a microsecond are dropped.
+
+    :raises DurationError: if it is not valid; the error has Go's text
+    """
+    rest, sign = text, 1
+    if rest[:1] in ("+", "-"):
+        sign = -1 if rest[0] == "-" else 1
+        rest = rest[1:]
+    if rest == "0":
+        return timedelta()
+    if not rest:
+        raise DurationError(f'time: invalid duration "{text}"')
+    nanoseconds = 0
+    while rest:
+        part = _PART.match(rest)
+        if part is None or not (part[1] or part[2]):
+            raise DurationError(f'time: invalid duration "{text}"')
+        whole, fraction, unit = part[1], part[2] or "", part[3]
+        if not unit:
+            raise DurationError(f'time: missing unit in duration "{text}"')
+        if unit not in _UNITS:
+            raise DurationError(f'time: unknown unit "{unit}" in duration "{text}"')
+        nanoseconds += int(Fraction(int(whole + fraction), 10 ** len(fraction)) * _UNITS[unit])
+        if nanoseconds > _MOST:
+            raise DurationError(f'time: invalid duration "{text}"')
+        rest = rest[part.end() :]
+    return timedelta(microseconds=sign * (nanoseconds // 1000))
 
 
 class ScheduleError(ValueError):
@@ -58,7 +120,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class _Fields:
     """
     A schedule of the times at which a clock in the zone shows one of these minutes, hours, days and months.
 
@@ -88,7 +150,7 @@ class Fields:
             if settled:
                 return at.astimezone(after.tzinfo)
             moved = True
-        return NEVER
+        return _NEVER
 
     def _step(self, at: datetime, moved: bool, zone: tzinfo) -> tuple[datetime, bool]:
         """
@@ -147,8 +209,6 @@ class _Bounds(NamedTuple):
     names: dict[str, int]
 
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _BOUNDS: Final = (
     _Bounds(0, 59, {}),
     _Bounds(0, 23, {}),
@@ -156,17 +216,6 @@ _BOUNDS: Final = (
     _Bounds(1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
     _Bounds(0, 6, {name: number for number, name in enumerate(_WEEKDAYS)}),
 )
-_DESCRIPTORS: Final = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
-_EVERY = "@every "
-_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 @lru_cache(maxsize=4096)
@@ -200,7 +249,7 @@ def parse_schedule(text: str) -> Schedule:
     (minutes, _), (hours, _), (days, any_day), (months, _), (weekdays, any_weekday) = (
         _field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True)
     )
-    return Fields(minutes, hours, days, months, weekdays, not (any_day or any_weekday), zone)
+    return _Fields(minutes, hours, days, months, weekdays, not (any_day or any_weekday), zone)
 
 
 def _every(text: str) -> Every:

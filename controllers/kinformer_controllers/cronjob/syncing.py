@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+from prometheus_client import Histogram
 
 from kinformer.client import DeleteOptions
 from kinformer.client.errors import AlreadyExists, ClientError, NotFound
@@ -22,17 +25,27 @@ from kinformer_controllers.cronjob.jobs import (
     finished_condition,
     is_active_name,
     is_active_uid,
+    job_for_run,
+    job_name,
+    names_a_zone,
     past_history,
+    schedule_text,
     without_active,
 )
-from kinformer_controllers.cronjob.metrics import CREATION_SKEW
 from kinformer_controllers.cronjob.missed import Missed, most_recent_run, seconds_to_next_run
 from kinformer_controllers.cronjob.schedule import Schedule, ScheduleError, parse_schedule
-from kinformer_controllers.cronjob.template import job_for_run, job_name, names_a_zone, schedule_text
-from kinformer_controllers.cronjob.texts import quoted
 from kinformer_controllers.cronjob.zones import ZoneError, load_zone
 
-__all__ = ("CronJobSync", "Server")
+__all__ = (
+    "CronJobSync",
+    "Server",
+)
+
+_CREATION_SKEW: Final = Histogram(
+    "cronjob_controller_job_creation_skew_duration_seconds",
+    "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
+    buckets=[2.0**power for power in range(10)],
+)
 
 log = get_logger(__name__)
 
@@ -177,17 +190,17 @@ class CronJobSync:
             try:
                 load_zone(spec.time_zone)
             except ZoneError as error:
-                self._tell(WARNING, "UnknownTimeZone", f"invalid timeZone: {quoted(spec.time_zone)}: {error}")
+                self._tell(WARNING, "UnknownTimeZone", f"invalid timeZone: {_quoted(spec.time_zone)}: {error}")
                 log.error("time_zone_unknown", cron_job=key, time_zone=spec.time_zone)
                 return None
         if spec.suspend:
             return None
         if names_a_zone(cron_job):
-            self._tell(WARNING, "UnsupportedSchedule", _UNSUPPORTED_ZONE.format(quoted(spec.schedule)))
+            self._tell(WARNING, "UnsupportedSchedule", _UNSUPPORTED_ZONE.format(_quoted(spec.schedule)))
         try:
             return parse_schedule(schedule_text(cron_job))
         except ScheduleError as error:
-            self._tell(WARNING, "UnparseableSchedule", f"unparseable schedule: {quoted(spec.schedule)} : {error}")
+            self._tell(WARNING, "UnparseableSchedule", f"unparseable schedule: {_quoted(spec.schedule)} : {error}")
             log.error("schedule_not_understood", cron_job=key, schedule=spec.schedule, error=str(error))
             return None
 
@@ -224,7 +237,7 @@ class CronJobSync:
             raise
         else:
             created = job.metadata.creation_timestamp
-            CREATION_SKEW.observe(((created or self._now) - run).total_seconds())
+            _CREATION_SKEW.observe(((created or self._now) - run).total_seconds())
             self._tell(NORMAL, "SuccessfulCreate", f"Created job {job.metadata.name}")
         # If the process crashes before the status is written, the next sync finds the job by its name, which is made
         # from the run's time.
@@ -267,3 +280,8 @@ def _own_copy(cron_job: V1CronJob) -> V1CronJob:
     cron_job = copy.copy(cron_job)
     cron_job.status = copy.deepcopy(cron_job.status) if cron_job.status is not None else V1CronJobStatus()
     return cron_job
+
+
+def _quoted(text: str) -> str:
+    """Put a text into double quotes, with the necessary escapes."""
+    return json.dumps(text, ensure_ascii=False)

@@ -7,6 +7,10 @@ cache is old.
 
 from __future__ import annotations
 
+from typing import Final
+
+from prometheus_client import Counter
+
 from kinformer.controllerutil.claiming import OwnedPods
 from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
 from kinformer.controllerutil.expectations import Expectations
@@ -17,18 +21,22 @@ from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import GroupResource, SelectorError, label_selector_as_selector
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
 from kinformer.record import WARNING
-from kinformer_controllers.daemonset.handlers import DaemonSetWatches
+from kinformer_controllers.daemonset.handlers import DaemonSetWatches, NodeUpdates
 from kinformer_controllers.daemonset.history import DaemonSetHistory
-from kinformer_controllers.daemonset.kind import KIND
-from kinformer_controllers.daemonset.metrics import STALE_SYNC_SKIPS
-from kinformer_controllers.daemonset.nodes import NodeUpdates
 from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.spec import DaemonSetOptions
-from kinformer_controllers.daemonset.status_writer import DaemonSetStatusWriter
+from kinformer_controllers.daemonset.status import DaemonSetStatusWriter
 from kinformer_controllers.daemonset.syncing import DaemonPods
+from kinformer_controllers.daemonset.template import KIND
 
 __all__ = ("DaemonSetController", "make_controller")
+
+_STALE_SYNC_SKIPS: Final = Counter(
+    "daemonset_controller_stale_sync_skips",
+    "Syncs that were put off because a cache was older than the last write.",
+    ["group", "resource"],
+)
 
 log = get_logger(__name__)
 
@@ -57,7 +65,7 @@ class DaemonSetController:
         self._server = context.client.resource(V1DaemonSet)
         self.expectations = Expectations(clock)
         stores: dict[GroupResource, VersionedStore] = {PODS: pods.indexer, DAEMON_SETS: sets.indexer}
-        self._seen = ConsistencyStore(stores, clock, skips=STALE_SYNC_SKIPS)
+        self._seen = ConsistencyStore(stores, clock, skips=_STALE_SYNC_SKIPS)
         control = PodControl(context.client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
         self.placements = placements = Placements()

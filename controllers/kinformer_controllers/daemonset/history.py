@@ -27,8 +27,7 @@ from kinformer.models import (
     V1Pod,
     to_dict,
 )
-from kinformer_controllers.daemonset.kind import KIND
-from kinformer_controllers.daemonset.template import HASH_LABEL
+from kinformer_controllers.daemonset.template import HASH_LABEL, KIND
 from kinformer_controllers.shared.history.control import RevisionHistory
 from kinformer_controllers.shared.history.revisions import next_revision, number_of, template_patch, with_bytes
 from kinformer_controllers.shared.history.template import template_hash

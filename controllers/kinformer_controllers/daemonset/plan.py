@@ -9,8 +9,8 @@ from typing import Final
 
 from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, is_pod_terminal, pod_status
 from kinformer.models import V1DaemonSet, V1Pod
-from kinformer_controllers.daemonset.limits import allows_surge
 from kinformer_controllers.daemonset.placement import Placement
+from kinformer_controllers.daemonset.rolling_update import allows_surge
 from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
 
 __all__ = ("Plan", "oldest_first", "plan_nodes", "pods_by_node")

@@ -1,8 +1,8 @@
 """Planning a rolling update of a DaemonSet: which old pods to delete, and where to create new ones. Pure functions.
 
-Without surge, as many old pods are deleted as may be unavailable, and the next sync creates the new ones. With surge, a
-new pod is created on the node of an old one, which is deleted when the new one is available. Missing and surplus pods
-are planned in :mod:`~kinformer_controllers.daemonset.plan`.
+The limits are maxSurge and maxUnavailable. Without surge, as many old pods are deleted as may be unavailable, and the
+next sync creates the new ones. With surge, a new pod is created on the node of an old one, which is deleted when the
+new one is available. Missing and surplus pods are planned in :mod:`~kinformer_controllers.daemonset.plan`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,61 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kinformer.controllerutil.pods import is_pod_available
-from kinformer.models import V1DaemonSet, V1Pod
-from kinformer_controllers.daemonset.limits import surge, unavailable
+from kinformer.meta import scaled_value
+from kinformer.models import V1DaemonSet, V1Pod, V1RollingUpdateDaemonSet
 from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.template import is_updated, template_generation
 
-__all__ = ("Update", "plan_update")
+__all__ = (
+    "Update",
+    "allows_surge",
+    "plan_update",
+    "surge",
+    "unavailable",
+)
+
+
+def surge(daemonset: V1DaemonSet, scheduled: int) -> int:
+    """
+    Return how many nodes may run an old and a new pod at the same time; 0 if maxSurge is not set.
+
+    :param scheduled: the number of nodes that should run a pod
+    :raises ValueError: if maxSurge is neither an integer nor a percentage
+    """
+    rolling = _rolling(daemonset)
+    if rolling is None or rolling.max_surge is None:
+        return 0
+    return scaled_value(rolling.max_surge, scheduled, round_up=True)
+
+
+def unavailable(daemonset: V1DaemonSet, scheduled: int) -> int:
+    """
+    Return how many nodes may be without an available pod.
+
+    :param scheduled: the number of nodes that should run a pod
+    :raises ValueError: if maxUnavailable is missing, or neither an integer nor a percentage
+    """
+    rolling = _rolling(daemonset)
+    if rolling is None:
+        return 0
+    if rolling.max_unavailable is None:
+        raise ValueError("nil value for IntOrString")
+    return scaled_value(rolling.max_unavailable, scheduled, round_up=True)
+
+
+def allows_surge(daemonset: V1DaemonSet) -> bool:
+    """Whether a node may run two pods during an update."""
+    try:
+        return surge(daemonset, 1) > 0
+    except ValueError:
+        return False
+
+
+def _rolling(daemonset: V1DaemonSet) -> V1RollingUpdateDaemonSet | None:
+    strategy = daemonset.spec.update_strategy
+    if strategy is None or strategy.type != "RollingUpdate":
+        return None
+    return strategy.rolling_update
 
 
 @dataclass(slots=True)

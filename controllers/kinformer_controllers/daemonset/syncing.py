@@ -1,12 +1,16 @@
 """Carrying out the plan for one DaemonSet: creates and deletes pods, and records Events.
 
 In: a DaemonSet, its pods, and the hash of its template. Out: the writes. The DaemonSet's expectations are set for each
-of them, so that it acts again only when the cache shows them.
+of them, so that it acts again only when the cache shows them. A pod that failed is replaced after a backoff, which
+grows each time that a pod fails on the same node: without it, a kubelet that refuses the pod would be given a new one
+at once, without end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from kinformer.cache import Indexer
 from kinformer.clock import Clock
@@ -17,17 +21,25 @@ from kinformer.controllerutil.pod_control import PodWriter, pod_from_template
 from kinformer.meta import meta_namespace_key, new_controller_ref
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.daemonset.backoff import FailedPodsBackoff
-from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import FAILED_DAEMON_POD, Plan, plan_nodes, pods_by_node
 from kinformer_controllers.daemonset.rolling_update import plan_update
-from kinformer_controllers.daemonset.template import daemon_template, template_for_node
+from kinformer_controllers.daemonset.template import KIND, daemon_template, template_for_node
 
-__all__ = ("DaemonPods",)
+__all__ = (
+    "DaemonPods",
+    "FailedPodsBackoff",
+)
 
 #: The largest number of pods that one sync creates, and that it deletes.
 _BURST = 250
+
+_INITIAL: Final = 1.0
+_MAX: Final = 15 * 60.0
+#: After this many seconds without a failure, the delay starts again from the first.
+_FORGET_AFTER: Final = 2 * _MAX
+#: The number of entries at which old ones are removed.
+_SWEEP_AT: Final = 1024
 
 
 class DaemonPods:
@@ -118,3 +130,51 @@ class DaemonPods:
             raise ExceptionGroup(f"DaemonSet {meta.name} could not write all its pods", list(written.errors))
         if written.error is not None:
             raise written.error
+
+
+@dataclass(slots=True)
+class _Entry:
+    seconds: float
+    since: float
+
+
+class FailedPodsBackoff:
+    """
+    The delays of failed pods, by the rule of client-go's ``flowcontrol.Backoff``.
+
+    A delay starts with 1 second, is doubled up to 15 minutes, and is forgotten after 30 minutes without a failure. A
+    key is a DaemonSet's uid, the generation of its spec, and a node's name.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._entries: dict[tuple[str, int, str], _Entry] = {}
+        self._sweep_at = _SWEEP_AT
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def failed(self, key: tuple[str, int, str]) -> float | None:
+        """
+        Decide about a failed pod.
+
+        :return: None if it may be replaced now; then the delay for the next failure starts. Otherwise the seconds after
+            which to check it again
+        """
+        now = self._clock.monotonic()
+        entry = self._entries.get(key)
+        if entry is None or now - entry.since > _FORGET_AFTER:
+            self._sweep(now)
+            self._entries[key] = _Entry(_INITIAL, now)
+            return None
+        if now - entry.since < entry.seconds:
+            return entry.seconds
+        entry.seconds = min(entry.seconds * 2, _MAX)
+        entry.since = now
+        return None
+
+    def _sweep(self, now: float) -> None:
+        if len(self._entries) < self._sweep_at:
+            return
+        self._entries = {key: one for key, one in self._entries.items() if now - one.since <= _FORGET_AFTER}
+        self._sweep_at = max(2 * len(self._entries), _SWEEP_AT)

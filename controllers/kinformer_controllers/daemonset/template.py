@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Final
 
+from kinformer.meta import GroupVersionKind
 from kinformer.meta.integers import read_integer
 from kinformer.models import (
     V1Affinity,
@@ -25,23 +26,24 @@ from kinformer.models import (
 )
 
 __all__ = (
-    "GENERATION_LABEL",
     "HASH_LABEL",
+    "KIND",
     "affinity_for",
     "daemon_template",
     "is_updated",
     "target_node",
-    "template_generation",
     "template_for_node",
+    "template_generation",
     "with_tolerations",
 )
 
+KIND: Final = GroupVersionKind("apps", "v1", "DaemonSet")
+
 HASH_LABEL: Final = "controller-revision-hash"
-GENERATION_LABEL: Final = "pod-template-generation"
+_GENERATION_LABEL: Final = "pod-template-generation"
 _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 _NODE_NAME: Final = "metadata.name"
-
 
 #: The taints that every daemon pod tolerates: it stays on a node with problems.
 _TOLERATED: Final = (
@@ -86,7 +88,7 @@ def daemon_template(daemonset: V1DaemonSet, hash_: str) -> V1PodTemplateSpec:
     meta = copy.copy(template.metadata) if template.metadata is not None else V1ObjectMeta()
     meta.labels = dict(meta.labels or {})
     if generation is not None:
-        meta.labels[GENERATION_LABEL] = str(generation)
+        meta.labels[_GENERATION_LABEL] = str(generation)
     if hash_:
         meta.labels[HASH_LABEL] = hash_
     spec = copy.copy(template.spec)
@@ -137,7 +139,7 @@ def target_node(pod: V1Pod) -> str | None:
 def is_updated(pod: V1Pod, hash_: str, generation: int | None) -> bool:
     """Whether a pod has the current template, by its hash or by the deprecated generation."""
     labels = pod.metadata.labels or {}
-    if generation is not None and labels.get(GENERATION_LABEL) == str(generation):
+    if generation is not None and labels.get(_GENERATION_LABEL) == str(generation):
         return True
     return bool(hash_) and labels.get(HASH_LABEL) == hash_
 

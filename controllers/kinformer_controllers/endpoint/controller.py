@@ -10,7 +10,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
+from prometheus_client import Gauge
+
+from kinformer.cache import Deleted, Store, deletion_handling_key
 from kinformer.client import NotFound
 from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.owning import OwnerId
@@ -20,25 +24,41 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
 from kinformer.record import WARNING
-from kinformer_controllers.endpoint.capacity import OVER_CAPACITY_ANNOTATION, TRUNCATED, truncate
-from kinformer_controllers.endpoint.handlers import EndpointsHandler
-from kinformer_controllers.endpoint.metrics import EndpointMetrics
+from kinformer.workqueue import Queue
 from kinformer_controllers.endpoint.spec import EndpointOptions
-from kinformer_controllers.endpoint.subsets import same_subsets, subsets_of
+from kinformer_controllers.endpoint.subsets import (
+    OVER_CAPACITY_ANNOTATION,
+    TRUNCATED,
+    same_subsets,
+    subsets_of,
+    truncate,
+)
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 
-__all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
+__all__ = (
+    "LEADER_ANNOTATION",
+    "EndpointController",
+    "make_controller",
+)
 
 log = get_logger(__name__)
 
 #: The label of Endpoints that this controller made, and its value. The value is the source component of Events, too.
-MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
-MANAGED_BY = "endpoint-controller"
+_MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
+_MANAGED_BY = "endpoint-controller"
 
 _ENDPOINTS = GroupResource("", "endpoints")
+
+#: The annotation of Endpoints that belong to no service: an old kind of lock for leader election.
+LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
+
+# Gauges, although they only ever grow: prometheus-client adds _total to a counter's name.
+_CHANGES: Final = Gauge("endpoint_controller_changes", "Number of Endpoints changes", ("operation",))
+_SYNCS: Final = Gauge("endpoint_controller_syncs", "Number of Endpoints syncs", ("result",))
+_DESIRED: Final = Gauge("endpoint_controller_endpoints_desired", "Number of endpoints desired")
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -53,16 +73,16 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
         options = context.read(EndpointOptions)
         informers = context.informers
         clock = context.clock
-        self._metrics = EndpointMetrics()
+        self._metrics = _EndpointMetrics()
         services, endpoints = informers.informer_for(V1Service), informers.informer_for(V1Endpoints)
         seen = ConsistencyStore({_ENDPOINTS: endpoints.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
         super().__init__(services, self._metrics, seen)
         self._endpoints = endpoints.indexer
         self._server = context.client.resource(V1Endpoints)
-        self._recorder = context.recorder(MANAGED_BY)
+        self._recorder = context.recorder(_MANAGED_BY)
         self.controller = Controller("endpoint", self.sync, workers=options.concurrent_endpoint_syncs, clock=clock)
         self.follow(informers, options.endpoint_updates_batch_period)
-        self.controller.handle(endpoints, EndpointsHandler(self.controller.queue, self._services, seen))
+        self.controller.handle(endpoints, _EndpointsHandler(self.controller.queue, self._services, seen))
 
     def _there(self, key: str) -> V1Endpoints | None:
         return self._endpoints.get_by_key(key)
@@ -140,7 +160,7 @@ def _endpoints(
     labels = _carried_over(service.metadata.labels)
     if not has_cluster_ip(service):
         labels[HEADLESS_LABEL] = ""
-    labels[MANAGED_BY_LABEL] = MANAGED_BY
+    labels[_MANAGED_BY_LABEL] = _MANAGED_BY
     meta.labels, meta.annotations = labels, annotations
     return V1Endpoints(api_version="v1", kind="Endpoints", metadata=meta, subsets=subsets or None)
 
@@ -148,7 +168,7 @@ def _endpoints(
 def _up_to_date(service: V1Service, current: V1Endpoints, subsets: list[V1EndpointSubset], truncated: bool) -> bool:
     labels, annotations = current.metadata.labels or {}, current.metadata.annotations or {}
     return (
-        labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+        labels.get(_MANAGED_BY_LABEL) == _MANAGED_BY
         and _carried_over(labels) == _carried_over(service.metadata.labels)
         and annotations.get(OVER_CAPACITY_ANNOTATION) == (TRUNCATED if truncated else None)
         and same_subsets(current.subsets, subsets)
@@ -161,8 +181,69 @@ def _carried_over(labels: Mapping[str, str] | None) -> dict[str, str]:
 
     So a difference in the headless label alone never causes a write: a service never gains or loses its cluster IP.
     """
-    return {key: value for key, value in (labels or {}).items() if key not in (MANAGED_BY_LABEL, HEADLESS_LABEL)}
+    return {key: value for key, value in (labels or {}).items() if key not in (_MANAGED_BY_LABEL, HEADLESS_LABEL)}
 
 
 def _addresses(subsets: Sequence[V1EndpointSubset]) -> int:
     return sum(len(subset.addresses or ()) + len(subset.not_ready_addresses or ()) for subset in subsets)
+
+
+class _EndpointsHandler:
+    """
+    The event handler for Endpoints. It queues their service in three cases.
+
+    - They are in the first list: their service may be gone.
+    - They were deleted, and their service exists.
+    - The cache now shows a write that the service has waited for.
+
+    Changes by other clients are ignored, as in Kubernetes: the next change of the service or its pods corrects them.
+
+    :param seen: knows the services that wait until the cache shows their last write
+    """
+
+    def __init__(self, queue: Queue[str], services: Store[V1Service], seen: ConsistencyStore) -> None:
+        self._queue = queue
+        self._services = services
+        self._seen = seen
+
+    def on_add(self, endpoints: V1Endpoints, is_in_initial_list: bool, /) -> None:
+        key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
+        # Their service may have been deleted while this process did not run. The workers start when all caches have
+        # synced, and then check it.
+        left_over = is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {})
+        if left_over or self._seen.caught_up(key):
+            self._queue.add(key)
+
+    def on_update(self, old: V1Endpoints, new: V1Endpoints, /) -> None:
+        key = f"{new.metadata.namespace}/{new.metadata.name}"
+        if self._seen.caught_up(key):
+            self._queue.add(key)
+
+    def on_delete(self, endpoints: Deleted[V1Endpoints], /) -> None:
+        key = deletion_handling_key(endpoints)
+        # If the service is gone, too, there is nothing to do.
+        if self._services.get_by_key(key) is not None:
+            self._queue.add(key)
+
+
+class _EndpointMetrics:
+    """One controller's metrics."""
+
+    def __init__(self) -> None:
+        self._desired: dict[str, int] = {}
+        self._total = 0
+
+    def changed(self, operation: str) -> None:
+        """Count a write: ``create``, ``update`` or ``delete``."""
+        _CHANGES.labels(operation).inc()
+
+    def synced(self, result: str) -> None:
+        """Count a sync: ``success``, ``stale`` or ``error``."""
+        _SYNCS.labels(result).inc()
+
+    def desired(self, key: str, endpoints: int) -> None:
+        """Set the number of a service's addresses, ready or not; 0 if the service is gone."""
+        self._total += endpoints - self._desired.pop(key, 0)
+        if endpoints:
+            self._desired[key] = endpoints
+        _DESIRED.set(self._total)

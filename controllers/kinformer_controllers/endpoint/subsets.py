@@ -1,10 +1,12 @@
 """Computing the subsets of a service's Endpoints: the addresses of its pods, grouped by ports.
 
-Subsets are compared and written in the normal form of :mod:`kinformer_controllers.shared.services.repacking`.
+Subsets are compared and written in the normal form of :mod:`kinformer_controllers.shared.services.repacking`. An
+Endpoints object has a largest number of addresses; those beyond it are cut off.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from kinformer.models import CoreV1EndpointPort, V1EndpointAddress, V1EndpointSubset, V1Service
@@ -17,7 +19,20 @@ from kinformer_controllers.shared.services.service import (
     wants_ipv6,
 )
 
-__all__ = ("same_subsets", "subsets_of")
+__all__ = (
+    "OVER_CAPACITY_ANNOTATION",
+    "TRUNCATED",
+    "same_subsets",
+    "subsets_of",
+    "truncate",
+)
+
+#: The largest number of addresses, ready and not ready, in all subsets together.
+_MAX_CAPACITY = 1000
+
+OVER_CAPACITY_ANNOTATION = "endpoints.kubernetes.io/over-capacity"
+#: The annotation's value if addresses were left out.
+TRUNCATED = "truncated"
 
 
 def subsets_of(service: V1Service, pods: Iterable[EndpointPod]) -> list[V1EndpointSubset]:
@@ -100,3 +115,36 @@ def _without_version(address: V1EndpointAddress) -> V1EndpointAddress:
             field_path=target.field_path,
         ),
     )
+
+
+def truncate(subsets: Sequence[V1EndpointSubset], capacity: int = _MAX_CAPACITY) -> tuple[list[V1EndpointSubset], bool]:
+    """
+    Cut the addresses to the capacity: ready ones are kept first, from each subset in proportion to its size.
+
+    A subset that would be empty is left out, because the server refuses it. (Kubernetes sends it.)
+
+    :return: the subsets, and whether addresses were left out
+    """
+    ready = sum(len(subset.addresses or ()) for subset in subsets)
+    not_ready = sum(len(subset.not_ready_addresses or ()) for subset in subsets)
+    if ready + not_ready <= capacity:
+        return list(subsets), False
+    cut_ready = ready > capacity
+    total, room = (ready, capacity) if cut_ready else (not_ready, capacity - ready)
+    left = room
+    kept: list[V1EndpointSubset] = []
+    for subset in subsets:
+        addresses, others = subset.addresses or [], subset.not_ready_addresses or []
+        # The share is rounded up, so the last subset may get less than its share.
+        share = min(math.ceil(len(addresses if cut_ready else others) / total * room), left)
+        if cut_ready:
+            addresses, others = addresses[:share], []
+            left -= len(addresses)
+        else:
+            others = others[:share]
+            left -= len(others)
+        if addresses or others:
+            kept.append(
+                V1EndpointSubset(addresses=addresses or None, not_ready_addresses=others or None, ports=subset.ports)
+            )
+    return kept, True

@@ -15,13 +15,11 @@ from kinformer.models import V1EndpointSlice, V1Node, V1Service
 from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from kinformer_controllers.endpointslice.endpoints import SliceViews
-from kinformer_controllers.endpointslice.handlers import SliceHandler
-from kinformer_controllers.endpointslice.labels import is_managed, service_key
 from kinformer_controllers.endpointslice.metrics import SliceMetrics
-from kinformer_controllers.endpointslice.nodes import Nodes
 from kinformer_controllers.endpointslice.reconciler import SLICES, Reconciler
 from kinformer_controllers.endpointslice.spec import EndpointSliceOptions
-from kinformer_controllers.endpointslice.tracker import SliceTracker
+from kinformer_controllers.endpointslice.topology import Nodes
+from kinformer_controllers.endpointslice.tracking import SliceHandler, SliceTracker, is_managed, service_key
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
 

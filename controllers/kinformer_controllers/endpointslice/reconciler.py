@@ -30,12 +30,10 @@ from kinformer_controllers.endpointslice.endpoints import (
     make_ports,
     ports_key,
 )
-from kinformer_controllers.endpointslice.labels import needs_labels, wanted_labels
 from kinformer_controllers.endpointslice.metrics import SliceMetrics
-from kinformer_controllers.endpointslice.nodes import Nodes
 from kinformer_controllers.endpointslice.placement import Placed, place
-from kinformer_controllers.endpointslice.tracker import SliceTracker
-from kinformer_controllers.endpointslice.traffic import hints_for, traffic_distribution
+from kinformer_controllers.endpointslice.topology import Nodes, hints_for, traffic_distribution
+from kinformer_controllers.endpointslice.tracking import SliceTracker, needs_labels, wanted_labels
 from kinformer_controllers.shared.services.pod import EndpointPod, is_ipv6
 from kinformer_controllers.shared.services.service import (
     TRIGGER_TIME_ANNOTATION,

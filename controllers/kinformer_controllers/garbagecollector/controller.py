@@ -20,9 +20,8 @@ from kinformer.manager import Controller, ControllerContext, Group, Runnable
 from kinformer.meta import GroupResource
 from kinformer.models import V1ObjectReference
 from kinformer.record import WARNING
-from kinformer_controllers.garbagecollector.cached import CachedHeads
 from kinformer_controllers.garbagecollector.collecting import Collector
-from kinformer_controllers.garbagecollector.following import GraphFollower, is_followed
+from kinformer_controllers.garbagecollector.following import CachedHeads, GraphFollower, is_followed
 from kinformer_controllers.garbagecollector.objects import Objects
 from kinformer_controllers.garbagecollector.spec import GarbageCollectorOptions
 from kinformer_controllers.shared.kinds.mapping import KindMapper

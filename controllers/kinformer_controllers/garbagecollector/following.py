@@ -1,33 +1,40 @@
-"""Watching every kind that can be deleted, listed and watched. The metadata of its objects goes into the graph."""
+"""Watching every kind that can be deleted. The metadata of its objects goes into the graph.
+
+The same caches answer questions about an object, so that the server need not be asked for each one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from prometheus_client import Counter
+
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer, last_state
 from kinformer.client import Served
 from kinformer.client.discovery import ApiResource
-from kinformer.deletion.graph import Graph, Kind
-from kinformer.deletion.heads import head_reader
+from kinformer.deletion.graph import Graph, Kind, Node
+from kinformer.deletion.heads import Head, HeadMeta, Reference, head_reader
 from kinformer.informers import Borrowed, SharedInformerFactory
-from kinformer.meta import GroupResource
-from kinformer_controllers.garbagecollector.cached import CachedHeads
-from kinformer_controllers.garbagecollector.metrics import RESOURCES_SYNC_ERRORS
+from kinformer.meta import Accessor, GroupResource, accessor_for
 from kinformer_controllers.shared.kinds.informers import metadata_informer
 from kinformer_controllers.shared.kinds.monitor import Follower, kinds_with
 
-__all__ = ("IGNORED_RESOURCES", "GraphFeeder", "GraphFollower", "is_followed")
+__all__ = ("CachedHeads", "GraphFeeder", "GraphFollower", "is_followed")
+
+_RESOURCES_SYNC_ERRORS: Final = Counter(
+    "garbagecollector_controller_resources_sync_error", "Number of garbage collector resources sync errors"
+)
 
 #: Events are ignored: they are by far the most objects, and they neither own objects nor have owners.
-IGNORED_RESOURCES: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
+_IGNORED_RESOURCES: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 
 _VERBS: Final = frozenset({"delete", "list", "watch"})
 
 
 def is_followed(resource: GroupResource) -> bool:
     """Whether objects of this kind should be in the graph."""
-    return resource not in IGNORED_RESOURCES
+    return resource not in _IGNORED_RESOURCES
 
 
 class GraphFollower(Follower):
@@ -66,7 +73,7 @@ class GraphFollower(Follower):
         self._cached.remove(_kind_of(kind))
 
     def failed(self) -> None:
-        RESOURCES_SYNC_ERRORS.inc()
+        _RESOURCES_SYNC_ERRORS.inc()
 
 
 def _kind_of(kind: ApiResource) -> Kind:
@@ -103,3 +110,63 @@ class GraphFeeder:
         obj = last_state(obj)
         if obj is not None:
             self._graph.gone(self._kind, *self._read(obj)[:3])
+
+
+class CachedHeads:
+    """The caches of the kinds that are followed."""
+
+    def __init__(self) -> None:
+        self._informers: dict[Kind, SharedIndexInformer[Any]] = {}
+
+    def add(self, kind: Kind, informer: SharedIndexInformer[Any]) -> None:
+        """Add the informer of a kind."""
+        self._informers[kind] = informer
+
+    def remove(self, kind: Kind) -> None:
+        """Remove a kind that is no longer watched."""
+        self._informers.pop(kind, None)
+
+    def get(self, node: Node) -> HeadMeta | None:
+        """Return the metadata of the object with this uid; None if no cache has it."""
+        informer = self._informers.get(node.kind)
+        if informer is None:
+            return None
+        obj = informer.indexer.get_by_key(f"{node.namespace}/{node.name}" if node.namespace else node.name)
+        if obj is None:
+            return None
+        meta = obj.metadata if type(obj) is Head else _head_of(obj, accessor_for(informer.type))
+        return meta if meta.uid == node.uid else None
+
+
+def _head_of(obj: Any, accessor: Accessor[Any]) -> HeadMeta:
+    being_deleted = accessor.is_being_deleted(obj)
+    return HeadMeta(
+        uid=accessor.uid(obj),
+        name=accessor.name(obj),
+        namespace=accessor.namespace(obj) or None,
+        resource_version=accessor.resource_version(obj),
+        owner_references=[_reference(one) for one in accessor.owner_references(obj)] or None,
+        finalizers=list(accessor.finalizers(obj)) or None,
+        deletion_timestamp=str(accessor.field(obj, "deletionTimestamp")) if being_deleted else None,
+    )
+
+
+def _reference(reference: Any) -> Reference:
+    """Convert a model's owner reference, or a dict."""
+    if isinstance(reference, dict):
+        return Reference(
+            reference.get("apiVersion", ""),
+            reference.get("kind", ""),
+            reference.get("name", ""),
+            reference.get("uid", ""),
+            reference.get("controller"),
+            reference.get("blockOwnerDeletion"),
+        )
+    return Reference(
+        reference.api_version,
+        reference.kind,
+        reference.name,
+        reference.uid,
+        reference.controller,
+        reference.block_owner_deletion,
+    )

@@ -1,11 +1,16 @@
-"""Reading, patching and deleting objects on the server that are named by references.
+"""Reading, patching and deleting objects on the server that are named by references. Only their metadata is read.
 
-Only the metadata of objects is read.
+A strategic merge patch changes single references and keeps the others. It has the object's uid, so it fails for another
+object with the same name. Custom resources do not support it. For them a JSON merge patch with all references is made;
+it has the resource version, so it fails if the object has changed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any, Final
+
+import msgspec
 
 from kinformer.client import (
     Client,
@@ -19,15 +24,69 @@ from kinformer.client import (
 )
 from kinformer.client.discovery import ApiResource
 from kinformer.deletion.absent import Identity
+from kinformer.deletion.graph import ReferenceLike
 from kinformer.deletion.heads import Head, HeadMeta, Reference
 from kinformer.deletion.verdict import Propagation
 from kinformer.meta import GroupResource
-from kinformer_controllers.garbagecollector import patches
 from kinformer_controllers.shared.kinds.mapping import KindMapper
 
-__all__ = ("NamespacedOwnerOfClusterWide", "Objects")
+__all__ = (
+    "NamespacedOwnerOfClusterWide",
+    "Objects",
+    "disown",
+    "disown_merge",
+    "unblock",
+    "unblock_merge",
+    "without_finalizer",
+)
 
 _NO_REFERENCES: Final[list[Reference]] = []
+
+
+def disown(uid: str, owners: Iterable[str]) -> dict[str, Any]:
+    """
+    Return a strategic merge patch that removes references to owners from an object.
+
+    :param uid: the object's uid
+    :param owners: the owners' uids
+    """
+    return {"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": owner} for owner in owners]}}
+
+
+def disown_merge(version: str, references: Iterable[ReferenceLike], owners: Collection[str]) -> dict[str, Any]:
+    """
+    Return the same as a JSON merge patch.
+
+    :param version: the resource version at which the object has these references
+    """
+    kept = [_to_dict(reference) for reference in references if reference.uid not in owners]
+    return {"metadata": {"resourceVersion": version, "ownerReferences": kept or None}}
+
+
+def unblock(uid: str, references: Iterable[ReferenceLike]) -> dict[str, Any]:
+    """Return a strategic merge patch that sets blockOwnerDeletion to False in all references."""
+    blocking = [_unblocked(reference) for reference in references if reference.block_owner_deletion]
+    return {"metadata": {"uid": uid, "ownerReferences": blocking}}
+
+
+def unblock_merge(version: str, references: Iterable[ReferenceLike]) -> dict[str, Any]:
+    """Return the same as a JSON merge patch."""
+    return {"metadata": {"resourceVersion": version, "ownerReferences": [_unblocked(one) for one in references]}}
+
+
+def without_finalizer(version: str, finalizers: Iterable[str], finalizer: str) -> dict[str, Any]:
+    """Return a JSON merge patch that removes one of an object's finalizers, at this resource version."""
+    kept = [one for one in finalizers if one != finalizer]
+    return {"metadata": {"resourceVersion": version, "finalizers": kept or None}}
+
+
+def _unblocked(reference: ReferenceLike) -> dict[str, Any]:
+    return {**_to_dict(reference), "blockOwnerDeletion": False}
+
+
+def _to_dict(reference: ReferenceLike) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(reference)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 class NamespacedOwnerOfClusterWide(Exception):
@@ -94,9 +153,9 @@ class Objects:
         """
 
         def merge(meta: HeadMeta) -> dict[str, Any]:
-            return patches.disown_merge(meta.resource_version, meta.owner_references or _NO_REFERENCES, owners)
+            return disown_merge(meta.resource_version, meta.owner_references or _NO_REFERENCES, owners)
 
-        await self._patch(identity, patches.disown(identity.uid, owners), merge)
+        await self._patch(identity, disown(identity.uid, owners), merge)
 
     async def unblock(self, identity: Identity, meta: HeadMeta) -> None:
         """
@@ -108,9 +167,9 @@ class Objects:
         """
 
         def merge(meta: HeadMeta) -> dict[str, Any]:
-            return patches.unblock_merge(meta.resource_version, meta.owner_references or _NO_REFERENCES)
+            return unblock_merge(meta.resource_version, meta.owner_references or _NO_REFERENCES)
 
-        await self._patch(identity, patches.unblock(identity.uid, meta.owner_references or _NO_REFERENCES), merge)
+        await self._patch(identity, unblock(identity.uid, meta.owner_references or _NO_REFERENCES), merge)
 
     async def take_finalizer(self, identity: Identity, meta: HeadMeta, finalizer: str) -> None:
         """
@@ -121,7 +180,7 @@ class Objects:
         if finalizer not in (meta.finalizers or ()):
             return
         resource, namespace = await self._resource(identity)
-        body = patches.without_finalizer(meta.resource_version, meta.finalizers or (), finalizer)
+        body = without_finalizer(meta.resource_version, meta.finalizers or (), finalizer)
         await resource.patch(identity.name, body, namespace, patch_type=PatchType.MERGE)
 
     async def _patch(self, identity: Identity, strategic: dict[str, Any], merge: Any) -> None:

@@ -9,7 +9,7 @@ from kinformer.meta import Selector, label_selector_as_selector
 from kinformer.models import V1ReplicaSet, V1ReplicaSetCondition, V1ReplicaSetStatus
 from kinformer_controllers.replicaset.spec import ReplicaSetOptions
 from kinformer_controllers.shared.replicas.controller import ReplicaController
-from kinformer_controllers.shared.replicas.kind import ReplicaKind
+from kinformer_controllers.shared.replicas.owners import ReplicaKind
 
 __all__ = ("REPLICA_SETS", "make_controller")
 

@@ -12,7 +12,7 @@ from kinformer.meta import Selector, label_selector_as_selector
 from kinformer.models import V1ReplicationController, V1ReplicationControllerCondition, V1ReplicationControllerStatus
 from kinformer_controllers.replicationcontroller.spec import ReplicationControllerOptions
 from kinformer_controllers.shared.replicas.controller import ReplicaController
-from kinformer_controllers.shared.replicas.kind import ReplicaKind
+from kinformer_controllers.shared.replicas.owners import ReplicaKind
 
 __all__ = ("REPLICATION_CONTROLLERS", "make_controller")
 

@@ -2,11 +2,17 @@
 
 In: StatefulSets, their pods, claims and ControllerRevisions. Out: pods and claims by ordinal, revisions, and the
 status. Promised: there is at most one pod of each ordinal, and with OrderedReady at most one pod is starting or
-stopping.
+stopping. A StatefulSet is also queued when a claim is gone, because a pod may wait for this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
+from prometheus_client import Counter
+
+from kinformer.cache import Deleted, last_state
 from kinformer.controllerutil.claiming import OwnedPods
 from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
@@ -23,17 +29,23 @@ from kinformer.models import (
     V1StatefulSet,
     V1StatefulSetStatus,
 )
-from kinformer_controllers.statefulset.handlers import ClaimHandler, selects
-from kinformer_controllers.statefulset.identity import is_member
-from kinformer_controllers.statefulset.metrics import STALE_SYNC_SKIPS
-from kinformer_controllers.statefulset.pods import KIND
+from kinformer_controllers.statefulset.pods import KIND, is_member, parent_and_ordinal
 from kinformer_controllers.statefulset.revisions import StatefulSetRevisions
 from kinformer_controllers.statefulset.spec import StatefulSetOptions
-from kinformer_controllers.statefulset.status_writer import StatefulSetStatusWriter
+from kinformer_controllers.statefulset.status import StatefulSetStatusWriter
 from kinformer_controllers.statefulset.updater import StatefulSetUpdater
 from kinformer_controllers.statefulset.writer import CLAIMS, PODS, StatefulPodWriter
 
-__all__ = ("StatefulSetController", "make_controller")
+__all__ = (
+    "StatefulSetController",
+    "make_controller",
+)
+
+_STALE_SYNC_SKIPS: Final = Counter(
+    "statefulset_controller_stale_sync_skips",
+    "Syncs that were put off because a cache was older than the last write.",
+    ["group", "resource"],
+)
 
 log = get_logger(__name__)
 
@@ -65,7 +77,7 @@ class StatefulSetController:
             CLAIMS: claims.indexer,
             STATEFUL_SETS: sets.indexer,
         }
-        self._seen = ConsistencyStore(stores, clock, skips=STALE_SYNC_SKIPS)
+        self._seen = ConsistencyStore(stores, clock, skips=_STALE_SYNC_SKIPS)
         control = PodControl(context.client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
         writer = StatefulPodWriter(context.client, pods.indexer, claims.indexer, recorder, self._wrote)
@@ -75,13 +87,13 @@ class StatefulSetController:
         )
         self._revisions = StatefulSetRevisions(context.client, history)
         owners = OwnersByReference(
-            V1StatefulSet, KIND.kind, sets.indexer, selects, lambda one: one.spec.min_ready_seconds
+            V1StatefulSet, KIND.kind, sets.indexer, _selects, lambda one: one.spec.min_ready_seconds
         )
         self.controller = Controller("statefulset", self.sync, workers=workers, clock=clock)
         queue = self.controller.queue
         self.controller.handle(sets, OwnerHandler(queue.add, self._seen.forget))
         self.controller.handle(pods, PodHandler(queue, None, owners))
-        self.controller.handle(claims, ClaimHandler(queue.add)).wait_for(history)
+        self.controller.handle(claims, _ClaimHandler(queue.add)).wait_for(history)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -128,3 +140,41 @@ class StatefulSetController:
 
     def _wrote(self, statefulset: V1StatefulSet, resource: GroupResource, version: str) -> None:
         self._seen.wrote(owner_id(statefulset), resource, version)
+
+
+class _ClaimHandler:
+    """
+    An event handler for claims.
+
+    kube-controller-manager has no such handler. There, a pod that waits for the deletion of an old claim is created
+    only after the next change of the StatefulSet or of one of its pods.
+
+    :param add: called with the key; usually a queue's ``add``
+    """
+
+    def __init__(self, add: Callable[[str], object]) -> None:
+        self._add = add
+
+    def on_add(self, obj: V1PersistentVolumeClaim, is_in_initial_list: bool, /) -> None:
+        """Do nothing: no pod waits for a new claim."""
+
+    def on_update(self, old: V1PersistentVolumeClaim, new: V1PersistentVolumeClaim, /) -> None:
+        """Do nothing: no pod waits for a change of a claim."""
+
+    def on_delete(self, obj: Deleted[V1PersistentVolumeClaim], /) -> None:
+        claim = last_state(obj)
+        if claim is None:
+            return
+        for reference in claim.metadata.owner_references or ():
+            if reference.kind == "Pod":
+                parent, _ = parent_and_ordinal(reference.name)
+                self._add(f"{claim.metadata.namespace}/{parent}")
+
+
+def _selects(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
+    """Whether the StatefulSet's selector matches the pod. An empty or an invalid selector matches nothing."""
+    try:
+        selector = label_selector_as_selector(statefulset.spec.selector)
+    except SelectorError:
+        return False
+    return not selector.is_empty and selector.matches(pod.metadata.labels)

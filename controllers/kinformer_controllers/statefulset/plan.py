@@ -1,7 +1,8 @@
 """Planning what a sync of a StatefulSet does with each pod. Pure functions: pods and a time in, steps out.
 
-Pods are created in the order of their ordinals, and deleted in reverse order. With the pod management policy
-OrderedReady each step waits until the one before it is complete; with Parallel no step waits.
+First the state of a pod, then the plan. Pods are created in the order of their ordinals, and deleted in reverse order.
+With the pod management policy OrderedReady each step waits until the one before it is complete; with Parallel no step
+waits.
 """
 
 from __future__ import annotations
@@ -13,26 +14,74 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import overload
 
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, pod_status
 from kinformer.meta import scaled_value
 from kinformer.models import V1Pod, V1StatefulSet
-from kinformer_controllers.statefulset.health import (
-    has_ended,
-    is_available,
-    is_created,
-    is_running_and_ready,
-    is_terminating,
-    is_unavailable,
-)
-from kinformer_controllers.statefulset.identity import (
+from kinformer_controllers.statefulset.pods import (
+    Version,
     is_in_range,
     ordinal_of,
+    pod_for_ordinal,
     replicas_of,
     revision_of,
     start_ordinal,
 )
-from kinformer_controllers.statefulset.pods import Version, pod_for_ordinal
 
-__all__ = ("Layout", "Replicas", "Step", "lay_out", "may_remove", "pods_to_update", "step_for")
+__all__ = (
+    "Layout",
+    "Replicas",
+    "Step",
+    "is_available",
+    "is_created",
+    "is_pending",
+    "is_running_and_ready",
+    "is_terminating",
+    "lay_out",
+    "may_remove",
+    "pods_to_update",
+    "step_for",
+)
+
+
+def phase_of(pod: V1Pod) -> str:
+    status = pod_status(pod)
+    return (status.phase if status is not None else None) or ""
+
+
+def is_created(pod: V1Pod) -> bool:
+    """Whether the pod exists on the server. A planned pod has no phase."""
+    return phase_of(pod) != ""
+
+
+def is_pending(pod: V1Pod) -> bool:
+    return phase_of(pod) == "Pending"
+
+
+def _has_ended(pod: V1Pod) -> bool:
+    """
+    Whether the pod has failed or succeeded.
+
+    In both cases it is created again. Which of the two phases an evicted pod gets depends only on its containers' exit
+    codes.
+    """
+    return phase_of(pod) in ("Failed", "Succeeded")
+
+
+def is_terminating(pod: V1Pod) -> bool:
+    return bool(pod.metadata.deletion_timestamp)
+
+
+def is_running_and_ready(pod: V1Pod) -> bool:
+    return phase_of(pod) == "Running" and is_pod_ready(pod)
+
+
+def is_available(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:
+    return is_pod_available(pod, min_ready_seconds, now)
+
+
+def _is_unavailable(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:
+    """Whether the pod is not available, or is being deleted."""
+    return is_terminating(pod) or not is_available(pod, min_ready_seconds, now)
 
 
 class Step(Enum):
@@ -119,7 +168,7 @@ def lay_out(
     condemned.sort(key=ordinal_of, reverse=True)
     min_ready_seconds = statefulset.spec.min_ready_seconds or 0
     in_order = chain(replicas, reversed(condemned))
-    first = next((pod for pod in in_order if is_unavailable(pod, min_ready_seconds, now)), None)
+    first = next((pod for pod in in_order if _is_unavailable(pod, min_ready_seconds, now)), None)
     return Layout(replicas, condemned, [*there.values(), *condemned], first)
 
 
@@ -129,7 +178,7 @@ def step_for(statefulset: V1StatefulSet, pod: V1Pod, *, ordered: bool, now: date
 
     :param ordered: whether each pod waits for the one before it
     """
-    if has_ended(pod):
+    if _has_ended(pod):
         return Step.WAIT if is_terminating(pod) else Step.DELETE
     if not is_created(pod):
         return Step.CREATE
@@ -180,7 +229,7 @@ def pods_to_update(statefulset: V1StatefulSet, replicas: Sequence[V1Pod], revisi
     for pod in candidates:
         if _is_outdated(pod, revision):
             return [pod]
-        if is_unavailable(pod, min_ready_seconds, now):
+        if _is_unavailable(pod, min_ready_seconds, now):
             return []
     return []
 
@@ -195,7 +244,7 @@ def _as_many_as_allowed(
 ) -> list[V1Pod]:
     allowed = max(scaled_value(limit, replicas_of(statefulset), round_up=False), 1)
     min_ready_seconds = statefulset.spec.min_ready_seconds or 0
-    left = allowed - sum(is_unavailable(pod, min_ready_seconds, now) for pod in replicas)
+    left = allowed - sum(_is_unavailable(pod, min_ready_seconds, now) for pod in replicas)
     return list(islice((pod for pod in candidates if _is_outdated(pod, revision)), max(left, 0)))
 
 

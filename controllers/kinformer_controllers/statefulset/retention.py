@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from kinformer.models import V1OwnerReference, V1PersistentVolumeClaim, V1Pod, V1StatefulSet
-from kinformer_controllers.statefulset.identity import is_in_range
+from kinformer_controllers.statefulset.pods import is_in_range
 
 __all__ = ("deletes_on_scale_down", "has_conflicting_controller", "is_stale_for", "owners_match", "wanted_owners")
 

@@ -27,8 +27,7 @@ from kinformer_controllers.shared.history.revisions import (
     sorted_revisions,
     template_patch,
 )
-from kinformer_controllers.statefulset.identity import revision_of
-from kinformer_controllers.statefulset.pods import KIND, Version
+from kinformer_controllers.statefulset.pods import KIND, Version, revision_of
 
 __all__ = ("Revisions", "StatefulSetRevisions", "restore", "revision_data")
 

@@ -1,20 +1,22 @@
-"""Computing a StatefulSet's status from its pods. Pure functions."""
+"""Computing a StatefulSet's status from its pods, and writing it if it has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
+from kinformer.client import Resource
+from kinformer.controllerutil.writing import write_status
 from kinformer.models import V1Pod, V1StatefulSet, V1StatefulSetStatus
-from kinformer_controllers.statefulset.health import (
-    is_available,
-    is_created,
-    is_running_and_ready,
-    is_terminating,
-)
-from kinformer_controllers.statefulset.identity import replicas_of, revision_of
+from kinformer_controllers.statefulset.plan import is_available, is_created, is_running_and_ready, is_terminating
+from kinformer_controllers.statefulset.pods import replicas_of, revision_of
 
-__all__ = ("complete_rolling_update", "count_pods", "needs_writing")
+__all__ = (
+    "StatefulSetStatusWriter",
+    "complete_rolling_update",
+    "count_pods",
+    "needs_writing",
+)
 
 
 def count_pods(
@@ -87,3 +89,25 @@ def _compared(status: V1StatefulSetStatus) -> tuple[object, ...]:
         status.current_revision or "",
         status.update_revision or "",
     )
+
+
+class StatefulSetStatusWriter:
+    """
+    Writes the statuses of StatefulSets.
+
+    :param wrote: called with each StatefulSet in the server's answer to a write
+    """
+
+    def __init__(self, server: Resource[V1StatefulSet], wrote: Callable[[V1StatefulSet], object]) -> None:
+        self._server = server
+        self._wrote = wrote
+
+    async def write(self, statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
+        """
+        Write the status, if it has changed. If a rolling update has ended, it is completed in the status.
+
+        :raises ClientError: if the server refuses the write
+        """
+        complete_rolling_update(statefulset, status)
+        if needs_writing(statefulset, status):
+            self._wrote(await write_status(self._server, statefulset, status, same=lambda *_: False))

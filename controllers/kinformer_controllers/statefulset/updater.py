@@ -12,11 +12,8 @@ from typing import Final, NamedTuple
 
 from kinformer.controllerutil.batches import slow_start
 from kinformer.models import V1Pod, V1StatefulSet, V1StatefulSetStatus
-from kinformer_controllers.statefulset.claims import has_storage
-from kinformer_controllers.statefulset.health import is_pending
-from kinformer_controllers.statefulset.identity import has_identity
-from kinformer_controllers.statefulset.plan import Step, lay_out, may_remove, pods_to_update, step_for
-from kinformer_controllers.statefulset.pods import Version
+from kinformer_controllers.statefulset.plan import Step, is_pending, lay_out, may_remove, pods_to_update, step_for
+from kinformer_controllers.statefulset.pods import Version, has_identity, has_storage
 from kinformer_controllers.statefulset.status import count_pods
 from kinformer_controllers.statefulset.writer import StatefulPodWriter
 

@@ -18,8 +18,15 @@ from kinformer.manager import SyncError
 from kinformer.meta import GroupResource
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1StatefulSet
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.statefulset.claims import claim_name, claims_of, has_storage, set_storage
-from kinformer_controllers.statefulset.identity import has_identity, ordinal_of, set_identity
+from kinformer_controllers.statefulset.pods import (
+    claim_name,
+    claims_of,
+    has_identity,
+    has_storage,
+    ordinal_of,
+    set_identity,
+    set_storage,
+)
 from kinformer_controllers.statefulset.retention import (
     deletes_on_scale_down,
     has_conflicting_controller,

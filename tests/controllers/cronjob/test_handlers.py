@@ -9,7 +9,7 @@ import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1CronJob, V1Job
-from kinformer_controllers.cronjob.handlers import CronJobHandler, JobHandler
+from kinformer_controllers.cronjob.controller import CronJobHandler, JobHandler
 from tests.controllers.cronjob.test_sync import HOUR, KEY, World, cron_job, job_of
 
 BEFORE = HOUR - timedelta(seconds=1)

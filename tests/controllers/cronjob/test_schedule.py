@@ -12,10 +12,9 @@ import pytest
 
 from kinformer.models import V1CronJob, from_dict
 from kinformer_controllers.cronjob import zones
-from kinformer_controllers.cronjob.durations import DurationError, parse_duration
+from kinformer_controllers.cronjob.jobs import job_for_run, schedule_text
 from kinformer_controllers.cronjob.missed import Missed, most_recent_run, seconds_to_next_run
-from kinformer_controllers.cronjob.schedule import Every, ScheduleError, parse_schedule
-from kinformer_controllers.cronjob.template import job_for_run, schedule_text
+from kinformer_controllers.cronjob.schedule import DurationError, Every, ScheduleError, parse_duration, parse_schedule
 from kinformer_controllers.cronjob.zones import ZoneError, load_zone, local_zone
 
 #: A Thursday.

@@ -13,7 +13,7 @@ from kinformer.client.status import StatusCause, StatusDetails
 from kinformer.clock import FakeClock
 from kinformer.models import V1CronJob, V1Job, from_dict
 from kinformer_controllers.cronjob.controller import CronJobController
-from kinformer_controllers.cronjob.template import job_for_run
+from kinformer_controllers.cronjob.jobs import job_for_run
 from tests.controllers.cronjob.cases import CASES
 from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, conflict, not_found
 

@@ -10,7 +10,7 @@ from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.models import V1Node, V1Pod, V1PodSpec
 from kinformer.placement.affinity import matches_node
 from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.daemonset.nodes import NodeHandler, concerned
+from kinformer_controllers.daemonset.handlers import NodeHandler, concerned
 from kinformer_controllers.daemonset.placement import Placement, Placements, placement
 from tests.controllers.daemonset.objects import make_daemonset, make_node, make_pod
 from tests.controllers.objects import FakeInformers

@@ -9,10 +9,10 @@ import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.models import V1DaemonSet, V1Pod
-from kinformer_controllers.daemonset.backoff import FailedPodsBackoff
 from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import Plan, oldest_first, plan_nodes, pods_by_node
 from kinformer_controllers.daemonset.status import count_nodes, rebased, same_counts
+from kinformer_controllers.daemonset.syncing import FailedPodsBackoff
 from tests.controllers.daemonset.objects import NOW, make_daemonset, make_node, make_pod, rolling, stamp
 
 SURGE = make_daemonset(strategy=rolling(maxUnavailable=0, maxSurge=1))

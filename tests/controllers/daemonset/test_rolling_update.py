@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1Pod
-from kinformer_controllers.daemonset.limits import allows_surge, surge, unavailable
 from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
-from kinformer_controllers.daemonset.rolling_update import Update, plan_update
+from kinformer_controllers.daemonset.rolling_update import Update, allows_surge, plan_update, surge, unavailable
 from tests.controllers.daemonset.objects import NOW, make_daemonset, make_node, make_pod, rolling, stamp
 
 NODES = 5

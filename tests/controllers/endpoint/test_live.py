@@ -14,8 +14,8 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, OptionError
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Node, V1Pod, V1Service, from_dict
+from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION
 from kinformer_controllers.endpoint.controller import make_controller as make_endpoint
-from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
 from kinformer_controllers.endpointslice.controller import make_controller as make_endpointslice
 from tests.turning import eventually, turn
 

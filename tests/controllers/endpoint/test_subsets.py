@@ -4,8 +4,7 @@ import random
 from typing import Any
 
 from kinformer.models import CoreV1EndpointPort, V1EndpointAddress, V1EndpointSubset, V1ObjectReference, V1Service
-from kinformer_controllers.endpoint.capacity import truncate
-from kinformer_controllers.endpoint.subsets import subsets_of
+from kinformer_controllers.endpoint.subsets import subsets_of, truncate
 from kinformer_controllers.shared.services.pod import EndpointPod, endpoint_pod
 from kinformer_controllers.shared.services.repacking import repack
 from tests.controllers.shared.services.world import make_pod, make_service

@@ -9,8 +9,7 @@ from kinformer.client.errors import Status, error_from_status
 from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.endpoint.controller import EndpointController
-from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
+from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION, EndpointController
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
 from tests.controllers.objects import FakeContext
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp

@@ -12,7 +12,7 @@ from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
-from kinformer_controllers.endpointslice.handlers import MIN_SYNC_DELAY
+from kinformer_controllers.endpointslice.tracking import MIN_SYNC_DELAY
 from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
 from tests.controllers.objects import FakeContext
 from tests.controllers.shared.services.world import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinformer.models import to_dict
-from kinformer_controllers.statefulset.claims import claims_of, has_storage, set_storage
+from kinformer_controllers.statefulset.pods import claims_of, has_storage, set_storage
 from tests.controllers.statefulset.objects import make_pod, make_set
 
 SET = make_set(volumes=("data", "logs"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinformer_controllers.statefulset.identity import (
+from kinformer_controllers.statefulset.pods import (
     has_identity,
     is_in_range,
     is_member,

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1Pod, V1StatefulSet
-from kinformer_controllers.statefulset.identity import ordinal_of, revision_of
 from kinformer_controllers.statefulset.plan import Step, lay_out, may_remove, pods_to_update, step_for
-from kinformer_controllers.statefulset.pods import Version
+from kinformer_controllers.statefulset.pods import Version, ordinal_of, revision_of
 from tests.controllers.statefulset.objects import NOW, make_pod, make_set, stamp
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1StatefulSetStatus, from_dict, to_dict
-from kinformer_controllers.statefulset.identity import has_identity
-from kinformer_controllers.statefulset.pods import Version, new_pod
+from kinformer_controllers.statefulset.pods import Version, has_identity, new_pod
 from kinformer_controllers.statefulset.status import complete_rolling_update, count_pods, needs_writing
 from tests.controllers.statefulset.objects import NOW, make_pod, make_set, stamp
 

@@ -9,9 +9,7 @@ import pytest
 
 from kinformer.client.errors import AlreadyExists, ApiError, Conflict, Status, error_from_status
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, to_dict
-from kinformer_controllers.statefulset.claims import has_storage
-from kinformer_controllers.statefulset.identity import has_identity
-from kinformer_controllers.statefulset.pods import Version, new_pod
+from kinformer_controllers.statefulset.pods import Version, has_identity, has_storage, new_pod
 from kinformer_controllers.statefulset.writer import CLAIMS, PODS, ClaimError, StatefulPodWriter
 from tests.controllers.objects import FakeInformers, FakeRecorder, conflict, forbidden, not_found
 from tests.controllers.statefulset.objects import make_claim, make_pod, make_set, reference, stamp

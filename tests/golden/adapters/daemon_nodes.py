@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kinformer.models import V1DaemonSet, V1Node, from_dict, to_dict
-from kinformer_controllers.daemonset.limits import allows_surge, surge, unavailable
 from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.daemonset.rolling_update import allows_surge, surge, unavailable
 from kinformer_controllers.daemonset.template import affinity_for, daemon_template
 
 __all__ = ("answer",)

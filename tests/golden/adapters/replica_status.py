@@ -7,7 +7,7 @@ from typing import Any
 
 from kinformer.models import V1Pod, V1ReplicaSet, from_dict, to_dict
 from kinformer_controllers.replicaset.controller import REPLICA_SETS
-from kinformer_controllers.shared.replicas.status import compute_status
+from kinformer_controllers.shared.replicas.replicas import compute_status
 
 __all__ = ("answer",)
 

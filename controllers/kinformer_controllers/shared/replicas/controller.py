@@ -23,10 +23,8 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupResource, SelectorError, get_controller_of
 from kinformer.models import V1Pod
-from kinformer_controllers.shared.replicas.kind import ReplicaKind
-from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf
-from kinformer_controllers.shared.replicas.replicas import ReplicaManager
-from kinformer_controllers.shared.replicas.status import compute_status, same_status
+from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf, ReplicaKind
+from kinformer_controllers.shared.replicas.replicas import ReplicaManager, compute_status, same_status
 
 __all__ = ("PODS", "ReplicaController")
 

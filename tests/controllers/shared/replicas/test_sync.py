@@ -19,7 +19,7 @@ from kinformer_controllers.replicaset.controller import make_controller as make_
 from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
 from kinformer_controllers.replicationcontroller.controller import make_controller as make_replicationcontroller
 from kinformer_controllers.shared.replicas.controller import ReplicaController
-from kinformer_controllers.shared.replicas.kind import ReplicaKind
+from kinformer_controllers.shared.replicas.owners import ReplicaKind
 from tests.controllers.objects import (
     FakeContext,
     FakeInformers,

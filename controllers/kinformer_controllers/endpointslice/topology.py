@@ -1,16 +1,27 @@
-"""Nodes: the zone of each node, and the services that wait for a node which is not in the cache yet."""
+"""Where traffic should stay: the zones of nodes, and the hints for endpoints that follow from them.
+
+Hints are the zones and nodes whose traffic should go to an endpoint, by the service's traffic distribution. A service
+whose node is not in the cache yet waits for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from kinformer.cache import DeletedFinalStateUnknown, Store
-from kinformer.models import V1Node
+from kinformer.models import V1Node, V1Service
 from kinformer.workqueue import Queue
+from kinformer_controllers.endpointslice.endpoints import NO_HINTS, Hints
 
-__all__ = ("ZONE_LABEL", "Nodes")
+__all__ = ("Nodes", "hints_for", "traffic_distribution")
 
-ZONE_LABEL = "topology.kubernetes.io/zone"
+_ZONE_LABEL = "topology.kubernetes.io/zone"
+
+_SAME_NODE = "PreferSameNode"
+_KNOWN = ("PreferClose", "PreferSameZone", _SAME_NODE)
+
+#: The annotations that ask for hints by the size of zones, in place of a traffic distribution. The older one wins.
+_TOPOLOGY_ANNOTATIONS = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
 
 
 class Nodes:
@@ -33,7 +44,7 @@ class Nodes:
         node = self._nodes.get_by_key(name)
         if node is None:
             return None
-        return (node.metadata.labels or {}).get(ZONE_LABEL, "")
+        return (node.metadata.labels or {}).get(_ZONE_LABEL, "")
 
     @property
     def awaited(self) -> dict[str, list[str]]:
@@ -63,3 +74,27 @@ class Nodes:
 
     def on_delete(self, node: V1Node | DeletedFinalStateUnknown[V1Node], /) -> None:
         """Do nothing: its pods are deleted, too, and their events queue the services."""
+
+
+def traffic_distribution(service: V1Service) -> str:
+    """Return the service's traffic distribution; ``""`` if there is none or it is not supported."""
+    wanted: str | None = service.spec.traffic_distribution
+    if wanted not in _KNOWN or _asks_for_topology(service):
+        return ""
+    return wanted
+
+
+def hints_for(distribution: str, ready: bool, zone: str, node_name: str) -> Hints:
+    """Return the hints of an endpoint: its zone, and its node if that is preferred; none while it is not ready."""
+    if not distribution or not ready:
+        return NO_HINTS
+    nodes = (node_name,) if node_name and distribution == _SAME_NODE else ()
+    return ((zone,) if zone else (), nodes)
+
+
+def _asks_for_topology(service: V1Service) -> bool:
+    annotations = service.metadata.annotations or {}
+    for name in _TOPOLOGY_ANNOTATIONS:
+        if name in annotations:
+            return annotations[name] in ("Auto", "auto")
+    return False
