@@ -52,11 +52,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "resourcequota-controller": None,
         "device-taint-eviction-controller": None,
         "resourceclaim-controller": None,
-        "resourcepoolstatusrequest-controller": (
-            "",
-            "no (`DRAResourcePoolStatus`)",
-            "not built. Its API is alpha, and it answers questions about pools of devices.",
-        ),
+        "resourcepoolstatusrequest-controller": None,
     },
     "Services": {
         "endpoints-controller": None,

@@ -182,10 +182,11 @@ _SCRATCH = {
 _DEVICES = "resource.k8s.io/v1"
 _DEVICE_CLAIM = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
 _DEVICE = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "dev-1"}
+_SLICE_POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 _SLICE = {
     "driver": "d.example.com",
     "nodeName": "n",
-    "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+    "pool": _SLICE_POOL,
     "devices": [{"name": "dev-1"}],
 }
 
@@ -454,6 +455,19 @@ _OWN = (
         begin=groups.begin,
         # The cache did not have the pods yet: without a list from the server, the group went.
         plans=("seed=0 silent(manager,pods,event=1,seconds=1)",),
+    ),
+    _case(
+        "resourcepoolstatusrequest",
+        "resourcepoolstatusrequest-controller",
+        *_allocated_claim(),
+        _create("ResourceSlice", "s", _DEVICES, spec=_SLICE),
+        _create("ResourcePoolStatusRequest", "early", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
+        {"sleep": 2 * 3600},
+        # The answer to the first one is gone by now.
+        _create("ResourceSlice", "t", _DEVICES, spec=_SLICE | {"pool": {**_SLICE_POOL, "name": "q"}}),
+        _create("ResourcePoolStatusRequest", "late", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
+        # The answer did not show the slice that was made just before its request.
+        plans=("seed=19",),
     ),
     _case(
         "device-taint-eviction",

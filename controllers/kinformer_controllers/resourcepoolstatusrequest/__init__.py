@@ -1,0 +1,1 @@
+"""The answers to ResourcePoolStatusRequests: how many devices a driver's pools have, and how many are in use."""
