@@ -8,7 +8,6 @@ field.
 
 from __future__ import annotations
 
-import enum
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -101,15 +100,10 @@ class _Maker:
 
     def _field(self, field: types.Field, path: str, within: tuple[type, ...]) -> Schema:
         made = self.schema(field.type, path, within)
-        default = field.default
-        if not self._defaults or default is msgspec.NODEFAULT or default is None:
+        if not self._defaults:
             return made
-        if isinstance(default, enum.Enum):
-            default = default.value
-        try:
-            return {**made, "default": msgspec.to_builtins(default)}
-        except TypeError as error:
-            raise SchemaError(path, f"the default {default!r} cannot be written as JSON") from error
+        default = _default_of(field, path)
+        return made if default is None else {**made, "default": default}
 
     def _union(self, type_: types.UnionType, path: str, within: tuple[type, ...]) -> Schema:
         options = [option for option in type_.types if not isinstance(option, types.NoneType)]
@@ -127,6 +121,26 @@ class _Maker:
             return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         values = self.schema(type_.value_type, f"{path}.*", within)
         return {"type": "object", "additionalProperties": values, **_sizes(type_, "Properties")}
+
+
+def _default_of(field: types.Field, path: str) -> Any:
+    """
+    The default of a field as JSON has it, None if there is none.
+
+    A nested Struct leaves out fields that have their own defaults: the server fills them in by its schema. An empty
+    list or dict is no default, because absent and empty mean the same (API conventions, "Optional vs. Required").
+    """
+    default = field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+        if default != field.default_factory():
+            raise SchemaError(path, "its default is another one each time, which a definition cannot express")
+    if default is msgspec.NODEFAULT or default is None or default in ([], {}):
+        return None
+    try:
+        return msgspec.to_builtins(default)
+    except TypeError as error:
+        raise SchemaError(path, f"the default {default!r} cannot be written as JSON") from error
 
 
 def _string(type_: Any) -> Schema:

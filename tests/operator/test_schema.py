@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import enum
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -135,6 +135,33 @@ def test_an_object_has_its_fields_by_their_names_in_json_with_defaults_and_what_
         },
         "x-kubernetes-validations": [{"rule": "self.minReplicas < 10", "message": "too many"}],
     }
+
+
+class Retention(Fields):
+    days: int = 7
+    copies: int = 3
+
+
+def test_a_default_made_by_a_factory_is_in_the_schema() -> None:
+    class Spec(Fields):
+        plain: Retention = msgspec.field(default_factory=Retention)
+        long: Retention = msgspec.field(default_factory=lambda: Retention(days=365))
+        tags: list[str] = []
+
+    properties = schema_of(Spec)["properties"]
+
+    assert properties["plain"]["default"] == {}
+    assert properties["plain"]["properties"]["days"]["default"] == 7
+    assert properties["long"]["default"] == {"days": 365}
+    assert "default" not in properties["tags"]
+
+
+def test_a_default_that_changes_with_each_call_is_refused() -> None:
+    class Spec(Fields):
+        made_at: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
+
+    with pytest.raises(SchemaError, match=r"spec\.madeAt: its default is another one each time"):
+        schema_of(Spec, "spec")
 
 
 def test_a_status_has_no_defaults() -> None:
