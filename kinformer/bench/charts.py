@@ -22,7 +22,8 @@ _COLORS = ("#8fb8de", "#f2c48d", "#a8d5a2")
 #: Above this ratio of the largest figure to the smallest, the axis is logarithmic: a linear one shows only the largest.
 _WIDE = 50
 #: pygal writes the chart's options into the file, for a script of a web page. A picture needs neither.
-_SCRIPT = re.compile(r"<script.*?</script>", re.DOTALL)
+#: Its comments have the date of drawing.
+_SURPLUS = re.compile(r"<script.*?</script>|<!--.*?-->", re.DOTALL)
 
 
 def need_charts() -> None:
@@ -34,13 +35,14 @@ def need_charts() -> None:
     _pygal()
 
 
-def draw(name: str, table: Table, folder: Path) -> Path | None:
+def draw(name: str, table: Table, folder: Path, *, may_be_logarithmic: bool = True) -> Path | None:
     """
     Draw a table's chart.
 
     :param name: the name of the table, and of the file
     :param table: the table
     :param folder: where to write the file; it is made if it does not exist
+    :param may_be_logarithmic: whether figures that are far apart get a logarithmic axis
     :return: the file; None if no row has a figure to draw
     :raises BenchError: if pygal is not installed
     :raises OSError: if the file cannot be written
@@ -51,7 +53,7 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
         return None
     values = {figure: [table.figure(row.label, figure) for row in rows] for figure in table.chart}
     positive = [value for series in values.values() for value in series if value]
-    is_wide = len(positive) > 1 and max(positive) / min(positive) > _WIDE
+    is_wide = may_be_logarithmic and len(positive) > 1 and max(positive) / min(positive) > _WIDE
     chart = pygal.HorizontalBar(
         style=importlib.import_module("pygal.style").CleanStyle(
             font_family="sans-serif",
@@ -92,7 +94,7 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
         chart.add(figure, series[::-1])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.svg"
-    path.write_text(_SCRIPT.sub("", chart.render(is_unicode=True)) + "\n", encoding="utf-8")
+    path.write_text(_SURPLUS.sub("", chart.render(is_unicode=True)) + "\n", encoding="utf-8")
     return path
 
 
