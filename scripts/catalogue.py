@@ -99,11 +99,7 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "persistentvolume-attach-detach-controller": None,
         "ephemeral-volume-controller": None,
         "volumeattributesclass-protection-controller": None,
-        "selinux-warning-controller": (
-            "",
-            "no",
-            "not built. It warns of pods that share a volume and have different SELinux labels.",
-        ),
+        "selinux-warning-controller": None,
     },
     "Stored versions": {
         "storageversion-garbage-collector-controller": (

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from kinformer.models import V1AttachedVolume
-from kinformer_controllers.attachdetach.volumes import VolumeSpec
+from kinformer_controllers.shared.volumes.specs import VolumeSpec
 
 __all__ = ("ActualState", "AttachedVolume", "Attachment")
 

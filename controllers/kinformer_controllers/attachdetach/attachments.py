@@ -22,7 +22,8 @@ from kinformer.models import (
     V1VolumeAttachmentSource,
     V1VolumeAttachmentSpec,
 )
-from kinformer_controllers.attachdetach.volumes import CSI, VolumeSpec, attachment_name
+from kinformer_controllers.attachdetach.volumes import attachment_name
+from kinformer_controllers.shared.volumes.specs import CSI, VolumeSpec
 
 __all__ = ("TIMEOUT", "OperationFailed", "VolumeAttachments")
 

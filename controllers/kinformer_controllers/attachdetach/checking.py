@@ -20,8 +20,9 @@ from kinformer_controllers.attachdetach.attachments import VolumeAttachments
 from kinformer_controllers.attachdetach.desired import DesiredState
 from kinformer_controllers.attachdetach.following import Caches, Follower, volumes_in_use
 from kinformer_controllers.attachdetach.pending import Key, PendingOperations
-from kinformer_controllers.attachdetach.volumes import CSI, Resolver, spec_of_volume
+from kinformer_controllers.attachdetach.volumes import Resolver
 from kinformer_controllers.shared.volumes.pods import is_pod_done
+from kinformer_controllers.shared.volumes.specs import CSI, spec_of_volume
 from kinformer_controllers.shared.volumes.translation import Untranslatable
 
 __all__ = ("RESYNC_PERIOD", "Checks")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kinformer.models import V1Pod
-from kinformer_controllers.attachdetach.volumes import VolumeSpec
+from kinformer_controllers.shared.volumes.specs import VolumeSpec
 
 __all__ = ("MANAGED", "DesiredState", "Wanted")
 

@@ -17,7 +17,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from kinformer.clock import Clock
-from kinformer_controllers.attachdetach.volumes import VolumeSpec, split_name
+from kinformer_controllers.attachdetach.volumes import split_name
+from kinformer_controllers.shared.volumes.specs import VolumeSpec
 
 __all__ = ("FORCED_DETACHES", "Counted", "counted_volumes", "timed")
 

@@ -31,8 +31,9 @@ from kinformer_controllers.attachdetach.messages import attached, not_attachable
 from kinformer_controllers.attachdetach.metrics import FORCED_DETACHES, timed
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH
 from kinformer_controllers.attachdetach.statuses import NodeStatuses
-from kinformer_controllers.attachdetach.volumes import CSI, Resolver, VolumeSpec, split_name
+from kinformer_controllers.attachdetach.volumes import Resolver, split_name
 from kinformer_controllers.shared.volumes.pods import is_pod_done
+from kinformer_controllers.shared.volumes.specs import CSI, VolumeSpec
 
 __all__ = ("VolumeOperations",)
 

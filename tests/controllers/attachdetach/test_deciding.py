@@ -12,7 +12,7 @@ from kinformer_controllers.attachdetach.deciding import Attach, Detach, Plan, Re
 from kinformer_controllers.attachdetach.desired import DesiredState
 from kinformer_controllers.attachdetach.messages import multi_attach, multi_attach_without_pods
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH, Key, PendingOperations
-from kinformer_controllers.attachdetach.volumes import CSI, VolumeSpec
+from kinformer_controllers.shared.volumes.specs import CSI, VolumeSpec
 
 ONE, MANY = VolumeSpec("v", CSI, "d^v", exclusive=True), VolumeSpec("v", CSI, "d^v")
 VOLUME = ONE.unique_name

@@ -19,7 +19,8 @@ from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
 from kinformer_controllers.attachdetach.operations import VolumeOperations
 from kinformer_controllers.attachdetach.pending import Key
 from kinformer_controllers.attachdetach.statuses import NodeStatuses
-from kinformer_controllers.attachdetach.volumes import Resolver, VolumeSpec, attachment_name
+from kinformer_controllers.attachdetach.volumes import Resolver, attachment_name
+from kinformer_controllers.shared.volumes.specs import VolumeSpec
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeRecorder, conflict
 

@@ -17,7 +17,7 @@ from kinformer.simulation.world import World
 from tests.golden.controllers import SCENARIOS, controllers_for
 from tests.golden.keys import key_flags
 from tests.golden.scenario import Scenario
-from tests.simulation.controllers import csi, groups, storage
+from tests.simulation.controllers import csi, groups, selinux, storage
 from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
 
 __all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
@@ -249,6 +249,17 @@ def _user(name: str, node: str, *disks: str) -> Step:
     return _create("Pod", name, spec=spec)
 
 
+def _labelled(name: str, level: str) -> Step:
+    """A pod that mounts the volume ``shared`` with a label."""
+    mount = {"name": "shared", "mountPath": "/shared"}
+    spec = {
+        "containers": [{"name": "c", "image": "i", "volumeMounts": [mount]}],
+        "volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": "shared"}}],
+        "securityContext": {"seLinuxOptions": {"level": level}},
+    }
+    return _create("Pod", name, spec=spec)
+
+
 def _in_use(node: str, *disks: str) -> Step:
     """A kubelet says which volumes it uses."""
     names = [f"kubernetes.io/csi/{csi.DRIVER}^{disk}" for disk in disks]
@@ -468,6 +479,19 @@ _OWN = (
         _create("ResourcePoolStatusRequest", "late", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
         # The answer did not show the slice that was made just before its request.
         plans=("seed=19",),
+    ),
+    _case(
+        "selinux-warning",
+        "selinux-warning-controller persistentvolume-binder",
+        _create("CSIDriver", csi.DRIVER, "storage.k8s.io/v1", spec={"seLinuxMount": True}),
+        *_disk("shared", "ReadWriteMany"),
+        _labelled("one", "s0:c1"),
+        _labelled("two", "s0:c2"),
+        _SETTLE,
+        _delete("Pod", "one"),
+        {"end_pods": {}},
+        _labelled("three", "s0:c3"),
+        begin=selinux.begin,
     ),
     _case(
         "device-taint-eviction",
