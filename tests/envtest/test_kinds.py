@@ -8,6 +8,10 @@ import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.envtest.operations import timestamp
+from kinformer.envtest.registry import Registry
+from kinformer.envtest.registry.resources import optional_apis
+from kinformer.envtest.strategy import Strategy
+from kinformer.envtest.strategy.declared import kinds
 from tests.envtest.conftest import Http
 
 CONTAINERS = [{"name": "c", "image": "i"}]
@@ -36,6 +40,13 @@ async def refused(http: Http, path: str, body: Any, method: str = "POST") -> lis
     code, answer = await http(method, path, body, type_)
     assert code == 422, answer
     return [(cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in answer["details"]["causes"]]
+
+
+def test_what_is_declared_of_kinds_is_of_kinds_and_settings_that_there_are() -> None:
+    served = Registry(optional_apis())
+    strategies = {name: declared for name, declared in kinds().items() if name != "parts"}
+    assert set(strategies) <= {str(resource.group_resource) for resource in served}
+    assert {name for declared in strategies.values() for name in declared} <= {*vars(Strategy), "defaults"}
 
 
 # -- defaults ----------------------------------------------------------------------------------------------------------

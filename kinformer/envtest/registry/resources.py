@@ -19,7 +19,7 @@ import msgspec
 from kinformer.envtest.datafiles import read_table
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
-__all__ = ("ALL_VERBS", "METADATA", "Registry", "Resource", "Subresource")
+__all__ = ("ALL_VERBS", "METADATA", "Registry", "Resource", "Subresource", "optional_apis")
 
 #: The fields of the metadata that belong to users.
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -145,9 +145,8 @@ class Registry:
 
     def __init__(self, apis: Collection[str] = ()) -> None:
         self._resources: dict[tuple[str, str], dict[str, Resource]] = {}
-        optional = {resource.api_version for resource in _optional()}
-        if unknown := sorted(set(apis) - optional):
-            raise LookupError(f"apis: {', '.join(unknown)}: not known; these are: {', '.join(sorted(optional))}")
+        if unknown := sorted(set(apis) - optional_apis()):
+            raise LookupError(f"apis: {', '.join(unknown)}: not known; these are: {', '.join(sorted(optional_apis()))}")
         for resource in (*_built_in(), *(one for one in _optional() if one.api_version in apis)):
             self._resources.setdefault((resource.group, resource.version), {})[resource.plural] = resource
 
@@ -208,6 +207,11 @@ def _built_in() -> tuple[Resource, ...]:
 @cache
 def _optional() -> tuple[Resource, ...]:
     return tuple(resource for resource, is_optional in _read_resources() if is_optional)
+
+
+def optional_apis() -> set[str]:
+    """The groups and versions that are served only if they are asked for."""
+    return {resource.api_version for resource in _optional()}
 
 
 def _read_resources() -> Iterator[tuple[Resource, bool]]:

@@ -69,18 +69,9 @@ class AutoscalerStrategy(Strategy):
     check_spec = staticmethod(_check)
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("minReplicas", 1)
-        if not spec.get("metrics"):
-            spec["metrics"] = [_cpu_metric(_CPU)]
-        if (behavior := spec.get("behavior")) is not None:
-            percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
-            up = behavior.setdefault("scaleUp", {})
-            up.setdefault("stabilizationWindowSeconds", 0)
-            up.setdefault("policies", [{"type": "Pods", "value": 4, "periodSeconds": 15}, percent])
-            behavior.setdefault("scaleDown", {}).setdefault("policies", [percent])
-            for rules in behavior.values():
-                rules.setdefault("selectPolicy", "Max")
+        super().default(obj)
+        if not obj["spec"].get("metrics"):
+            obj["spec"]["metrics"] = [_cpu_metric(_CPU)]
         _drop_annotations(obj["metadata"])
 
     def prepare_for_create(self, obj: Obj) -> None:

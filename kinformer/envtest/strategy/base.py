@@ -4,19 +4,20 @@ An object arrives as plain JSON data without ``kind`` and ``apiVersion``. A crea
 :meth:`~Strategy.prepare_for_create` and :meth:`~Strategy.validate`. An update calls :meth:`~Strategy.default`,
 :meth:`~Strategy.prepare_for_update` (or the method for the subresource), :meth:`~Strategy.validate` and
 :meth:`~Strategy.validate_update`. The steps change the new object in place and never change the old one. The strategy
-of a kind overrides the steps that are different for it. The resource is a strategy's only state.
+of a kind overrides the steps that are different for it. Its settings and defaults are in ``kinds.yaml``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.checks import immutable
+from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
@@ -62,6 +63,7 @@ class Strategy:
     :cvar fixed: the paths of the fields that never change
     :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
     :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
+    :cvar begins_without_status: whether a new object has no status, and not an empty one
     """
 
     allow_create_on_update = False
@@ -74,11 +76,19 @@ class Strategy:
     name_is_hostname = ""
     template = ""
     default_propagation: Literal["Background", "Orphan"] = "Background"
-    fixed: ClassVar[tuple[str, ...]] = ()
+    fixed: tuple[str, ...] = ()
+    begins_without_status = False
     largest = 2 * LARGEST
+    #: The fields that field selectors may use, besides name and namespace. The value is the default of the field.
+    selectable: Mapping[str, str] = {}
+    field_aliases: Mapping[str, str] = {}
 
     def __init__(self, resource: Resource):
         self.resource = resource
+        self._defaults: Steps = ()
+        if not resource.is_custom:
+            self._defaults = defaults_of(resource)
+            vars(self).update(settings_of(resource))
 
     @property
     def has_status(self) -> bool:
@@ -96,18 +106,17 @@ class Strategy:
 
     def default(self, obj: Obj) -> None:
         """Set the documented defaults of the API."""
+        fill(obj, self._defaults)
 
     def prepare_for_create(self, obj: Obj) -> None:
         if self.has_status:
-            initial = self.initial_status(obj)
-            with_field(
-                obj, "status", None if initial is None else {**zero_of(self.resource).get("status", {}), **initial}
-            )
+            given = {**zero_of(self.resource).get("status", {}), **self.initial_status(obj)}
+            with_field(obj, "status", None if self.begins_without_status else given)
         if self.has_generation:
             obj["metadata"]["generation"] = 1
 
-    def initial_status(self, obj: Obj) -> Obj | None:
-        """The status of a new object. The status in the request is ignored. None for no status."""
+    def initial_status(self, obj: Obj) -> Obj:
+        """The status of a new object. The status in the request is ignored."""
         return {}
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
@@ -232,10 +241,6 @@ class Strategy:
         return True
 
     # -- reading --------------------------------------------------------------------------------------------------
-
-    #: The fields that field selectors may use, besides name and namespace. The value is the default of the field.
-    selectable: ClassVar[dict[str, str]] = {}
-    field_aliases: ClassVar[dict[str, str]] = {}
 
     def unsupported_field(self, label: str) -> str:
         """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar
 
 import msgspec
 
@@ -38,15 +37,12 @@ __all__ = (
     "PriorityClassStrategy",
     "RuntimeClassStrategy",
     "SecretStrategy",
-    "ServiceAccountStrategy",
 )
 
 
 class NamespaceStrategy(Strategy):
     """Namespaces. One is removed when its own finalizers (``spec.finalizers``) are all gone."""
 
-    returns_deleted = True
-    selectable: ClassVar[dict[str, str]] = {"status.phase": ""}
     _label = "kubernetes.io/metadata.name"
 
     def default(self, obj: Obj) -> None:
@@ -108,8 +104,6 @@ def _finalizer_causes(namespace: Obj) -> Iterator[tuple[int, Cause]]:
 
 
 class NodeStrategy(Strategy):
-    selectable: ClassVar[dict[str, str]] = {"spec.unschedulable": "false"}
-
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
         if spec.get("podCIDR") and not spec.get("podCIDRs"):
@@ -185,8 +179,6 @@ def _check_immutable(obj: Obj, old: Obj, *names: str) -> Iterator[Cause]:
 
 
 class ConfigMapStrategy(Strategy):
-    checks_metadata_again = True
-
     def validate(self, obj: Obj) -> list[Cause]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         causes = [*_check_keys(data, "data"), *_check_keys(binary, "binaryData")]
@@ -222,9 +214,6 @@ def _not_an_object(text: bytes) -> str:
 
 
 class SecretStrategy(Strategy):
-    checks_metadata_again = True
-    selectable: ClassVar[dict[str, str]] = {"type": ""}
-
     def validate(self, obj: Obj) -> list[Cause]:
         data = obj.get("data") or {}
         causes = list(_check_keys(data, "data"))
@@ -253,13 +242,7 @@ class SecretStrategy(Strategy):
             data = obj.setdefault("data", {})
             for name, text in texts.items():
                 data[name] = base64.b64encode(text.encode()).decode()
-        if not obj.get("type"):
-            obj["type"] = "Opaque"
-
-
-class ServiceAccountStrategy(Strategy):
-    returns_deleted = True
-    checks_metadata_again = True
+        super().default(obj)
 
 
 def _drop_coordination(obj: Obj, old: Obj) -> None:
@@ -273,9 +256,6 @@ def _drop_coordination(obj: Obj, old: Obj) -> None:
 
 
 class LeaseStrategy(Strategy):
-    allow_create_on_update = True
-    allow_unconditional_update = False
-
     def __init__(self, resource: Resource, *, coordinated: bool = False) -> None:
         super().__init__(resource)
         self._coordinated = coordinated
@@ -301,10 +281,6 @@ class LeaseStrategy(Strategy):
 
 
 class RuntimeClassStrategy(Strategy):
-    allow_create_on_update = True
-    allow_unconditional_update = False
-    fixed = ("handler",)
-
     def validate(self, obj: Obj) -> list[Cause]:
         handler, scheduling = obj.get("handler", ""), obj.get("scheduling") or {}
         causes = list(check_names(handler, "handler")) if handler else [required("handler")]
@@ -317,11 +293,6 @@ class RuntimeClassStrategy(Strategy):
 
 
 class PriorityClassStrategy(Strategy):
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
     def counts(self, obj: Obj, old: Obj) -> bool:
         return False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
@@ -13,19 +13,12 @@ from kinformer.envtest.strategy.checks import forbidden, immutable
 __all__ = (
     "ClaimStrategy",
     "ClaimTemplateStrategy",
-    "DeviceClassStrategy",
-    "PoolStatusStrategy",
     "SliceStrategy",
     "TaintRuleStrategy",
 )
 
 #: Returns the present time, as in objects.
 Now = Callable[[], str]
-
-
-class DeviceClassStrategy(Strategy):
-    returns_deleted = True
-    has_generation = True
 
 
 class SliceStrategy(Strategy):
@@ -35,10 +28,6 @@ class SliceStrategy(Strategy):
     :param now: returns the present time, as in objects
     """
 
-    returns_deleted = True
-    has_generation = True
-    selectable: ClassVar[dict[str, str]] = {"spec.nodeName": "", "spec.driver": ""}
-
     def __init__(self, resource: Resource, now: Now):
         super().__init__(resource)
         self._now = now
@@ -47,10 +36,9 @@ class SliceStrategy(Strategy):
         return f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: {label}"
 
     def default(self, obj: Obj) -> None:
+        super().default(obj)
         for device in (obj.get("spec") or {}).get("devices") or ():
             _date(device.get("taints") or (), self._now)
-            for mapping in (device.get("nodeAllocatableResourceMappings") or {}).values():
-                mapping.setdefault("allocationMultiplier", "1")
 
 
 def _date(taints: Any, now: Now) -> None:
@@ -66,15 +54,13 @@ class TaintRuleStrategy(Strategy):
     :param now: returns the present time, as in objects
     """
 
-    returns_deleted = True
-    has_generation = True
-
     def __init__(self, resource: Resource, now: Now):
         super().__init__(resource)
         self._now = now
 
     def default(self, obj: Obj) -> None:
-        _date([obj.setdefault("spec", {}).setdefault("taint", {})], self._now)
+        super().default(obj)
+        _date([obj["spec"]["taint"]], self._now)
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         taint, before = obj["spec"]["taint"], old["spec"]["taint"]
@@ -83,46 +69,23 @@ class TaintRuleStrategy(Strategy):
         super().prepare_for_update(obj, old)
 
 
-class PoolStatusStrategy(Strategy):
-    """ResourcePoolStatusRequests. One has no status before the controller has answered it."""
-
-    returns_deleted = True
-    fixed = ("spec",)
-    allow_unconditional_update = False
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("spec", {}).setdefault("limit", 100)
-
-    def initial_status(self, obj: Obj) -> Obj | None:
-        return None
-
-
-def _default_tolerations(where: Obj) -> None:
-    for toleration in where.get("tolerations") or ():
-        toleration["operator"] = toleration.get("operator") or "Equal"
-
-
-def _default_requests(spec: Obj) -> None:
+def _count_requests(spec: Obj) -> None:
+    """A request for an exact number of devices is for one if it has no number."""
     for request in (spec.get("devices") or {}).get("requests") or ():
         parts = [*(request.get("firstAvailable") or ())]
         if "exactly" in request:
             parts.append(request["exactly"])
         for part in parts:
-            if part.setdefault("allocationMode", "ExactCount") == "ExactCount":
+            if part["allocationMode"] == "ExactCount":
                 part.setdefault("count", 1)
-            _default_tolerations(part)
 
 
 class ClaimStrategy(Strategy):
     """ResourceClaims. Their spec never changes, and neither does an allocation that is there."""
 
-    returns_deleted = True
-    fixed = ("spec",)
-
     def default(self, obj: Obj) -> None:
-        _default_requests(obj.setdefault("spec", {}))
-        for result in _allocated(obj):
-            _default_tolerations(result)
+        super().default(obj)
+        _count_requests(obj["spec"])
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)
@@ -158,8 +121,6 @@ def _check_status(claim: Obj, status: Obj, old: Obj) -> Iterator[Cause]:
 class ClaimTemplateStrategy(Strategy):
     """ResourceClaimTemplates. Their spec never changes."""
 
-    returns_deleted = True
-    fixed = ("spec",)
-
     def default(self, obj: Obj) -> None:
-        _default_requests(obj.setdefault("spec", {}).setdefault("spec", {}))
+        super().default(obj)
+        _count_requests(obj["spec"]["spec"])

@@ -22,13 +22,6 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
 class EndpointsStrategy(Strategy):
-    allow_create_on_update = True
-
-    def default(self, obj: Obj) -> None:
-        for subset in obj.get("subsets") or ():
-            for port in subset.get("ports") or ():
-                port.setdefault("protocol", "TCP")
-
     def validate(self, obj: Obj) -> list[Cause]:
         return [
             cause
@@ -59,14 +52,6 @@ def _check_subset(subset: Obj, path: str) -> Iterator[Cause]:
 
 
 class EndpointSliceStrategy(Strategy):
-    has_generation = True
-    fixed = ("addressType",)
-
-    def default(self, obj: Obj) -> None:
-        for port in obj.get("ports") or ():
-            port.setdefault("name", "")
-            port.setdefault("protocol", "TCP")
-
     def counts(self, obj: Obj, old: Obj) -> bool:
         names = ("addressType", "endpoints", "ports")
         labels = obj["metadata"].get("labels") != old["metadata"].get("labels")

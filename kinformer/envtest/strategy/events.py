@@ -5,7 +5,7 @@ They are stored as core/v1.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
 
 from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.status import Cause
@@ -30,7 +30,7 @@ _OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVer
 
 class EventStrategy(Strategy):
     allow_create_on_update = True
-    selectable: ClassVar[dict[str, str]] = {
+    selectable: Mapping[str, str] = {
         **{f"involvedObject.{name}": "" for name in _OBJECT_FIELDS},
         "reason": "",
         "reportingComponent": "",
@@ -58,7 +58,7 @@ class NewEventStrategy(EventStrategy):
     """events.k8s.io/v1. Its rules for new events are stricter."""
 
     is_converted = True
-    field_aliases: ClassVar[dict[str, str]] = {
+    field_aliases: Mapping[str, str] = {
         **{f"regarding.{name}": f"involvedObject.{name}" for name in _OBJECT_FIELDS},
         "reportingController": "reportingComponent",
     }

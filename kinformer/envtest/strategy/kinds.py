@@ -1,18 +1,19 @@
-"""The strategy of each kind."""
+"""The strategy of each kind. A kind that is not here has a plain one, with what ``kinds.yaml`` declares of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy import control, core, devices, endpoints, limits, networking, rbac, volumes, workloads
+from kinformer.envtest.strategy import core, devices, endpoints, limits, networking, rbac, volumes, workloads
 from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
 from kinformer.envtest.strategy.pods import PodStrategy
 from kinformer.envtest.strategy.policies import BindingStrategy, PolicyStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
-from kinformer.envtest.strategy.webhooks import MutatingWebhookStrategy, WebhookStrategy
+from kinformer.envtest.strategy.signing import SigningRequestStrategy
+from kinformer.envtest.strategy.webhooks import WebhookStrategy
 
 __all__ = ("strategy_for",)
 
@@ -35,7 +36,6 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("", "resourcequotas"): limits.ResourceQuotaStrategy,
     ("", "limitranges"): limits.LimitRangeStrategy,
     ("", "podtemplates"): workloads.PodTemplateStrategy,
-    ("", "serviceaccounts"): core.ServiceAccountStrategy,
     ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
     ("apps", "controllerrevisions"): workloads.ControllerRevisionStrategy,
     ("apps", "replicasets"): workloads.ReplicaSetStrategy,
@@ -45,12 +45,7 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("batch", "jobs"): workloads.JobStrategy,
     ("batch", "cronjobs"): workloads.CronJobStrategy,
     ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
-    ("certificates.k8s.io", "certificatesigningrequests"): control.SigningRequestStrategy,
-    ("certificates.k8s.io", "podcertificaterequests"): control.PodCertificateStrategy,
-    ("certificates.k8s.io", "clustertrustbundles"): control.TrustBundleStrategy,
-    ("internal.apiserver.k8s.io", "storageversions"): control.StorageVersionStrategy,
-    ("scheduling.k8s.io", "podgroups"): control.PodGroupStrategy,
-    ("storagemigration.k8s.io", "storageversionmigrations"): control.FixedStrategy,
+    ("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStrategy,
     ("coordination.k8s.io", "leases"): core.LeaseStrategy,
     ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
     ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,
@@ -69,17 +64,11 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("storage.k8s.io", "storageclasses"): volumes.ClassStrategy,
     ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): control.FlowSchemaStrategy,
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): control.PriorityLevelStrategy,
-    ("resource.k8s.io", "deviceclasses"): devices.DeviceClassStrategy,
     ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
     ("resource.k8s.io", "resourceclaimtemplates"): devices.ClaimTemplateStrategy,
-    ("resource.k8s.io", "resourcepoolstatusrequests"): devices.PoolStatusStrategy,
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): control.AdmissionPolicyStrategy,
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): control.AdmissionBindingStrategy,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): PolicyStrategy,
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): BindingStrategy,
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): MutatingWebhookStrategy,
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): WebhookStrategy,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
 }
 #: Kinds whose defaults have the present time in them.

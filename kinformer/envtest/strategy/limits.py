@@ -18,9 +18,6 @@ _TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 
 
 class LimitRangeStrategy(Strategy):
-    allow_create_on_update = True
-    checks_metadata_again = True
-
     def default(self, obj: Obj) -> None:
         for limit in (obj.get("spec") or {}).get("limits") or ():
             if limit.get("type") != "Container":
@@ -129,8 +126,6 @@ _SCOPE_PAIRS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating
 
 
 class ResourceQuotaStrategy(Strategy):
-    returns_deleted = True
-
     def validate(self, obj: Obj) -> list[Cause]:
         spec = obj.get("spec") or {}
         hard = spec.get("hard") or {}

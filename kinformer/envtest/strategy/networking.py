@@ -53,14 +53,11 @@ def _check_policy(spec: Obj) -> Iterator[Cause]:
 
 
 class NetworkPolicyStrategy(Strategy):
-    has_generation = True
     check_spec = staticmethod(_check_policy)
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
-            for port in rule.get("ports") or ():
-                port.setdefault("protocol", "TCP")
+        super().default(obj)
+        spec = obj["spec"]
         if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
@@ -133,9 +130,6 @@ _is_wildcard = re.compile(_WILDCARD).fullmatch
 
 
 class IngressStrategy(Strategy):
-    has_generation = True
-    checks_metadata_again = True
-
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_ingress(obj.get("spec") or {}, obj["metadata"]))
 
@@ -294,15 +288,7 @@ def _check_class(spec: Obj) -> Iterator[Cause]:
 
 
 class IngressClassStrategy(Strategy):
-    has_generation = True
-    checks_metadata_again = True
-    fixed = ("spec.controller",)
     check_spec = staticmethod(_check_class)
-
-    def default(self, obj: Obj) -> None:
-        parameters = (obj.get("spec") or {}).get("parameters")
-        if parameters is not None and parameters.get("scope") is None:
-            parameters["scope"] = "Cluster"
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]

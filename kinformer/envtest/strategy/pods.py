@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
@@ -26,24 +26,6 @@ class PodStrategy(Strategy):
     A delete has a grace period, except for a pod that has no node or has finished. A new pod gets the quality of
     service class, the tolerations and the priority that admission plugins set in the real server.
     """
-
-    returns_deleted = True
-    has_generation = True
-    checks_metadata_again = True
-    name_is_hostname = "the Pod's hostname"
-    selectable: ClassVar[dict[str, str]] = {
-        "spec.nodeName": "",
-        "spec.restartPolicy": "",
-        "spec.schedulerName": "",
-        "spec.serviceAccountName": "",
-        "spec.hostNetwork": "false",
-        "status.phase": "",
-        "status.podIP": "",
-        "status.podIPs": "",
-        "status.nominatedNodeName": "",
-    }
-    field_aliases: ClassVar[dict[str, str]] = {"spec.host": "spec.nodeName"}
-    defaults_leave_metadata = True
 
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
         # Most changes of pods come from programs, and warnings are for people.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     check_label_selector,
     duplicate,
@@ -17,7 +17,6 @@ from kinformer.envtest.strategy.checks import (
     repeats,
     required,
 )
-from kinformer.envtest.strategy.control import AdmissionBindingStrategy, AdmissionPolicyStrategy
 from kinformer.envtest.strategy.metadata import path_segment
 from kinformer.envtest.strategy.webhooks import check_match_conditions, check_rule
 from kinformer.expressions import MISSING, Program, is_available
@@ -37,14 +36,14 @@ _is_identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII).fullmatch
 _line_end = re.compile(r"[\n\r]").search
 
 
-class PolicyStrategy(AdmissionPolicyStrategy):
+class PolicyStrategy(Strategy):
     """Validating admission policies."""
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_policy(obj))
 
 
-class BindingStrategy(AdmissionBindingStrategy):
+class BindingStrategy(Strategy):
     """Policy bindings, which say where a policy applies and with which parameters."""
 
     def validate(self, obj: Obj) -> list[Cause]:

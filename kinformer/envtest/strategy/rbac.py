@@ -18,9 +18,6 @@ _GROUP = "rbac.authorization.k8s.io"
 class RoleStrategy(Strategy):
     """Roles and cluster roles."""
 
-    allow_create_on_update = True
-    checks_metadata_again = True
-
     def validate_name(self, name: str) -> list[str]:
         return path_segment(name)
 
@@ -60,15 +57,11 @@ def _check_rule(rule: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
 class BindingStrategy(Strategy):
     """Role bindings and cluster role bindings. Their role never changes."""
 
-    allow_create_on_update = True
-    checks_metadata_again = True
-
     def validate_name(self, name: str) -> list[str]:
         return path_segment(name)
 
     def default(self, obj: Obj) -> None:
-        if "roleRef" in obj and not obj["roleRef"].get("apiGroup"):
-            obj["roleRef"]["apiGroup"] = _GROUP
+        super().default(obj)
         for subject in obj.get("subjects") or ():
             if subject.get("kind") in ("User", "Group"):
                 subject.setdefault("apiGroup", _GROUP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import ClassVar
 
 from kinformer.envtest import status
 from kinformer.envtest.registry import Resource
@@ -92,18 +91,13 @@ class ServiceAddresses:
 
 
 class ServiceStrategy(Strategy):
-    allow_create_on_update = True
-    returns_deleted = True
-    selectable: ClassVar[dict[str, str]] = {"spec.clusterIP": "", "spec.type": ""}
-
     def __init__(self, resource: Resource, addresses: ServiceAddresses):
         super().__init__(resource)
         self._addresses = addresses
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("sessionAffinity", "None")
-        spec.setdefault("type", "ClusterIP")
+        super().default(obj)
+        spec = obj["spec"]
         kind = spec["type"]
         if spec["sessionAffinity"] == "None":
             spec.pop("sessionAffinityConfig", None)
@@ -111,7 +105,6 @@ class ServiceStrategy(Strategy):
             client = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
             client.setdefault("timeoutSeconds", 10800)
         for port in spec.get("ports") or ():
-            port.setdefault("protocol", "TCP")
             if port.get("targetPort") in (None, 0, ""):
                 port["targetPort"] = port.get("port", 0)
         if is_reached_from_outside(spec):

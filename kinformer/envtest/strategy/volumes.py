@@ -17,7 +17,6 @@ from kinformer.envtest.strategy.checks import (
     not_supported,
     required,
 )
-from kinformer.envtest.strategy.podspec import default_volume_source
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
@@ -94,15 +93,7 @@ def _check_volume(spec: Obj) -> Iterator[Cause]:
 
 
 class VolumeStrategy(Strategy):
-    returns_deleted = True
-    checks_metadata_again = True
     check_spec = staticmethod(_check_volume)
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-        spec.setdefault("volumeMode", "Filesystem")
-        default_volume_source(spec)
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -172,12 +163,7 @@ def _check_claim(spec: Obj) -> Iterator[Cause]:
 
 
 class ClaimStrategy(Strategy):
-    returns_deleted = True
-    checks_metadata_again = True
     check_spec = staticmethod(_check_claim)
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -242,13 +228,6 @@ def _storage(of: Any, name: str) -> Quantity:
 class ClassStrategy(Strategy):
     """How storage classes are written."""
 
-    returns_deleted = True
-    fixed = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("reclaimPolicy", "Delete")
-        obj.setdefault("volumeBindingMode", "Immediate")
-
     def validate(self, obj: Obj) -> list[Cause]:
         causes: list[Cause] = []
         provisioner = obj.get("provisioner", "")
@@ -270,9 +249,6 @@ def _qualified(name: str) -> list[str]:
 
 
 class AttributesClassStrategy(Strategy):
-    returns_deleted = True
-    fixed = ("driverName", "parameters")
-
     def validate(self, obj: Obj) -> list[Cause]:
         causes = [] if obj.get("driverName") else [required("driverName")]
         if not obj.get("parameters"):
@@ -303,18 +279,7 @@ def _check_driver(spec: Obj) -> Iterator[Cause]:
 
 
 class DriverStrategy(Strategy):
-    returns_deleted = True
-    allow_unconditional_update = False
-    has_generation = True
     check_spec = staticmethod(_check_driver)
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("attachRequired", True)
-        for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
-            spec.setdefault(name, False)
-        spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
-        spec.setdefault("volumeLifecycleModes", ["Persistent"])
 
     def prepare_for_create(self, obj: Obj) -> None:
         """Do not set the generation. It counts changes, and a driver that was never changed has none."""
@@ -327,9 +292,6 @@ class DriverStrategy(Strategy):
 
 class NodeDriversStrategy(Strategy):
     """How CSINodes are written. A CSINode lists the drivers of a node."""
-
-    returns_deleted = True
-    allow_unconditional_update = False
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes: list[Cause] = []
@@ -349,18 +311,11 @@ class NodeDriversStrategy(Strategy):
 
 
 class StorageCapacityStrategy(Strategy):
-    allow_unconditional_update = False
-    fixed = ("nodeTopology", "storageClassName")
-
     def validate(self, obj: Obj) -> list[Cause]:
         return [] if obj.get("storageClassName") else [required("storageClassName")]
 
 
 class AttachmentStrategy(Strategy):
-    returns_deleted = True
-    fixed = ("spec",)
-    allow_unconditional_update = False
-
     def validate(self, obj: Obj) -> list[Cause]:
         spec = obj.get("spec") or {}
         causes: list[Cause] = [] if spec.get("attacher") else [required("spec.attacher")]

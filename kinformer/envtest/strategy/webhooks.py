@@ -1,4 +1,4 @@
-"""The configurations of admission webhooks: their defaults and validation."""
+"""Validation of the configurations of admission webhooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from kinformer.expressions.admission import ExpressionError, scope_for
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
 __all__ = (
-    "MutatingWebhookStrategy",
     "WebhookStrategy",
     "check_client_service",
     "check_match_conditions",
@@ -46,22 +45,7 @@ _URL = "; desired format: https://host[/path]"
 
 
 class WebhookStrategy(Strategy):
-    """Validating webhooks."""
-
-    has_generation = True
-    allow_unconditional_update = False
-
-    def default(self, obj: Obj) -> None:
-        for webhook in obj.get("webhooks") or ():
-            webhook.setdefault("failurePolicy", "Fail")
-            webhook.setdefault("matchPolicy", "Equivalent")
-            webhook.setdefault("namespaceSelector", {})
-            webhook.setdefault("objectSelector", {})
-            webhook.setdefault("timeoutSeconds", 10)
-            for rule in webhook.get("rules") or ():
-                rule.setdefault("scope", "*")
-            if service := (webhook.get("clientConfig") or {}).get("service"):
-                service.setdefault("port", 443)
+    """Validating and mutating webhooks."""
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         return bool(obj.get("webhooks") != old.get("webhooks"))
@@ -77,15 +61,6 @@ class WebhookStrategy(Strategy):
                 causes.append(duplicate(f"{field}.name", name))
             names.add(name)
         return causes
-
-
-class MutatingWebhookStrategy(WebhookStrategy):
-    """Mutating webhooks."""
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        for webhook in obj.get("webhooks") or ():
-            webhook.setdefault("reinvocationPolicy", "Never")
 
 
 def _check(webhook: Obj, field: str) -> Iterator[Cause]:

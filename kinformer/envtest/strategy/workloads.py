@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -38,10 +38,6 @@ __all__ = (
 
 
 class PodTemplateStrategy(Strategy):
-    returns_deleted = True
-    has_generation = True
-    template = "template"
-
     def default(self, obj: Obj) -> None:
         default_template(obj.setdefault("template", {}))
 
@@ -74,8 +70,6 @@ class _Counting(Strategy):
     :cvar counted: the fields of these counts, besides ``replicas``
     """
 
-    has_generation = True
-    template = "spec.template"
     counted: ClassVar[tuple[str, ...]] = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
     def initial_status(self, obj: Obj) -> Obj:
@@ -85,18 +79,7 @@ class _Counting(Strategy):
         return list(check_replica_counts(obj.get("status") or {}, *self.counted))
 
 
-class _Selecting(Strategy):
-    """Kinds whose selector never changes. Otherwise pods that no longer match it would have no owner."""
-
-    has_generation = True
-    template = "spec.template"
-    fixed = ("spec.selector",)
-
-
 class ReplicationControllerStrategy(_Counting):
-    name_is_hostname = "Pod names and hostnames"
-    default_propagation: Literal["Background", "Orphan"] = "Orphan"
-    selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
     check_spec = staticmethod(check_replication_controller)
 
     def default(self, obj: Obj) -> None:
@@ -113,19 +96,15 @@ class ReplicationControllerStrategy(_Counting):
         spec.setdefault("replicas", 1)
 
 
-class ReplicaSetStrategy(_Counting, _Selecting):
-    name_is_hostname = "Pod names and hostnames"
-    selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
+class ReplicaSetStrategy(_Counting):
     check_spec = staticmethod(check_replica_set)
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("replicas", 1)
-        default_template(spec.setdefault("template", {}))
+        super().default(obj)
+        default_template(obj["spec"].setdefault("template", {}))
 
 
-class DeploymentStrategy(_Counting, _Selecting):
-    name_is_hostname = "Pod names and hostnames"
+class DeploymentStrategy(_Counting):
     counted = ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
     check_spec = staticmethod(check_deployment)
 
@@ -133,16 +112,12 @@ class DeploymentStrategy(_Counting, _Selecting):
         return {}
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("replicas", 1)
-        strategy = spec.setdefault("strategy", {})
-        strategy.setdefault("type", "RollingUpdate")
-        if strategy["type"] == "RollingUpdate":
-            rolling = strategy.setdefault("rollingUpdate", {})
+        super().default(obj)
+        spec = obj["spec"]
+        if spec["strategy"]["type"] == "RollingUpdate":
+            rolling = spec["strategy"].setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", "25%")
             rolling.setdefault("maxSurge", "25%")
-        spec.setdefault("revisionHistoryLimit", 10)
-        spec.setdefault("progressDeadlineSeconds", 600)
         default_template(spec.setdefault("template", {}))
 
     def counts(self, obj: Obj, old: Obj) -> bool:
@@ -156,19 +131,17 @@ _DAEMONS = (
 )
 
 
-class DaemonSetStrategy(_Selecting):
+class DaemonSetStrategy(Strategy):
     _generation = "deprecated.daemonset.template.generation"
     check_spec = staticmethod(check_daemon_set)
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        update = spec.setdefault("updateStrategy", {})
-        update.setdefault("type", "RollingUpdate")
-        if update["type"] == "RollingUpdate":
-            rolling = update.setdefault("rollingUpdate", {})
+        super().default(obj)
+        spec = obj["spec"]
+        if spec["updateStrategy"]["type"] == "RollingUpdate":
+            rolling = spec["updateStrategy"].setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
-        spec.setdefault("revisionHistoryLimit", 10)
         default_template(spec.setdefault("template", {}))
 
     def prepare_for_create(self, obj: Obj) -> None:
@@ -208,24 +181,14 @@ class StatefulSetStrategy(_Counting):
     check_spec = staticmethod(check_stateful_set)
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("podManagementPolicy", "OrderedReady")
+        super().default(obj)
+        spec = obj["spec"]
         update = spec.setdefault("updateStrategy", {})
         if not update.get("type"):
             update["type"] = "RollingUpdate"
             update.setdefault("rollingUpdate", {})
         if update["type"] == "RollingUpdate" and "rollingUpdate" in update:
             update["rollingUpdate"].setdefault("partition", 0)
-        retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-        retention.setdefault("whenDeleted", "Retain")
-        retention.setdefault("whenScaled", "Retain")
-        spec.setdefault("replicas", 1)
-        spec.setdefault("revisionHistoryLimit", 10)
-        for claim in spec.get("volumeClaimTemplates") or ():
-            claim.setdefault("kind", "PersistentVolumeClaim")
-            claim.setdefault("apiVersion", "v1")
-            claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-            claim.setdefault("status", {}).setdefault("phase", "Pending")
         default_template(spec.setdefault("template", {}))
 
     def initial_status(self, obj: Obj) -> Obj:
@@ -250,16 +213,17 @@ _JOB_PREFIX = "batch.kubernetes.io/"
 class JobStrategy(Strategy):
     """A job is identified by its uid. The labels of its pods and its selector contain the uid."""
 
-    has_generation = True
-    template = "spec.template"
-    name_is_hostname = "Pod names and hostnames"
-    default_propagation: Literal["Background", "Orphan"] = "Orphan"
-    selectable: ClassVar[dict[str, str]] = {"status.successful": "0"}
     check_spec = staticmethod(check_job)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
-        default_job(spec)
+        if spec.get("completions") is None and spec.get("parallelism") is None:
+            spec["completions"] = 1
+        spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else 2147483647)
+        decides = spec.get("podFailurePolicy") is not None
+        spec.setdefault("podReplacementPolicy", "Failed" if decides else "TerminatingOrFailed")
+        super().default(obj)
+        default_template(spec.setdefault("template", {}))
         labels = spec["template"].get("metadata", {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             # The same dict on purpose: it shows prepare_for_create that the job has no labels of its own.
@@ -301,45 +265,14 @@ class JobStrategy(Strategy):
         return [cause for name in fixed for cause in immutable(spec.get(name), before.get(name), f"spec.{name}")]
 
 
-def default_job(spec: Obj) -> None:
-    """Set the defaults of a job's spec."""
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec["completions"] = spec["parallelism"] = 1
-    spec.setdefault("parallelism", 1)
-    if spec.get("backoffLimitPerIndex") is None:
-        spec.setdefault("backoffLimit", 6)
-    else:
-        spec.setdefault("backoffLimit", 2147483647)
-    spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("suspend", False)
-    spec.setdefault("manualSelector", False)
-    if spec.get("podFailurePolicy") is not None:
-        spec.setdefault("podReplacementPolicy", "Failed")
-        for rule in spec["podFailurePolicy"].get("rules") or ():
-            for pattern in rule.get("onPodConditions") or ():
-                pattern.setdefault("status", "True")
-    else:
-        spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
-    default_template(spec.setdefault("template", {}))
-
-
 _LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
 
 
 class CronJobStrategy(Strategy):
-    has_generation = True
-    template = "spec.jobTemplate.spec.template"
-    name_is_hostname = "Pod names and hostnames"
-
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("concurrencyPolicy", "Allow")
-        spec.setdefault("suspend", False)
-        spec.setdefault("successfulJobsHistoryLimit", 3)
-        spec.setdefault("failedJobsHistoryLimit", 1)
-        job = spec.setdefault("jobTemplate", {})
-        job_spec = job.setdefault("spec", {})
-        default_template(job_spec.setdefault("template", {}))
+        super().default(obj)
+        job = obj["spec"].setdefault("jobTemplate", {})
+        default_template(job.setdefault("spec", {}).setdefault("template", {}))
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes = list(check_cron_job(obj["spec"]))
@@ -351,8 +284,6 @@ class CronJobStrategy(Strategy):
 
 
 class DisruptionBudgetStrategy(Strategy):
-    has_generation = True
-    allow_unconditional_update = False
     check_spec = staticmethod(check_disruption_budget)
 
     def initial_status(self, obj: Obj) -> Obj:
