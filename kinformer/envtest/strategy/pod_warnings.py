@@ -69,8 +69,9 @@ def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
         if name in annotations:
             yield f"{path}metadata.annotations[{name}]: {text}"
     for index, volume in enumerate(spec.get("volumes") or ()):
-        for name in volume.keys() & _OLD_VOLUMES.keys():
-            yield f"{here}.volumes[{index}].{name}: {_OLD_VOLUMES[name]}"
+        for name, text in _OLD_VOLUMES.items():
+            if name in volume:
+                yield f"{here}.volumes[{index}].{name}: {text}"
     yield from _repeated(spec.get("hostAliases") or (), "ip", f"{here}.hostAliases")
     secrets = spec.get("imagePullSecrets") or ()
     yield from _repeated(secrets, "name", f"{here}.imagePullSecrets")
