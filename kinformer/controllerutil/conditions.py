@@ -92,12 +92,14 @@ def set_condition(
     :param message: a sentence for people
     :param observed_generation: the ``metadata.generation`` of the object that the condition is for
     :param now: the current time: ``context.clock.now()``
-    :raises ValueError: if the API would not accept the reason
+    :raises ValueError: if the API would not accept the reason, or `now` has no time zone
     """
     from kinformer.models import V1Condition
 
     if not _REASON(reason):
         raise ValueError(f"condition {type_} has the reason {reason!r}: want a word in CamelCase, as DeploymentReady")
+    if now.tzinfo is None:
+        raise ValueError(f"condition {type_} has the time {now} without a zone: want context.clock.now()")
     condition = V1Condition(
         type=type_,
         status={None: "Unknown", True: "True", False: "False"}[status],

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, get_args
 
 import msgspec
 
@@ -24,6 +24,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.applying import Outcome, Written, changed_fields
 from kinformer.manager import SyncError
 from kinformer.meta import accessor_of
+from kinformer.models import Model
 
 __all__ = (
     "ObjectReplaced",
@@ -155,18 +156,41 @@ async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
         again
     :raises ObjectReplaced: if another object has the name now
     :raises NotFound: if the object is gone
-    :raises TypeError: if the type of the object is a custom resource without a status
+    :raises TypeError: if the type of the object has no status, or another type of status than this one
     """
     kind: Any = type(obj)
-    _check_has_status(kind)
+    _check_status(kind, status)
     return await write_status(await client.resource_for_object(obj), obj, status)
 
 
-@cache
-def _check_has_status(type_: type[Any]) -> None:
-    types = {field.name: field.type for field in msgspec.structs.fields(type_)}
-    if types.get("status") in (None, type(None)):
+def _check_status(type_: Any, status: Any) -> None:
+    wanted = _status_type(type_)
+    if wanted is type(None):
         raise TypeError(f"{type_.__qualname__} has no status: want CustomResource[Spec, Status] with a class for it")
+    if wanted is None or isinstance(status, wanted):
+        return
+    if not isinstance(status, dict):
+        raise TypeError(
+            f"the status of a {type_.__qualname__} is {type(status).__qualname__}: want {wanted.__qualname__}"
+        )
+    known = [field.encode_name for field in msgspec.structs.fields(wanted)]
+    for name in status:
+        if name not in known:
+            raise TypeError(f"{wanted.__qualname__} has no field {name!r}: want one of {', '.join(known)}")
+
+
+@cache
+def _status_type(type_: type[Any]) -> type[Any] | None:
+    """The Struct of a kind's status; NoneType if it has no status; None if its type is not known here."""
+    types = {field.name: field.type for field in msgspec.structs.fields(type_)}
+    if issubclass(type_, Model) and "status" in types:
+        return None
+    found = types.get("status", type(None))
+    options = [option for option in get_args(found) or (found,) if option is not type(None)]
+    if not options:
+        return type(None)
+    (first, *others) = options
+    return first if not others and isinstance(first, type) and issubclass(first, msgspec.Struct) else None
 
 
 async def write_status(

@@ -62,7 +62,8 @@ class LeaderElector:
     :param release_on_cancel: release the lease at the end, so that the next leader need not wait until it expires
     :param coordinated: hold the lease only while the control plane gives it to this candidate. Its
         :class:`~kinformer.leaderelection.LeaseCandidate` must exist. Off by default in Kubernetes 1.36.
-    :param on_new_leader: called with the identity of each leader that is seen, including this one; it must not block
+    :param on_new_leader: called with the identity of each leader that is seen, including this one, and with an empty
+        text when a leader has released the lease (as in client-go); it must not block
     :ivar guard: open while this candidate may write
     """
 
@@ -231,7 +232,10 @@ class LeaderElector:
         if leader == self._reported:
             return
         self._reported = leader
-        log.info("new_leader", lease=self._lease, leader=leader)
+        if leader:
+            log.info("new_leader", lease=self._lease, leader=leader)
+        else:
+            log.info("lease_released", lease=self._lease)
         if self._on_new_leader is not None:
             try:
                 self._on_new_leader(leader)

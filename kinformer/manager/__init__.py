@@ -10,7 +10,7 @@ from __future__ import annotations
 from kinformer.leaderelection import LeadershipLost
 from kinformer.manager.beside import KubeControllerManagerRuns
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, Runnable
-from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
+from kinformer.manager.controller import Controller, ControllerOptions, NotAsync, Sync, SyncError
 from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import EndpointError
 from kinformer.manager.group import Group, Periodic
@@ -29,7 +29,7 @@ from kinformer.manager.selection import UnknownControllerError, select_controlle
 from kinformer.manager.serving import SecureServing
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.manager.starting import ControllerNotStarted
-from kinformer.manager.syncs import RequeueAfter, SyncTimeout, TerminalError
+from kinformer.manager.syncs import Requeue, RequeueAfter, SyncTimeout, TerminalError
 from kinformer.options import OptionError
 from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
 from kinformer.spec import ControllerSpec
@@ -41,6 +41,7 @@ __all__ = (
     "ControllerFactory",
     "ControllerLoadError",
     "ControllerNotStarted",
+    "ControllerOptions",
     "ControllerSpec",
     "EndpointError",
     "EnqueueKeys",
@@ -55,6 +56,7 @@ __all__ = (
     "OptionError",
     "Periodic",
     "Predicate",
+    "Requeue",
     "RequeueAfter",
     "Runnable",
     "SecureServing",

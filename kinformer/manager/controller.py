@@ -28,7 +28,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import anyio
 
@@ -62,7 +62,7 @@ from kinformer.models import resource_for
 from kinformer.sharding.hashing import text_of_key
 from kinformer.workqueue import RateLimiter, ShutDown
 
-__all__ = ("Controller", "NotAsync", "Sync", "SyncError")
+__all__ = ("Controller", "ControllerOptions", "NotAsync", "Sync", "SyncError")
 
 T = TypeVar("T")
 
@@ -83,6 +83,20 @@ class _CaughtUp:
 
     async def wait_synced(self) -> None:
         await self._controller.caught_up.wait()
+
+
+class ControllerOptions(TypedDict, total=False):
+    """The optional arguments of :class:`Controller`, for code that passes them on."""
+
+    workers: int
+    queue_name: str
+    limiter: RateLimiter[str] | None
+    limits: Mapping[type[BaseException], RateLimiter[str]] | None
+    prioritize: bool
+    sync_timeout: float | None
+    consistent: bool
+    starts_after: Collection[str]
+    shard_by: Callable[[str], str] | None
 
 
 class Controller:

@@ -127,7 +127,10 @@ def _checked(name: str, made: Runnable) -> Runnable:
     :raises TypeError: if it cannot
     """
     if not callable(getattr(made, "run", None)):
-        raise TypeError(f"the factory of controller {name} returned {made!r}: want a Controller, or what has a run()")
+        want = "a Controller, or an object that has a run()"
+        if callable(getattr(made, "make_controller", None)):
+            want = f"the factory {type(made).__qualname__}.make_controller, and not the class"
+        raise TypeError(f"the factory of controller {name} returned {made!r}: want {want}")
     return made
 
 

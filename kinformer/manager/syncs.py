@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from kinformer.backoff import jittered
 from kinformer.client.errors import ClientError
@@ -15,6 +15,7 @@ from kinformer.client.errors import ClientError
 __all__ = (
     "AnswerError",
     "NotAsync",
+    "Requeue",
     "RequeueAfter",
     "Sync",
     "SyncError",
@@ -29,8 +30,12 @@ __all__ = (
 #: The longest time that a sync may ask for, in seconds: Go's longest, some 292 years.
 _LONGEST = 2**63 / 1e9
 
+#: The time after which a key is synced again: seconds, a timedelta or a :class:`RequeueAfter`. None: when something
+#: changes.
+Requeue: TypeAlias = "float | timedelta | RequeueAfter | None"
+
 #: Brings the object of a key to its desired state. Returns after which time to sync the key again, or None.
-Sync = Callable[[str], Awaitable["float | timedelta | RequeueAfter | None"]]
+Sync = Callable[[str], Awaitable[Requeue]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,13 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from datetime import timedelta
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.controllerutil.applying import Applier
 from kinformer.controllerutil.finalizers import Finalizer
 from kinformer.controllerutil.writing import update_status_if_changed
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, ControllerOptions, Requeue
 from kinformer.manager.predicates import Predicate, annotations_changed, any_of, generation_changed, labels_changed
 from kinformer.record import NORMAL, WARNING
 
@@ -77,6 +76,10 @@ class Reconciler(ABC, Generic[T]):
         own = cls.__dict__.get("reconcile")
         if inspect.isfunction(own) and not inspect.iscoroutinefunction(inspect.unwrap(own)):
             raise TypeError(f"{cls.__qualname__}.reconcile is not async: want async def reconcile(self, obj)")
+        if not isinstance(cls.owns, (tuple, list)) or not all(isinstance(owned, type) for owned in cls.owns):
+            raise TypeError(
+                f"{cls.__qualname__}.owns is {cls.owns!r}: want a tuple of types, as in owns = (V1Service,)"
+            )
         if not cls.name:
             raise TypeError(f"{cls.__qualname__} has no name: want a class attribute such as name = 'webapp'")
 
@@ -92,25 +95,30 @@ class Reconciler(ABC, Generic[T]):
         """Create the controller. An entry point of the group ``kinformer.controllers`` may refer to this method."""
         return cls(context).controller()
 
-    def controller(self) -> Controller:
+    def controller(self, **options: Unpack[ControllerOptions]) -> Controller:
         """
         Create the controller of this reconciler.
 
-        Override this to watch more kinds: ``return super().controller().watch_mapped(…)``.
+        Override this to watch more kinds, or to give options: ``return super().controller(sync_timeout=30,
+        workers=self.context.option("workers", 5)).watch_mapped(…)``.
+
+        :param options: those of :class:`~kinformer.manager.Controller`
         """
-        controller = Controller(self.name, self._sync, workers=self.workers, clock=self.context.clock)
+        options.setdefault("workers", self.workers)
+        controller = Controller(self.name, self._sync, clock=self.context.clock, **options)
         controller.watch(self.objects, *self.when)
         for owned in self.owns:
             controller.watch_owned(self.context.informers.informer_for(owned), self.resource_type)
         return controller
 
     @abstractmethod
-    async def reconcile(self, obj: T) -> float | timedelta | None:
+    async def reconcile(self, obj: T) -> Requeue:
         """
         Bring one object to its desired state.
 
         :param obj: the object from the cache. Do not change it. It may be a little old, and it may be being deleted
-        :return: the time (seconds or a timedelta) after which to reconcile it again; None: when something changes
+        :return: the time (seconds, a timedelta or a :class:`~kinformer.manager.RequeueAfter`) after which to reconcile
+            it again; None: when something changes
         """
 
     async def deleted(self, key: str) -> None:
@@ -140,7 +148,7 @@ class Reconciler(ABC, Generic[T]):
         """Write the status of an object if it differs: see :func:`~kinformer.operator.update_status_if_changed`."""
         return await update_status_if_changed(self.client, obj, status)
 
-    async def _sync(self, key: str) -> float | timedelta | None:
+    async def _sync(self, key: str) -> Requeue:
         obj = self.objects.indexer.get_by_key(key)
         if obj is None:
             await self.deleted(key)

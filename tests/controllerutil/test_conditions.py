@@ -66,6 +66,13 @@ def test_the_list_that_was_given_stays_as_it_is() -> None:
     assert before == ready(None, True)
 
 
+def test_a_time_without_a_zone_is_an_error() -> None:
+    with pytest.raises(
+        ValueError, match=r"condition Ready has the time .* without a zone: want context\.clock\.now\(\)"
+    ):
+        ready(None, True, NOW.replace(tzinfo=None))
+
+
 @pytest.mark.parametrize("reason", ["", "two words", "1st", "full.stop"])
 def test_a_reason_that_the_api_would_refuse_is_an_error(reason: str) -> None:
     with pytest.raises(ValueError, match="want a word in CamelCase"):

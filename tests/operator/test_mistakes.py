@@ -34,6 +34,51 @@ def test_a_reconcile_that_is_not_async_is_refused_where_it_is_written() -> None:
                 return None
 
 
+def test_an_owned_type_without_a_tuple_is_refused_where_it_is_written() -> None:
+    with pytest.raises(TypeError, match=r"Bares\.owns is <class .*V1Pod'>: want a tuple of types"):
+
+        class Bares(Reconciler[Bare]):
+            name = "bares"
+            owns = V1Pod  # type: ignore[assignment]
+
+            async def reconcile(self, obj: Bare) -> None: ...
+
+
+async def test_a_reconcilers_class_is_no_factory() -> None:
+    class Bares(Reconciler[Bare]):
+        name = "bares"
+
+        async def reconcile(self, obj: Bare) -> None: ...
+
+    wrong: Any = Bares
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        with pytest.raises(TypeError, match=r"want the factory .*Bares\.make_controller, and not the class"):
+            Manager(client, known={"bares": wrong})
+
+
+class Ready(Fields):
+    ready_replicas: int = 0
+
+
+class Sized(CustomResource[Spec, Ready], group="example.com", version="v1", plural="sizeds"):
+    """A resource with a status."""
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ({"redyReplicas": 1}, "Ready has no field 'redyReplicas': want one of readyReplicas"),
+        (Spec(size=5), "the status of a Sized is Spec: want Ready"),
+    ],
+    ids=["misspelt", "another type"],
+)
+async def test_a_status_that_does_not_fit_is_refused_before_it_is_sent(status: Any, error: str) -> None:
+    async with connect(url="http://127.0.0.1:1") as client:
+        sized = Sized(metadata=V1ObjectMeta(name="a", namespace="default"), spec=Spec())
+        with pytest.raises(TypeError, match=error):
+            await update_status_if_changed(client, sized, status)
+
+
 def test_a_name_in_place_of_a_class_is_no_resource() -> None:
     wrong: Any = "Pod"
     with pytest.raises(TypeError, match="'Pod' is no class: want a model such as V1Pod"):

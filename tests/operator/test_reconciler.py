@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Unpack
 
 import anyio
 import pytest
 
 from kinformer.client import Client, NotFound
-from kinformer.manager import Manager
+from kinformer.manager import Controller, ControllerOptions, Manager, RequeueAfter
 from kinformer.models import CoreV1Event, V1ConfigMap, V1ObjectMeta
 from kinformer.operator import Reconciler
 from tests.operator.web_apps import WebApp, WebAppStatus, web_app
@@ -96,6 +97,24 @@ async def test_events_are_from_it_and_about_the_object(client: Client) -> None:
     assert {(found.type, found.reason) for found in events} == {("Normal", "Configured"), ("Warning", "CleanedUp")}
     assert {found.source.component for found in events if found.source} == {"web-apps"}
     assert {found.involved_object.kind for found in events if found.involved_object} == {"WebApp"}
+
+
+async def test_a_reconciler_gives_its_controller_options(client: Client) -> None:
+    class Limited(Reconciler[WebApp]):
+        name = "limited"
+        workers = 2
+
+        async def reconcile(self, obj: WebApp) -> RequeueAfter:
+            return RequeueAfter(30)
+
+        def controller(self, **options: Unpack[ControllerOptions]) -> Controller:
+            return super().controller(workers=3, starts_after=("web-apps",), **options)
+
+    manager = Manager(client, known={"limited": Limited.make_controller})
+
+    controller = manager.controllers["limited"]
+    assert isinstance(controller, Controller)
+    assert (controller.workers, controller.starts_after) == (3, ("web-apps",))
 
 
 def test_a_subclass_says_what_it_reconciles_and_what_it_is_called() -> None:
