@@ -2,9 +2,10 @@
 
 All of kinformer runs in the event loop's thread, including users' handlers and syncs. A handler that calls
 ``time.sleep()``, or uses a client that is not async, stops watches, timers and the renewal of leases, without any
-error. While an informer or a controller runs, one thread for each event loop asks the loop for a turn, twice within the
-limit. The limit is one second, or a tenth of a second in asyncio's debug mode. If the loop does not turn within the
-limit, a warning shows what the loop's thread is doing.
+error. While an informer or a controller runs, one thread for each event loop asks the loop for a turn, ten times within
+the limit. The limit is one second, or a tenth of a second in asyncio's debug mode. If the loop does not turn within the
+limit, a warning shows what the loop's thread is doing. A block that lasts as long as the limit is always noticed. One
+that is a little shorter may be noticed, too.
 
 ``KINFORMER_BLOCKED_LOOP_SECONDS`` sets another limit. 0 switches the check off.
 """
@@ -32,6 +33,10 @@ log = get_logger(__name__)
 #: mode.
 BLOCKED_AFTER: Final = 1.0
 BLOCKED_AFTER_IN_DEBUG: Final = 0.1
+
+#: The share of the limit after which the loop is asked again. It has the rest of the limit to turn. So a block is
+#: noticed at the limit, whenever it begins.
+_ASKED_EACH: Final = 0.1
 
 #: Seconds for which no further warning is logged about the same task.
 _QUIET: Final = 60.0
@@ -129,7 +134,7 @@ class _Watch:
         self._turned.set()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._limit / 2):
+        while not self._stopped.wait(self._limit * _ASKED_EACH):
             self._turned.clear()
             asked = time.monotonic()
             try:
@@ -138,7 +143,8 @@ class _Watch:
                 return
             # Waits twice: if the loop was only kept waiting for the GIL, it turns at once now, and nothing is to be
             # shown.
-            if self._turned.wait(self._limit) or self._turned.wait(self._limit / 100) or self._stopped.is_set():
+            patience = self._limit * (1 - _ASKED_EACH)
+            if self._turned.wait(patience) or self._turned.wait(self._limit / 100) or self._stopped.is_set():
                 continue
             self.blocks.begin(asked)
             self._tell()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -108,6 +109,29 @@ async def test_one_thread_watches_over_a_loop_and_ends_with_its_last_user() -> N
         assert not watch._stopped.is_set()
     assert watch._stopped.is_set()
     assert blocking._watched == {}
+
+
+async def test_a_block_as_long_as_the_limit_is_noticed_whenever_it_begins(told: Told) -> None:
+    class Waits(threading.Event):
+        """Never set, and returns at once. Notes how long it would have waited."""
+
+        seconds = 0.0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.seconds += timeout or 0.0
+            return bool(told.lines)
+
+    with warn_when_blocked():
+        (running,) = blocking._watched.values()
+        watch = copy.copy(running)
+    watch._limit, watch._stopped, watch._turned = 1.0, Waits(), Waits()
+
+    watch._run()
+
+    # The longest time from the start of a block to the warning. Events are asked once more after the warning.
+    before_asking, waiting = watch._stopped.seconds / 2, watch._turned.seconds
+    assert told.blocked.is_set()
+    assert before_asking + waiting <= 1.0 + watch._limit / 100
 
 
 async def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
