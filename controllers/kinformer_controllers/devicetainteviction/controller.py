@@ -18,7 +18,7 @@ from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import DeleteOptions, Preconditions, Resource
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.pods import DISRUPTION_TARGET, pod_condition_patch
-from kinformer.manager import Controller, ControllerContext, ControllerDisabled
+from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import (
     ResourceV1ResourceClaim,
@@ -61,8 +61,7 @@ def make_controller(context: ControllerContext) -> Controller:
     """The factory of the controller; its options are :class:`.DeviceTaintEvictionOptions`."""
     options = context.read(DeviceTaintEvictionOptions)
     gates = Gates(options.feature_gates)
-    if not gates.is_on("DRADeviceTaints"):
-        raise ControllerDisabled("the feature gate DRADeviceTaints is off")
+    gates.require("DRADeviceTaints")
     return DeviceTaintEviction(context, options.concurrent_device_taint_eviction_syncs, gates).controller
 
 

@@ -30,6 +30,8 @@ class Gate(NamedTuple):
 
 
 GATES: Final[Mapping[str, Gate]] = {
+    "APIServerIdentity": Gate(True, "BETA"),
+    "ClusterTrustBundle": Gate(False, "BETA"),
     "DRADeviceTaintRules": Gate(False, "BETA", "DRADeviceTaints"),
     "DRADeviceTaints": Gate(True, "BETA"),
     "DRAPrioritizedList": Gate(True, "GA"),
@@ -38,6 +40,10 @@ GATES: Final[Mapping[str, Gate]] = {
     "GenericWorkload": Gate(False, "ALPHA"),
     "HPAConfigurableTolerance": Gate(True, "BETA"),
     "HPAScaleToZero": Gate(False, "ALPHA"),
+    "InformerResourceVersion": Gate(True, "GA"),
+    "PodCertificateRequest": Gate(False, "BETA"),
+    "StorageVersionAPI": Gate(False, "ALPHA", "APIServerIdentity"),
+    "StorageVersionMigrator": Gate(False, "BETA"),
 }
 #: These switch on or off all gates of a stage that are not given themselves.
 _ALL: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}

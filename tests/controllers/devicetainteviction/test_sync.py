@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kinformer.client import DeleteOptions, PatchType
+from kinformer.manager import ControllerDisabled
 from kinformer.models import (
     ResourceV1ResourceClaim,
     V1beta2DeviceTaintRule,
@@ -20,6 +21,7 @@ from kinformer.models import (
 )
 from kinformer_controllers.devicetainteviction.controller import make_controller
 from tests.controllers.nodes import Cluster, cluster, toleration
+from tests.controllers.objects import FakeContext
 
 EVICTED = "DeviceTaintManagerEviction"
 RULES = "DRADeviceTaintRules=true"
@@ -229,6 +231,11 @@ async def test_a_rule_with_another_effect_drives_nobody_off(effect: str, reason:
         assert await found.staying() == ["one", "two"]
         said = await condition(found)
         assert (said.status, said.reason, said.message) == ("False", reason, message)
+
+
+async def test_without_its_gate_the_controller_does_not_run() -> None:
+    with pytest.raises(ControllerDisabled, match="the feature gate DRADeviceTaints is off"):
+        make_controller(FakeContext(None, None, feature_gates="DRADeviceTaints=false"))
 
 
 async def test_rules_do_not_count_while_their_gate_is_off() -> None:
