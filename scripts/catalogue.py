@@ -71,16 +71,8 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "certificatesigningrequest-approving-controller": None,
         "certificatesigningrequest-signing-controller": None,
         "certificatesigningrequest-cleaner-controller": None,
-        "podcertificaterequest-cleaner-controller": (
-            "",
-            "no (`PodCertificateRequest`)",
-            "not built. Its API is off by default, and it deletes old requests.",
-        ),
-        "kube-apiserver-serving-clustertrustbundle-publisher-controller": (
-            "",
-            "no (`ClusterTrustBundle`)",
-            "not built. Its API is off by default, and it publishes the API server's authorities.",
-        ),
+        "podcertificaterequest-cleaner-controller": None,
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller": None,
         "service-ca-certificate-publisher-controller": (
             "service-ca-cert-publisher",
             "no",
@@ -102,16 +94,8 @@ SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
         "selinux-warning-controller": None,
     },
     "Stored versions": {
-        "storageversion-garbage-collector-controller": (
-            "storage-version-gc",
-            "no (`StorageVersionAPI`)",
-            "not built. Its API is alpha, and it forgets API servers that are gone.",
-        ),
-        "storage-version-migrator-controller": (
-            "svm",
-            "no (`StorageVersionMigrator`)",
-            "not built. Its API is off by default, and it writes objects anew in their newest stored version.",
-        ),
+        "storageversion-garbage-collector-controller": None,
+        "storage-version-migrator-controller": None,
     },
 }
 

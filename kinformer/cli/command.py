@@ -287,7 +287,10 @@ def schema() -> None:
     "--shard-namespace", default="kube-system", show_default=True, help="The namespace of the shard group's Leases."
 )
 def rbac(**options: Any) -> None:
-    """Print the RBAC roles that CONTROLLER needs, or all controllers need: YAML for kubectl apply."""
+    """
+    Print the RBAC roles that CONTROLLER needs, or all controllers need: YAML for kubectl apply. Name those that are off
+    by default, or behind a feature gate.
+    """
     from kinformer.cli.rbac import run
 
     run_command(partial(run, **options))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import click
 import yaml
@@ -19,6 +21,7 @@ from kinformer.manager.rbac import (
 )
 from kinformer.manager.selection import BUILTIN
 from kinformer.permissions import Rule
+from kinformer.spec import ControllerSpec
 
 __all__ = ("run",)
 
@@ -38,7 +41,7 @@ async def run(
     Print the roles of some controllers, and of the manager that runs them.
 
     :param controllers: the names of controllers, or other values of ``--controllers``; empty for all that are
-        installed
+        installed. One that is off by default, or behind a feature gate, must be named
     :param service_account: the service account that the roles are bound to, as ``NAMESPACE/NAME``; empty for no
         bindings
     :param metrics_secure: add the permissions to check who may read metrics
@@ -55,7 +58,7 @@ async def run(
     """
     known = known_controllers()
     builtin = builtin_controllers(known)
-    names = select_controllers([*(controllers or ("*", BUILTIN))], known, builtin)
+    names = select_controllers([*(controllers or ("*", BUILTIN))], known, builtin, partial(_is_optional, known))
     declared = {name: declared_permissions(load_factory(known[name])) for name in names}
     if undeclared := [name for name, rules in declared.items() if rules is None]:
         raise UndeclaredPermissions(undeclared)
@@ -70,6 +73,12 @@ async def run(
     click.echo(yaml.safe_dump_all(manifests(rules, _account(service_account)), sort_keys=False), nl=False)
     sys.stdout.flush()
     return 0
+
+
+def _is_optional(known: Mapping[str, Any], name: str) -> bool:
+    """Whether a controller usually does not run. Then a role for it would be a right that nobody needs."""
+    spec = load_factory(known[name])
+    return isinstance(spec, ControllerSpec) and (bool(spec.feature_gate) or not spec.on_by_default)
 
 
 def _account(text: str) -> ServiceAccount | None:

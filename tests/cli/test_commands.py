@@ -289,6 +289,15 @@ async def test_rbac_prints_roles_that_a_server_takes(tmp_path: Path) -> None:
     assert roles == bound == names
 
 
+async def test_rbac_leaves_out_what_usually_does_not_run_unless_it_is_named() -> None:
+    everything, named = await kinformer("rbac"), await kinformer("rbac", "builtin", "svm", "tokencleaner")
+
+    for role in ("kinformer:svm", "kinformer:tokencleaner"):
+        assert f"name: {role}\n" not in everything.out
+        assert f"name: {role}\n" in named.out
+    assert "name: kinformer:ttl\n" in everything.out
+
+
 async def test_rbac_for_what_is_no_controller_or_no_service_account_is_one_line_that_names_it() -> None:
     unknown = await kinformer("rbac", "deploymint")
     nobody = await kinformer("rbac", "deployment", "--service-account", "me")

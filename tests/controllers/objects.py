@@ -154,7 +154,9 @@ class FakeInformers:
         #: The client of the informers, if a test needs it.
         self.client: Any = None
 
-    def informer_for(self, type_: type[Any], *, indexers: Any = None) -> SharedIndexInformer[Any]:
+    def informer_for(
+        self, type_: type[Any], *, indexers: Any = None, view: str = "", selection: Any = None
+    ) -> SharedIndexInformer[Any]:
         if type_ not in self._informers:
             indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace or ""} | (indexers or {})
             self._informers[type_] = FakeInformer(_NoServer(), type_, indexers=indexers)

@@ -97,11 +97,12 @@ async def test_the_time_of_a_rules_taint_is_when_it_got_its_effect(http: Http, c
 async def test_what_is_left_out_is_filled_in_and_never_changes(
     http: Http, path: str, spec: Any, filled: Any, change: Any
 ) -> None:
-    made = await http.create(path, named("o", spec=spec))
+    name = "a.x:b:o" if path.endswith("bundles") else "o"
+    made = await http.create(path, named(name, spec=spec))
     expected = {**spec, **filled}
     assert {name: made["spec"].get(name, "missing") for name in expected} == expected
-    code, refused = await http("PATCH", f"{path}/o", {"spec": change}, "application/merge-patch+json")
-    assert (code, refused["details"]["causes"][0]["message"][-18:]) == (422, "field is immutable")
+    code, refused = await http("PATCH", f"{path}/{name}", {"spec": change}, "application/merge-patch+json")
+    assert (code, refused["details"]["causes"][-1]["message"][-18:]) == (422, "field is immutable")
 
 
 async def test_the_status_is_written_apart_and_metadata_is_kept(http: Http) -> None:
@@ -112,3 +113,20 @@ async def test_the_status_is_written_apart_and_metadata_is_kept(http: Http) -> N
     body = {"metadata": {"labels": {"a": "b"}}, "status": status}
     written = await http.merge(f"{versions}/apps.deployments/status", body)
     assert (written["status"], written["metadata"].get("labels")) == (status, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "signer", "why"),
+    [
+        ("example.com:abc:v1", "example.com/abc", ""),
+        ("v1", "", ""),
+        ("v1", "example.com/abc", "for signerName example.com/abc must be named with prefix example.com:abc:"),
+        ("example.com:abc:v1", "", 'without signer name must not have ":" in its name'),
+        ("example.com:abc:V", "example.com/abc", "a lowercase RFC 1123 subdomain must consist of"),
+    ],
+)
+async def test_the_name_of_a_trust_bundle_begins_with_its_signer(http: Http, name: str, signer: str, why: str) -> None:
+    spec = {"trustBundle": "x"} | ({"signerName": signer} if signer else {})
+    code, answer = await http("POST", f"{CERTIFICATES}/clustertrustbundles", named(name, spec=spec))
+    assert code == (422 if why else 201)
+    assert why in answer.get("message", "")

@@ -17,6 +17,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 __all__ = ("key_flags",)
 
 
+#: The gates of controllers that do not run without them.
+_GATES = (
+    *("ClusterTrustBundle", "DRAResourcePoolStatus", "GenericWorkload", "PodCertificateRequest"),
+    *("StorageVersionAPI", "StorageVersionMigrator"),
+)
+
+
 @cache
 def key_flags() -> dict[str, Any]:
     """The options of a manager: the files, and the cloud and the network that the README of the cases describes."""
@@ -54,7 +61,7 @@ def key_flags() -> dict[str, Any]:
         "cluster_signing_key_file": str(folder / "ca.key"),
         "root_ca_file": str(folder / "ca.crt"),
         "service_account_private_key_file": str(folder / "sa.key"),
-        "feature_gates": "DRAResourcePoolStatus=true,GenericWorkload=true",
+        "feature_gates": ",".join(f"{gate}=true" for gate in _GATES),
     }
 
 

@@ -15,8 +15,9 @@ from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
-from kinformer_controllers.rootcacertpublisher.metrics import counted_sync
+from kinformer_controllers.rootcacertpublisher.metrics import SYNC_SECONDS, SYNCS
 from kinformer_controllers.rootcacertpublisher.spec import RootCAOptions
+from kinformer_controllers.shared.identity.counting import counted
 from kinformer_controllers.shared.identity.root_ca import root_ca
 
 __all__ = ("RootCAPublisher", "make_controller")
@@ -69,7 +70,7 @@ class RootCAPublisher:
 
         :raises ClientError: if the server refuses the write
         """
-        with counted_sync(self._clock):
+        with counted(self._clock, SYNCS, SYNC_SECONDS):
             await self._publish(namespace)
 
     async def _publish(self, namespace: str) -> None:

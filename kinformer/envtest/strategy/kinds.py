@@ -12,7 +12,7 @@ from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
 from kinformer.envtest.strategy.pods import PodStrategy
 from kinformer.envtest.strategy.policies import BindingStrategy, PolicyStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
-from kinformer.envtest.strategy.signing import SigningRequestStrategy
+from kinformer.envtest.strategy.signing import SigningRequestStrategy, TrustBundleStrategy
 from kinformer.envtest.strategy.webhooks import WebhookStrategy
 
 __all__ = ("strategy_for",)
@@ -46,6 +46,7 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("batch", "cronjobs"): workloads.CronJobStrategy,
     ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
     ("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStrategy,
+    ("certificates.k8s.io", "clustertrustbundles"): TrustBundleStrategy,
     ("coordination.k8s.io", "leases"): core.LeaseStrategy,
     ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
     ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,

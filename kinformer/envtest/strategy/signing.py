@@ -1,10 +1,13 @@
-"""CertificateSigningRequests: who may change which part of them."""
+"""CertificateSigningRequests: who may change which part of them; and the names of ClusterTrustBundles."""
 
 from __future__ import annotations
 
+from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.checks import invalid
+from kinformer.meta.validation import dns1123_subdomain_errors
 
-__all__ = ("SigningRequestStrategy",)
+__all__ = ("SigningRequestStrategy", "TrustBundleStrategy")
 
 
 class SigningRequestStrategy(Strategy):
@@ -36,3 +39,19 @@ class SigningRequestStrategy(Strategy):
 
 def _conditions_of(request: Obj) -> list[Obj]:
     return (request.get("status") or {}).get("conditions") or []
+
+
+class TrustBundleStrategy(Strategy):
+    """ClusterTrustBundles. Their names begin with their signer."""
+
+    def validate_name(self, name: str) -> list[str]:
+        return dns1123_subdomain_errors(name.rpartition(":")[2])
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        name, signer = obj["metadata"]["name"], (obj.get("spec") or {}).get("signerName", "")
+        prefix = f"{signer.replace('/', ':')}:" if signer else ""
+        if name.startswith(prefix) and ":" not in name.removeprefix(prefix):
+            return []
+        text = f"for signerName {signer} must be named with prefix {prefix}"
+        why = text if signer else 'without signer name must not have ":" in its name'
+        return [invalid("metadata.name", name, f"ClusterTrustBundle {why}")]

@@ -11,7 +11,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kinformer.clock import FakeClock
-from kinformer_controllers.csrcleaner.controller import PERIOD, CleaningController
+from kinformer.models import V1CertificateSigningRequest
+from kinformer_controllers.csrcleaner.age import why_it_goes
+from kinformer_controllers.csrcleaner.controller import PERIOD
+from kinformer_controllers.shared.certificates.cleaning import Cleaner
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 from tests.controllers.shared.certificates.requests import condition, make_request
@@ -34,7 +37,8 @@ VALID = certificate(START + 30 * HOUR)
 class World(Cluster):
     def __init__(self) -> None:
         super().__init__()
-        self.cleaner = CleaningController(FakeContext(self.client, self.informers, clock=self.clock))
+        context = FakeContext(self.client, self.informers, clock=self.clock)
+        self.cleaner = Cleaner(context, "csrcleaner", V1CertificateSigningRequest, why_it_goes, PERIOD)
 
     async def deletes(self, request: Any, after: timedelta) -> bool:
         """Whether a request that was made at the start is deleted so much later."""

@@ -17,7 +17,7 @@ from kinformer.simulation.world import World
 from tests.golden.controllers import SCENARIOS, controllers_for
 from tests.golden.keys import key_flags
 from tests.golden.scenario import Scenario
-from tests.simulation.controllers import csi, groups, selinux, storage
+from tests.simulation.controllers import csi, gated, groups, selinux, storage
 from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
 
 __all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
@@ -194,6 +194,45 @@ _GROUP = "scheduling.k8s.io"
 _SCHEDULING = f"{_GROUP}/v1alpha2"
 _BASIC = {"schedulingPolicy": {"basic": {}}}
 _IN_GROUP = {"containers": [{"name": "c", "image": "i"}], "schedulingGroup": {"podGroupName": "g"}}
+
+
+_SERVERS = {"namespace": "kube-system", "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver"}}
+_BUNDLE = {"signerName": "kubernetes.io/kube-apiserver-serving", "trustBundle": "x"}
+_REQUEST = {
+    "signerName": "example.com/abc",
+    "podName": "p",
+    "podUID": "p-uid",
+    "serviceAccountName": "a",
+    "serviceAccountUID": "a-uid",
+    "nodeName": "n",
+    "nodeUID": "n-uid",
+    "pkixPublicKey": "AA==",
+    "proofOfPossession": "AA==",
+}
+_CERTIFICATES = "certificates.k8s.io/v1beta1"
+_MIGRATION = "storagemigration.k8s.io/v1beta1"
+_WIDGETS = {"group": "example.com", "resource": "widgets"}
+
+
+def _api_server(name: str) -> Step:
+    return _create("Lease", name, "coordination.k8s.io/v1", metadata=_SERVERS, spec={"holderIdentity": name})
+
+
+def _stored_by(resource: str, *servers: str) -> Step:
+    """What API servers say of the version in which they store a resource: an even one and an odd one differ."""
+    entries = [
+        {"apiServerID": one, "encodingVersion": f"v{ord(one) % 2}", "decodableVersions": ["v0", "v1"]}
+        for one in servers
+    ]
+    return _patch_status("StorageVersion", resource, storageVersions=entries)
+
+
+def _widgets(stored: str) -> dict[str, Any]:
+    """The definition of a resource with two versions."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": one, "served": True, "storage": one == stored, "schema": schema} for one in ("v1", "v2")]
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    return {"group": "example.com", "names": names, "scope": "Cluster", "versions": versions}
 
 
 def _pod_with_device(name: str, **spec: Any) -> Step:
@@ -511,6 +550,52 @@ _OWN = (
         feature_gates="DRADeviceTaintRules=true",
         # How many pods were evicted since the controller started, and when the condition was written.
         may_differ=("devicetaintrules.resource.k8s.io/*:status.conditions",),
+    ),
+    _case(
+        "storageversion-gc",
+        "storage-version-gc",
+        *(_create("StorageVersion", one, "internal.apiserver.k8s.io/v1alpha1", spec={}) for one in ("x", "y", "z")),
+        *(_api_server(one) for one in "abc"),
+        _stored_by("x", *"abc"),
+        _stored_by("y", "b"),
+        _SETTLE,
+        _delete("Lease", "kube-system/b"),
+        # This server has no Lease at all.
+        _stored_by("z", "e", "c"),
+        _SETTLE,
+        _api_server("b"),
+        _stored_by("z", *"bc"),
+        _delete("Lease", "kube-system/c"),
+        begin=gated.servers_are_known,
+    ),
+    _case(
+        "storage-version-migrator",
+        "svm",
+        _create("ConfigMap", "a"),
+        _create("StorageVersionMigration", "m", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
+        _create("StorageVersionMigration", "n", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
+        _create("CustomResourceDefinition", "widgets.example.com", "apiextensions.k8s.io/v1", spec=_widgets("v1")),
+        _SETTLE,
+        _patch("CustomResourceDefinition", "widgets.example.com", spec=_widgets("v2")),
+        _create("StorageVersionMigration", "w", _MIGRATION, spec={"resource": _WIDGETS}),
+        # The version of the resource when the migration began.
+        may_differ=("storageversionmigrations.storagemigration.k8s.io/*:status.resourceVersion",),
+    ),
+    _case(
+        "podcertificaterequest-cleaner",
+        "podcertificaterequest-cleaner-controller",
+        _create("PodCertificateRequest", "r", _CERTIFICATES, spec=_REQUEST),
+        {"sleep": 3600},
+    ),
+    _case(
+        "clustertrustbundle-publisher",
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        _SETTLE,
+        *(
+            _create("ClusterTrustBundle", f"kubernetes.io:kube-apiserver-serving:{one}", _CERTIFICATES, spec=_BUNDLE)
+            for one in ("old", "older")
+        ),
+        begin=gated.signer_has_a_bundle,
     ),
     _case(
         "legacy-service-account-token-cleaner",

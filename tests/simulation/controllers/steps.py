@@ -157,7 +157,9 @@ class _Api:
         return await self._ask("PATCH", path, body=body, headers={"Content-Type": PATCHES.get(type_, type_)})
 
     async def delete(self, kind: str, name: str, options: dict[str, Any] | None = None) -> None:
-        await self._ask("DELETE", self._path(kind, name), body=options)
+        """:param name: for an object of another namespace than the scenario's, with this namespace before it"""
+        namespace, _, name = name.rpartition("/")
+        await self._ask("DELETE", self._path(kind, name, namespace=namespace), body=options)
 
     async def bind(self, pod: str, node: str) -> None:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
