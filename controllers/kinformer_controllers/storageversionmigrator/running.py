@@ -2,7 +2,9 @@
 
 In: StorageVersionMigrations. Out: their condition Running; and, if the resource is a custom one, the condition
 StorageMigrating of its definition, and the versions in which its objects are stored. Promised: a version is removed
-from the definition only if the migration has succeeded, and the definition has not changed since it began.
+from the definition only if the migration has succeeded, and the definition has not changed since it began. Before a
+definition is written, the server is asked whether the migration is still as the cache shows it: by now it may have
+ended, and another one may run.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class MigrationRunner:
     async def _begin(self, migration: Migration) -> None:
         found = await self._definition(migration)
         if found is not None:
+            if not await self._is_current(migration):
+                return
             text = f"Migration {migration.metadata.name} is running"
             await self._patch(found, self._condition(found, "True", "MigrationRunning", text))
         now = self._clock.now()
@@ -70,6 +74,8 @@ class MigrationRunner:
         conditions = conditions_of(migration)
         found = await self._definition(migration)
         if found is not None:
+            if not await self._is_current(migration):
+                return
             await self._release(found, is_condition_true(conditions, SUCCEEDED))
         ended = set_condition(
             conditions,
@@ -83,11 +89,13 @@ class MigrationRunner:
         await self._server.update_status(with_status(migration, ended))
 
     async def _release(self, found: V1CustomResourceDefinition, has_succeeded: bool) -> None:
+        before = get_condition(found.status.conditions if found.status is not None else None, _MIGRATING)
+        if before is not None and before.status == "False":
+            return  # this was done before, and the write of the migration's status has failed
         if not has_succeeded:
             # Objects may still be stored in the old versions, so these stay in the list.
             await self._patch(found, self._condition(found, "False", "MigrationFailed", "The migration has failed"))
             return
-        before = get_condition(found.status.conditions if found.status is not None else None, _MIGRATING)
         text, stored = "The migration has succeeded", {}
         if before is not None and before.observed_generation == found.metadata.generation:
             text += " and the stored versions have been updated"
@@ -95,6 +103,12 @@ class MigrationRunner:
         else:
             text += " but the stored versions have not been updated due to a generation mismatch"
         await self._patch(found, self._condition(found, "False", "MigrationSucceeded", text) | stored)
+
+    async def _is_current(self, migration: Migration) -> bool:
+        """Whether the server has this version of a migration. If not, there will be an event for it."""
+        meta = migration.metadata
+        found = (await self._server.list(field_selector=f"metadata.name={meta.name}")).items
+        return [one.metadata.resource_version for one in found] == [meta.resource_version]
 
     async def _definition(self, migration: Migration) -> V1CustomResourceDefinition | None:
         """The definition of the resource, if it is a custom one. The group of a custom resource has a dot."""

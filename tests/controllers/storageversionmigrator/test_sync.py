@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.client import Served
+from kinformer.client import PatchType, Served
 from kinformer.client.errors import InternalError
 from kinformer.clock import FakeClock
 from kinformer.manager import ControllerDisabled, SyncError
@@ -20,6 +20,7 @@ from kinformer.models import V1ConfigMap, V1CustomResourceDefinition, from_dict
 from kinformer_controllers.storageversionmigrator.controller import make_controller
 from kinformer_controllers.storageversionmigrator.migrating import Migrator
 from kinformer_controllers.storageversionmigrator.migrations import Migration, turn_of
+from kinformer_controllers.storageversionmigrator.running import MigrationRunner
 from kinformer_controllers.storageversionmigrator.versions import ResourceVersions, find_resource
 from tests.controllers.nodes import Cluster, cluster
 from tests.controllers.objects import FakeContext, FakeInformers
@@ -315,6 +316,51 @@ async def test_a_definition_keeps_its_stored_versions_if_the_migration_failed() 
         await there.turn(1)
 
         assert await there.definition() == (["v1", "v2"], ("False", "MigrationFailed", "The migration has failed"))
+
+
+async def mark(there: World, status: str) -> None:
+    """Have the definition say that a migration of its objects runs, or that it has ended."""
+    found = await there.definitions.get("widgets.example.com")
+    about = {"type": "StorageMigrating", "status": status, "reason": "R", "message": "of another one"}
+    body = {"status": {"conditions": [about | {"observedGeneration": found.metadata.generation}]}}
+    await there.definitions.patch("widgets.example.com", body, patch_type=PatchType.MERGE, subresource="status")
+
+
+@pytest.mark.parametrize("cached", [(), ("Running", "Succeeded")], ids=["waiting", "running"])
+async def test_a_migration_that_only_the_cache_has_so_does_not_mark_its_definition(cached: tuple[str, ...]) -> None:
+    async with cluster({}, apis=APIS) as found:
+        there, informers = World(found), FakeInformers()
+        await there.define("v1")
+        await there.store("v2")
+        await mark(there, "True")
+        runner = MigrationRunner(FakeContext(found.client, informers, clock=found.clock))
+        old = await there.migrations.create(migration(resource=WIDGETS))
+        old.status = from_dict(Migration, {"status": {}}).status
+        old.status.conditions = _true(*cached)
+        informers.informer_for(Migration).indexer.add(old)
+        await there.migrations.patch("m", {"metadata": {"labels": {"has": "ended"}}})
+
+        await runner.sync("widgets.example.com")
+
+        assert await there.definition() == (["v1", "v2"], ("True", "R", "of another one"))
+
+
+async def test_a_definition_is_released_once_if_the_status_was_not_written() -> None:
+    async with world() as there:
+        await there.define("v1")
+        await there.store("v2")
+        there.stop_migrations()
+        await there.migrations.create(migration(resource=WIDGETS))
+        await there.turn(1)
+        # It was released for a mismatch, and the condition has the new generation since.
+        await mark(there, "False")
+        made = await there.get()
+        made.status.conditions = [*(made.status.conditions or ()), *_true("Succeeded")]
+        await there.migrations.update_status(made)
+        await there.turn(1)
+
+        assert await there.definition() == (["v1", "v2"], ("False", "R", "of another one"))
+        assert said(await there.get())["Running"] == RAN
 
 
 async def test_migrations_of_one_resource_run_one_after_the_other() -> None:
