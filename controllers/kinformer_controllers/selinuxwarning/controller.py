@@ -2,8 +2,8 @@
 
 In: pods, claims, PersistentVolumes and CSIDrivers. Out: Events on the pods, and a metric. Nothing else is written. Pods
 count wherever they run: whether two of them come to the same node is not known. A pod counts until it has ended. The
-plug-ins whose volumes count are those of kube-controller-manager 1.36: CSI with the migrated in-tree volumes, iSCSI and
-Fibre Channel, which can mount with a label, and NFS and host paths, which cannot. FlexVolumes are left out.
+plug-ins whose volumes count are those that can mount with a label: CSI with the migrated in-tree volumes, iSCSI and
+Fibre Channel. On the volumes of others, pods never conflict.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from kinformer_controllers.shared.volumes.facts import claimed_key
 from kinformer_controllers.shared.volumes.pods import CLAIM_INDEX, add_claim_index
 from kinformer_controllers.shared.volumes.specs import (
     CSI,
-    FC,
-    ISCSI,
     NotBound,
     VolumeSpec,
     bound_volume,
@@ -107,13 +105,11 @@ class SELinuxWarning(Group):
 
     def _spec(self, pod: V1Pod, volume: V1Volume) -> VolumeSpec | None:
         bound = bound_volume(pod, volume, self._claims.get_by_key, self._volumes.get_by_key)
-        if bound is None:
-            return spec_of_inline(volume, pod.metadata.namespace or "") or _share(volume, volume.name)
-        return spec_of_volume(bound) or _share(bound.spec, bound.metadata.name)
+        return spec_of_volume(bound) if bound is not None else spec_of_inline(volume, pod.metadata.namespace or "")
 
     def _can_mount_with_label(self, volume: VolumeSpec) -> bool:
         if volume.plugin != CSI:
-            return volume.plugin in (ISCSI, FC)
+            return True
         driver = self._drivers.get_by_key(volume.driver)
         return driver is not None and _mounts_with_label(driver)
 
@@ -133,15 +129,6 @@ class SELinuxWarning(Group):
 
 class _ManyLabels(Exception):
     """A volume is mounted with several labels in one pod."""
-
-
-def _share(source: Any, name: str) -> VolumeSpec | None:
-    """Return the volume of a plug-in that attaches nothing; None if it does not count."""
-    if source.nfs is not None:
-        return VolumeSpec(name, "kubernetes.io/nfs", f"{source.nfs.server}/{source.nfs.path}")
-    if source.host_path is not None:
-        return VolumeSpec(name, "kubernetes.io/host-path", source.host_path.path)
-    return None
 
 
 def _comes_ends_or_goes(old: Any, new: Any) -> bool:

@@ -21,5 +21,5 @@ SPEC: Final = ControllerSpec(
     metrics=("selinux_warning_controller_selinux_volume_conflict",),
     on_by_default=False,
     page="volumes.md#selinux-labels-of-pods-that-share-a-volume",
-    differs="no FlexVolumes; a pod that replaced another one of its name has no volumes of the old one",
+    differs="a pod that replaced another one of its name has no volumes of the old one",
 )

@@ -151,10 +151,12 @@ async def test_an_answer_that_the_server_refuses_is_counted_and_tried_again() ->
 
 async def test_only_the_request_that_was_looked_at_goes() -> None:
     there, requests = fake()
-    request = a_request()
+    request, young = a_request(), a_request("young")
     request.metadata.creation_timestamp = there.clock.now()
-    there.put(request)
     there.clock.turn(25 * HOUR)
+    young.metadata.creation_timestamp = there.clock.now()
+    for each in (young, request):
+        there.put(each)
 
     there.errors["delete ResourcePoolStatusRequest"] = [conflict(), forbidden()]
     await requests.delete_old()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kinformer.client import DeleteOptions, PatchType
+from kinformer.manager import SyncError
 from kinformer.models import (
     CoreV1Event,
     V1CSIDriver,
@@ -25,6 +26,7 @@ from tests.metrics import metric_value
 
 ONE, TWO = "s0:c1,c2", "s0:c98,c99"
 CSI = {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}
+SIZE, ASKED = {"storage": "1Gi"}, {"accessModes": ["ReadWriteMany"]}
 AT_ONCE = DeleteOptions(grace_period_seconds=0)
 
 
@@ -44,18 +46,36 @@ async def set_driver(found: Cluster, *, can_mount: bool) -> None:
 
 
 async def make_claim(found: Cluster, name: str, source: dict[str, Any], namespace: str = "default") -> None:
-    size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
-    claims = found.client.resource(V1PersistentVolumeClaim)
-    spec = {"accessModes": modes, "resources": {"requests": size}, "storageClassName": "", "volumeName": name}
+    """A claim that is bound to a volume of this source."""
+    claim = await ask_for(found, name, namespace)
+    await make_volume(found, claim, source)
+    await bind(found, claim)
+
+
+async def ask_for(found: Cluster, name: str, namespace: str = "default") -> V1PersistentVolumeClaim:
+    """A claim for the volume of its name."""
+    spec = {**ASKED, "resources": {"requests": SIZE}, "storageClassName": "", "volumeName": name}
     body = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-    claim = await claims.create(from_dict(V1PersistentVolumeClaim, body))
-    await found.turn(1)
-    reference = {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": claim.metadata.uid}
-    volume = {"capacity": size, "accessModes": modes, "claimRef": reference, **source}
-    await found.client.resource(V1PersistentVolume).create(
-        from_dict(V1PersistentVolume, {"metadata": {"name": name}, "spec": volume})
-    )
-    await claims.patch(name, {"status": {"phase": "Bound"}}, namespace, subresource="status")
+    return await found.client.resource(V1PersistentVolumeClaim).create(from_dict(V1PersistentVolumeClaim, body))
+
+
+async def make_volume(found: Cluster, claim: V1PersistentVolumeClaim, source: dict[str, Any]) -> None:
+    meta = claim.metadata
+    reference = {
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+    }
+    spec = {**ASKED, "capacity": SIZE, "claimRef": reference, **source}
+    volume = from_dict(V1PersistentVolume, {"metadata": {"name": meta.name}, "spec": spec})
+    await found.client.resource(V1PersistentVolume).create(volume)
+
+
+async def bind(found: Cluster, claim: V1PersistentVolumeClaim) -> None:
+    meta, bound = claim.metadata, {"status": {"phase": "Bound"}}
+    claims = found.client.resource(V1PersistentVolumeClaim)
+    await claims.patch(meta.name, bound, meta.namespace or "", subresource="status")
 
 
 def on_claim(name: str) -> dict[str, Any]:
@@ -215,13 +235,19 @@ async def test_a_driver_that_begins_to_mount_with_labels_has_its_pods_looked_at(
         assert shown("one", ONE, "two", TWO) is None
 
 
-async def test_a_claim_that_is_bound_later_has_its_pods_looked_at() -> None:
+@pytest.mark.parametrize("last", ["claim", "volume"])
+async def test_pods_whose_volume_is_bound_later_are_looked_at_then(last: str) -> None:
+    source = CSI | {"csi": CSI["csi"] | {"volumeHandle": "other"}}
     async with world() as found:
+        claim = await ask_for(found, "late")
         for name, level in (("one", ONE), ("two", TWO)):
             await make_pod(found, name, level, volume=on_claim("late"))
+        await (bind(found, claim) if last == "volume" else make_volume(found, claim, source))
+        # So long that the next try by itself is minutes away.
+        await found.turn(600)
         assert await said(found) == []
 
-        await make_claim(found, "late", CSI | {"csi": CSI["csi"] | {"volumeHandle": "other"}})
+        await (bind(found, claim) if last == "claim" else make_volume(found, claim, source))
         await found.turn(1)
         assert await said(found) == LABELS_CONFLICT
 
@@ -244,6 +270,15 @@ async def test_a_volume_with_two_labels_in_one_pod_is_told_of_whatever_it_is() -
 
         told = 'Volume "v" is mounted twice with different SELinux labels inside this pod'
         assert f"Warning MultipleSELinuxLabels one: {told}" in await said(found)
+
+
+async def test_a_pod_whose_claim_is_not_bound_is_tried_again() -> None:
+    there = FakeCluster()
+    warning = SELinuxWarning(FakeContext(there.client, there.informers))
+    there.cache(a_pod("one", ONE, uid="1"))
+
+    with pytest.raises(SyncError, match=r"^the claim default/data is not bound$"):
+        await warning.sync("default/one")
 
 
 async def test_the_pod_of_a_conflict_that_is_gone_hears_nothing() -> None:

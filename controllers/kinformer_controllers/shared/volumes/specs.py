@@ -46,7 +46,7 @@ class NotBound(Exception):
 @dataclass(frozen=True, slots=True)
 class VolumeSpec:
     """
-    A volume as the controller needs it.
+    A volume as controllers tell it apart.
 
     :param name: how messages call it: the PersistentVolume, or the volume in the pod
     :param plugin: :data:`CSI`, or the name of another plug-in
