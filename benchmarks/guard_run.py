@@ -19,7 +19,7 @@ import anyio
 import anyio.lowlevel
 
 from kinformer.bench.pods import pod_bytes
-from kinformer.cache import NAMESPACE_INDEX, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache import NAMESPACE_INDEX, InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.index import namespace_index_func
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
@@ -114,8 +114,8 @@ async def follow(events: int, handler: str = "metadata", handlers: int = 1) -> i
         RecordedPods(events, type_, in_turn=handler == "fields"),
         type_,
         indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))},
+        options=InformerOptions(random=lambda: 0.5),
         clock=FakeClock(),
-        random=lambda: 0.5,
     )
     told_to: Any = {"metadata": update, "fields": update_reading, "dicts": update_dict}[handler]
     for _ in range(handlers):

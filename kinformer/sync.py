@@ -53,17 +53,17 @@ _EVERYTHING: Final = ListOptions()
 
 @contextmanager
 def connect(
-    kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None, **options: Any
+    kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None, **more: Any
 ) -> Iterator[Client]:
     """
     A client of one API server, while the block runs.
 
-    :param options: those of :func:`kinformer.client.connect`: `url`, `token`, `impersonate` and the others
+    :param more: the parameters of :func:`kinformer.client.connect`: `url`, `token`, `impersonate` and the others
     :raises ConfigError: if the configuration is missing or invalid
     """
     with start_blocking_portal("asyncio", name="kinformer.sync") as portal:
         try:
-            with portal.wrap_async_context_manager(aio.connect(kubeconfig, context, **options)) as client:
+            with portal.wrap_async_context_manager(aio.connect(kubeconfig, context, **more)) as client:
                 calls = _Calls(portal, client.server)
                 try:
                     yield Client(client, calls)

@@ -21,7 +21,7 @@ import pytest
 import structlog
 import yaml
 
-from kinformer.cache import CacheMutationDetector, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache import CacheMutationDetector, InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.client import Client, ListOptions, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
@@ -171,7 +171,7 @@ async def test_an_event_that_cannot_be_understood_is_not_quoted(output: Output, 
     async with (
         scripted() as (server, client, clock),
         SharedInformerFactory(
-            client, clock=clock, informer_options={"eager": eager, "use_watch_list": False}
+            client, clock=clock, informer_options=InformerOptions(eager=eager, use_watch_list=False)
         ) as informers,
     ):
         server.answer(LISTED)
@@ -214,12 +214,12 @@ async def test_what_users_code_raises_shows_no_object(output: Output, part: str)
         options: dict[str, Any] = {"transform": fail} if part == "transform" else {}
         if part == "index":
             options["indexers"] = {"data": fail}
-        informers = SharedInformerFactory(client, informer_options={"use_watch_list": False})
+        informers = SharedInformerFactory(client, informer_options=InformerOptions(use_watch_list=False))
         informer = informers.informer_for(V1Secret)
         informer = SharedIndexInformer(
             informer.lister_watchers[0],
             V1Secret,
-            use_watch_list=False,
+            options=InformerOptions(use_watch_list=False),
             clock=clock,
             mutation_detector=detector,
             **options,

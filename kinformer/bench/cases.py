@@ -11,7 +11,7 @@ import mmap
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
@@ -26,12 +26,14 @@ from kinformer.bench.takeover import RELEASED, RUN_OUT, take_over
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
+    InformerOptions,
     ListWatch,
     ProcessorListener,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
 )
 from kinformer.cache.index import namespace_index_func
+from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import ListOptions, connect
 from kinformer.meta import GroupVersionResource, accessor_for
@@ -128,20 +130,22 @@ class Mode:
 
     :param type: the type of the objects
     :param handler: takes a function that counts; returns the handler, which calls it once for each update
-    :param options: further arguments of the informer
+    :param options: how the informer follows the server
     """
 
     type: type[Any]
     handler: Callable[[Callable[[], None]], _Update]
-    options: dict[str, Any] = field(default_factory=dict)
+    options: InformerOptions = DEFAULT_OPTIONS
 
 
 MODES = {
     "typed, metadata read": Mode(V1Pod, _reading_metadata),
     "typed, a field of spec and one of status read": Mode(V1Pod, _reading_a_field_of_each),
     "a Struct of 8 fields": Mode(EightFields, _reading_metadata),
-    "all fields but managedFields decoded at once": Mode(V1Pod, _reading_a_field_of_each, {"eager": True}),
-    "all fields decoded at once": Mode(V1Pod, _reading_a_field_of_each, {"eager": True, "keep_managed_fields": True}),
+    "all fields but managedFields decoded at once": Mode(V1Pod, _reading_a_field_of_each, InformerOptions(eager=True)),
+    "all fields decoded at once": Mode(
+        V1Pod, _reading_a_field_of_each, InformerOptions(eager=True, keep_managed_fields=True)
+    ),
     "dicts, metadata read": Mode(dict, _reading_metadata_of_a_dict),
     "dicts, a field of spec and one of status read": Mode(dict, _reading_a_field_of_each_of_a_dict),
 }
@@ -206,7 +210,7 @@ async def informing(
     on_update: Callable[[Any, Any], Any] | None = None,
     others: Callable[[Any, Any], Any] = lambda old, new: None,
     beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
-    **options: Any,
+    use_watch_list: bool = True,
 ) -> AsyncIterator[Bench]:
     """
     Run an informer that has synced, while the block runs.
@@ -220,7 +224,7 @@ async def informing(
     :param on_update: the handler of updates that counts; None for the handler of the mode
     :param others: the function that every other handler calls for an update
     :param beside: a coroutine function that runs beside the informer, from just before the first list
-    :param options: further arguments of the informer
+    :param use_watch_list: whether to ask for a streaming list
     :raises CannotRun: if the server has to speak TLS and cannot have a certificate
     """
     how = MODES[mode]
@@ -236,7 +240,12 @@ async def informing(
         await resource.list(options=_ONE_PAGE)
         before = current_kib()
         reset_peak()
-        informer = SharedIndexInformer(ListWatch(resource), how.type, indexers=indexers, **how.options, **options)
+        informer = SharedIndexInformer(
+            ListWatch(resource),
+            how.type,
+            indexers=indexers,
+            options=replace(how.options, use_watch_list=use_watch_list),
+        )
         bench = Bench(server, informer)
         update = on_update or how.handler(bench.count)
         bench.registration = informer.add_event_handler(ResourceEventHandlerFuncs(update=update))

@@ -55,6 +55,7 @@ from kinformer.cache.mutation_detector import (
     NoMutationDetector,
     new_mutation_detector,
 )
+from kinformer.cache.options import InformerOptions
 from kinformer.cache.processor import ProcessorListener
 from kinformer.cache.queue import (
     FIFOClosed,
@@ -111,6 +112,7 @@ __all__ = (
     "Indexer",
     "IndexerConflict",
     "Indexers",
+    "InformerOptions",
     "InformerStateError",
     "KeyFunc",
     "KeyListerGetter",

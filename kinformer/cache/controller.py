@@ -10,13 +10,11 @@ store with one handler, for users who need no more.
 
 from __future__ import annotations
 
-import random as _random
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from anyio.lowlevel import checkpoint
 
-from kinformer.backoff import Backoff
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.deltas import BookmarkInfo, Deltas, DeltaType, ReplacedAllInfo
 from kinformer.cache.handlers import ResourceEventHandler
@@ -24,13 +22,10 @@ from kinformer.cache.index import Indexers
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import ProcessingLatency
-from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.queue import PopProcessFunc, Queue
-from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT, Reflector
+from kinformer.cache.reflector import Reflector
 from kinformer.cache.store import Indexer, TransformFunc
-from kinformer.cache.thread_safe_store import ThreadSafeStore
-from kinformer.cache.watch_errors import WatchErrorHandler
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_for
 
@@ -54,122 +49,47 @@ _SLICE = 64
 
 class Controller(Generic[T]):
     """
-    Lists and watches into a queue, and processes what is queued.
+    Has a reflector fill a queue, and processes what is queued.
 
-    :param queue: what the reflector fills. From now on it belongs to this controller, which closes it at its end.
+    :param reflector: from now on it belongs to this controller, which is called after each of its batches
+    :param queue: the reflector's store; closed at the end
     :param process: called with the deltas of each pop. What it raises is logged, and the next pop goes on.
-    :param known: the store that `process` fills
     :param reached: called whenever the queue is empty, with the version that the reflector has reached. This may be the
-        version of a list or a bookmark, which no object need have. By default, the bookmark of `known` is set to it.
+        version of a list or a bookmark, which no object need have.
     :param after_slice: called after every few pops, before other tasks run
     :param latency: records how many seconds each slice of pops took to process
-
-    The other parameters are those of :class:`~kinformer.cache.Reflector`.
     """
 
     def __init__(
         self,
+        reflector: Reflector[T],
         queue: Queue[T],
-        lister_watcher: ListerWatcher[T],
-        type_: type[T],
         process: PopProcessFunc,
         *,
-        name: str = "",
-        resync_period: float = 0.0,
-        should_resync: Callable[[], bool] | None = None,
-        min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
-        page_size: int = 0,
-        max_objects: int = DEFAULT_MAX_OBJECTS,
-        backoff: Backoff | None = None,
-        watch_error_handler: WatchErrorHandler | None = None,
-        use_watch_list: bool = True,
-        expected_kind: str = "",
-        keep_managed_fields: bool = False,
-        eager: bool = False,
-        known: ThreadSafeStore[T] | None = None,
         reached: Callable[[str], object] | None = None,
         after_slice: Callable[[], None] | None = None,
         latency: ProcessingLatency | None = None,
-        clock: Clock | None = None,
-        random: Callable[[], float] = _random.random,
     ):
+        self.reflector = reflector
+        reflector.on_batch = self._drain
         self._queue = queue
         self._process = process
-        self._reached = reached or (_nothing if known is None else known.bookmark)
+        self._reached = reached or _nothing
         self._after_slice = after_slice or _nothing
         self._observe: Callable[[float], object] = _nothing if latency is None else latency.observe
-        self._clock = clock or RealClock()
+        self._now = reflector.clock.monotonic
         self._draining = False
         self._turn_began = 0.0
-        self._reflector = Reflector(
-            lister_watcher,
-            type_,
-            queue,
-            name=name,
-            resync_period=resync_period,
-            should_resync=should_resync,
-            min_watch_timeout=min_watch_timeout,
-            page_size=page_size,
-            max_objects=max_objects,
-            backoff=backoff,
-            watch_error_handler=watch_error_handler,
-            use_watch_list=use_watch_list,
-            expected_kind=expected_kind,
-            keep_managed_fields=keep_managed_fields,
-            eager=eager,
-            known=known,
-            on_batch=self._drain,
-            clock=self._clock,
-            random=random,
-        )
 
     @property
     def last_sync_resource_version(self) -> str:
         """The version that the reflector has reached; the store may be a little behind."""
-        return self._reflector.last_sync_resource_version
-
-    @property
-    def lists(self) -> int:
-        """How many lists (plain or streaming) have filled the store."""
-        return self._reflector.lists
-
-    @property
-    def failing_for(self) -> float:
-        """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
-        return self._reflector.failing_for
-
-    @property
-    def silent_for(self) -> float:
-        """Seconds since the server last sent anything for this resource; see :attr:`Reflector.silent_for`."""
-        return self._reflector.silent_for
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether the store lacks changes, or may lack them; see :attr:`Reflector.is_behind`."""
-        return self._reflector.is_behind
-
-    @property
-    def breaks(self) -> int:
-        """How often the stream of changes broke, its beginning included."""
-        return self._reflector.breaks
-
-    def mended(self, breaks: int) -> None:
-        """Note that the store has everything that the server had; see :meth:`Reflector.mended`."""
-        self._reflector.mended(breaks)
-
-    @property
-    def failure(self) -> Exception | None:
-        """Why the last list or watch failed; None while a watch is open."""
-        return self._reflector.failure
+        return self.reflector.last_sync_resource_version
 
     @property
     def pending(self) -> int:
         """Number of queued items (with a DeltaFIFO: of objects) that are not in the store yet."""
         return len(self._queue)
-
-    @property
-    def name(self) -> str:
-        return self._reflector.name
 
     @property
     def has_synced(self) -> bool:
@@ -187,7 +107,7 @@ class Controller(Generic[T]):
         :raises InconsistentList: see :meth:`Reflector.run`
         """
         try:
-            await self._reflector.run()
+            await self.reflector.run()
         finally:
             self._queue.close()
 
@@ -202,17 +122,17 @@ class Controller(Generic[T]):
         if self._draining:  # a resync came while a batch was being processed: that call processes it as well
             return
         self._draining = True
-        queue, process, now = self._queue, self._process, self._clock.monotonic
+        queue, process, now = self._queue, self._process, self._now
         try:
             while True:
                 began = now()
                 try:
                     queue.drain(process, _SLICE)
                 except Exception:
-                    log.exception("delta_not_processed", controller=self._reflector.name)
+                    log.exception("delta_not_processed", controller=self.reflector.name)
                 if not len(queue):
                     # Before handlers run, so that a handler that asks for the store's version gets the latest one.
-                    self._reached(self._reflector.last_sync_resource_version)
+                    self._reached(self.reflector.last_sync_resource_version)
                 self._after_slice()
                 ended = now()
                 self._observe(ended - began)
@@ -324,16 +244,8 @@ def new_informer(
     indexer = Indexer(accessor, indexers)
     queue = DeltaFIFO(accessor, indexer, emit_delta_type_replaced=True, transformer=transform)
     process = delta_processor(indexer, handler.on_add, handler.on_update, handler.on_delete)
-    controller = Controller(
-        queue,
-        lister_watcher,
-        type_,
-        process,
-        resync_period=resync_period,
-        known=indexer.storage,
-        clock=clock,
-    )
-    return indexer, controller
+    reflector = Reflector(lister_watcher, type_, queue, resync_period=resync_period, known=indexer.storage, clock=clock)
+    return indexer, Controller(reflector, queue, process, reached=indexer.storage.bookmark)
 
 
 def _nothing(*_: object) -> None:

@@ -66,6 +66,8 @@ class Feed(Generic[T]):
         self.lister_watcher = lister_watcher
         self.resource = resource
         self.controller = controller
+        #: Whether the server can be reached, and what it has sent.
+        self.contact = controller.reflector.contact
         self.store_resource_version = ""
 
     @property
@@ -86,7 +88,7 @@ class Feed(Generic[T]):
     @property
     def is_current(self) -> bool:
         """Whether the first list is in the cache and the stream of changes has not broken since, or is mended."""
-        return self.has_synced and not self.controller.is_behind
+        return self.has_synced and not self.contact.is_behind
 
     def holds(self, key: str) -> bool:
         """Whether this feed brings the object of a key."""
@@ -165,24 +167,8 @@ class Feeds(Generic[T]):
         return sum(feed.queued for feed in self._all)
 
     @property
-    def lists(self) -> int:
-        return max((feed.controller.lists for feed in self._all), default=0)
-
-    @property
     def has_synced(self) -> bool:
         return bool(self._all) and all(feed.has_synced for feed in self._all)
-
-    @property
-    def failing_for(self) -> float:
-        return max((feed.controller.failing_for for feed in self._all), default=0.0)
-
-    @property
-    def silent_for(self) -> float:
-        return max((feed.controller.silent_for for feed in self._all), default=0.0)
-
-    @property
-    def failure(self) -> Exception | None:
-        return next((failure for feed in self._all if (failure := feed.controller.failure) is not None), None)
 
 
 def _oldest(versions: list[str]) -> str:

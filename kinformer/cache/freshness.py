@@ -134,9 +134,9 @@ async def wait_until_current(
 
     async def mend(feed: Feed[Any]) -> None:
         while not feed.is_current:
-            breaks = feed.controller.breaks
+            breaks = feed.contact.breaks
             await catch_up(feed, "", clock)
-            feed.controller.mended(breaks)
+            feed.contact.mended(breaks)
 
     behind = [feed for informer in every for feed in informer.feeds if not feed.is_current]
     if behind:

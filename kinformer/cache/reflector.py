@@ -12,7 +12,7 @@ used per event.
 
 from __future__ import annotations
 
-import random as _random
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -23,10 +23,12 @@ from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
 from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
+from kinformer.cache.contact import Contact
 from kinformer.cache.intake import Intake
 from kinformer.cache.listwatch import ListAgain, ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
-from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedList, list_in_pages
+from kinformer.cache.options import DEFAULT_MIN_WATCH_TIMEOUT, DEFAULT_OPTIONS, InformerOptions
+from kinformer.cache.pager import DEFAULT_PAGE_SIZE, PagedList, list_in_pages
 from kinformer.cache.store import ReflectorStore
 from kinformer.cache.streaming_list import InitialEvents, StreamedList, StreamingListIgnored, shows_end
 from kinformer.cache.tasks import plain_task_group
@@ -37,7 +39,6 @@ from kinformer.cache.watch_errors import (
     StreamingListCut,
     UnexpectedError,
     VeryShortWatch,
-    WatchErrorHandler,
     default_watch_error_handler,
     delay_of,
     is_retriable,
@@ -57,14 +58,11 @@ from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for
 
-__all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
+__all__ = ("DEFAULT_PAGE_SIZE", "Reflector")
 
 T = TypeVar("T")
 
 log = get_logger(__name__)
-
-#: Seconds. Watches end after a time drawn from this to twice this, so that they do not all end at once.
-DEFAULT_MIN_WATCH_TIMEOUT = 300.0
 
 #: Seconds. A watch that ends sooner, without an event, counts as a failure.
 _VERY_SHORT = 1.0
@@ -85,22 +83,12 @@ class Reflector(Generic[T]):
     :param name: the reflector's name in logs and errors
     :param resync_period: seconds between calls of the store's ``resync``; 0 for never
     :param should_resync: called at the end of each period: whether to resync now. None resyncs every time.
-    :param min_watch_timeout: seconds; values under 300 count as 300, to spare the server
-    :param page_size: how many objects to ask for at once when listing; 0 leaves it to client-go's rules (500, or all
-        where the server can answer from its watch cache)
-    :param max_objects: the greatest number of objects in a list; a longer one is an error, because it has no end
-    :param backoff: how long to wait after failures. A wait ends early when a server that could not be reached is back.
-    :param watch_error_handler: called for each failure of a list or watch, before the wait
-    :param max_internal_error_retry: seconds for which a watch that fails with InternalError is opened again without a
-        new list
-    :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
     :param expected_kind: for dicts: objects of another kind are logged and left out
-    :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
-    :param eager: decode every field of a model as it arrives, not when it is first read. Reading then takes no time,
-        and an object that does not fit its type is left out at once. It takes three times the memory.
     :param known: the objects that the store has. Unchanged parts are taken over from them, and an object stays in the
         store while newer states of it do not decode.
     :param on_batch: awaited after each batch, list and resync, when all of it is in the store
+    :param options: how it lists and watches
+    :ivar contact: whether the server can be reached, and what it has sent
     """
 
     def __init__(
@@ -112,24 +100,16 @@ class Reflector(Generic[T]):
         name: str = "",
         resync_period: float = 0.0,
         should_resync: Callable[[], bool] | None = None,
-        min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
-        page_size: int = 0,
-        max_objects: int = DEFAULT_MAX_OBJECTS,
-        backoff: Backoff | None = None,
-        watch_error_handler: WatchErrorHandler | None = None,
-        max_internal_error_retry: float = 0.0,
-        use_watch_list: bool = True,
         expected_kind: str = "",
-        keep_managed_fields: bool = False,
-        eager: bool = False,
         known: ThreadSafeStore[T] | None = None,
         on_batch: Callable[[], Awaitable[None]] | None = None,
+        options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock | None = None,
-        random: Callable[[], float] = _random.random,
     ):
         self.name = name or type_.__name__
         self._lister_watcher = lister_watcher
         self._store = store
+        self._options = options
         #: The store's methods to replace and resync in parts, if it has them.
         self._replacing: Callable[[Sequence[T], str], Iterator[None]] | None = getattr(store, "replacing", None)
         self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
@@ -140,32 +120,26 @@ class Reflector(Generic[T]):
             store,
             known,
             expected_kind=expected_kind,
-            keep_managed_fields=keep_managed_fields,
-            eager=eager,
+            keep_managed_fields=options.keep_managed_fields,
+            eager=options.eager,
         )
-        self._clock = clock or RealClock()
-        self._backoff = backoff or Backoff(clock=self._clock, random=random, reset_after=None, reset_every=120.0)
-        self._reachability = reachability_of(lister_watcher, self._clock)
-        self._max_objects = max_objects
+        self.clock = clock or RealClock()
+        self.contact = Contact(self.clock)
+        self._backoff = (
+            Backoff(clock=self.clock, random=options.random, reset_after=None, reset_every=120.0)
+            if options.backoff is None
+            else copy.copy(options.backoff)
+        )
+        self._reachability = reachability_of(lister_watcher, self.clock)
         self._resync_period = resync_period
         self._should_resync = should_resync
-        self._min_watch_timeout = max(min_watch_timeout, DEFAULT_MIN_WATCH_TIMEOUT)
-        self._page_size = page_size
         self._paginated = False
-        self._watch_error_handler = watch_error_handler or default_watch_error_handler
-        self._max_internal_error_retry = max_internal_error_retry
-        self._use_watch_list = use_watch_list and lister_watcher.supports_watch_list and shows_end(self._accessor)
-        self._on_batch = on_batch or _nothing
-        self._random = random
+        self._watch_error_handler = options.watch_error_handler or default_watch_error_handler
+        self._use_watch_list = (
+            options.use_watch_list and lister_watcher.supports_watch_list and shows_end(self._accessor)
+        )
+        self.on_batch = on_batch or _nothing
         self._version_unavailable = False
-        self._lists = 0
-        self._failing_since: float | None = None
-        #: Why the last list or watch failed; None while a watch is open.
-        self.failure: Exception | None = None
-        self._heard_at: float | None = None
-        #: How often the stream of changes broke, and how often it had broken when the server showed for the last time
-        #: that nothing is missing. They differ while the store is known to be behind.
-        self._breaks, self._mended = 1, 0
         #: Set at the end of a running resync. Until then no batch is processed. None while no resync runs.
         self._resync: anyio.Event | None = None
 
@@ -173,50 +147,6 @@ class Reflector(Generic[T]):
     def last_sync_resource_version(self) -> str:
         """The version of the last list or event that was passed to the store; empty before the first list."""
         return self._intake.resource_version
-
-    @property
-    def lists(self) -> int:
-        """How many lists (plain or streaming) have filled the store."""
-        return self._lists
-
-    @property
-    def failing_for(self) -> float:
-        """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
-        return 0.0 if self._failing_since is None else self._clock.monotonic() - self._failing_since
-
-    @property
-    def silent_for(self) -> float:
-        """
-        Seconds since the server last sent anything for this resource; 0 before the first list.
-
-        Lists, events and bookmarks count. A server that has never sent a bookmark may send nothing while no object
-        changes, so there the opening of a watch counts as well.
-        """
-        return 0.0 if self._heard_at is None else self._clock.monotonic() - self._heard_at
-
-    @property
-    def is_behind(self) -> bool:
-        """
-        Whether the store lacks changes, or may lack them since the last break.
-
-        It is True before the first list, and from the moment when a watch broke or could not be opened until a list or
-        a bookmark shows that everything since has come. The end of a watch that the server announced is no break.
-        """
-        return self._mended != self._breaks
-
-    @property
-    def breaks(self) -> int:
-        """How often the stream of changes broke, its beginning included."""
-        return self._breaks
-
-    def mended(self, breaks: int) -> None:
-        """
-        Note that the store has everything that the server had. This is for a caller who has asked the server.
-
-        :param breaks: :attr:`breaks` before the server was asked; if there was another break, the note has no effect
-        """
-        if breaks == self._breaks:
-            self._mended = breaks
 
     async def run(self) -> None:
         """
@@ -263,7 +193,7 @@ class Reflector(Generic[T]):
             await self._list_then_watch(tasks)
             tasks.cancel_scope.cancel()
         # A resync that was cancelled halfway may have left queued items.
-        await self._on_batch()
+        await self.on_batch()
 
     async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
         opened: _Opened[T] | None = None
@@ -286,7 +216,7 @@ class Reflector(Generic[T]):
     async def _wait(self, seconds: float) -> None:
         """Wait before the next attempt. The wait ends early when a server that could not be reached is back."""
         if self._reachability is None:
-            await self._clock.sleep(seconds)
+            await self.clock.sleep(seconds)
         elif await self._reachability.wait(seconds):
             self._backoff.reset()
 
@@ -307,21 +237,18 @@ class Reflector(Generic[T]):
     def _note_failure(self, error: ClientError) -> None:
         cause = error.__cause__ if isinstance(error, UnexpectedError) and error.__cause__ is not None else error
         failures_total.labels(self.name, type(cause).__name__).inc()
-        self.failure = error
-        self._breaks += 1
-        if self._failing_since is None:
-            self._failing_since = self._clock.monotonic()
+        self.contact.failed(error)
 
     async def _resync_periodically(self, watch: anyio.CancelScope) -> None:
         while True:
-            await self._clock.sleep(self._resync_period)
+            await self.clock.sleep(self._resync_period)
             if self._should_resync is not None and not self._should_resync():
                 continue
             self._resync = anyio.Event()
             try:
                 for _ in self._resyncing() if self._resyncing is not None else self._resync_at_once():
-                    await self._on_batch()
-                await self._on_batch()
+                    await self.on_batch()
+                await self.on_batch()
             except Exception:
                 # As in client-go: if a resync fails, everything is listed again.
                 log.exception("resync_failed", reflector=self.name)
@@ -344,18 +271,18 @@ class Reflector(Generic[T]):
         try:
             if self._replacing is not None:
                 for _ in self._replacing(objects, version):
-                    await self._on_batch()
+                    await self.on_batch()
             else:
                 self._store.replace(objects, version)
-            self._heard_at = self._clock.monotonic()
+            self.contact.heard()
             # Before the last part is processed, so that the store can be told the version that it has reached.
             self._intake.resource_version = version
-            await self._on_batch()
+            await self.on_batch()
         except Exception as error:
             self._intake.resource_version = before
             raise ListNotStored(self.name, error) from error
-        self._lists += 1
-        self._mended = self._breaks
+        self.contact.lists += 1
+        self.contact.mended(self.contact.breaks)
 
     def _resync_at_once(self) -> Iterator[None]:
         self._store.resync()
@@ -384,11 +311,13 @@ class Reflector(Generic[T]):
         await self._replace(found.items, found.resource_version)
 
     async def _list_at(self, version: str, page_size: int) -> PagedList[T]:
-        return await list_in_pages(self._lister_watcher, version, page_size, self._intake.take_in, self._max_objects)
+        return await list_in_pages(
+            self._lister_watcher, version, page_size, self._intake.take_in, self._options.max_objects
+        )
 
     def _limit(self, resource_version: str) -> int:
-        if self._page_size:
-            return self._page_size
+        if self._options.page_size:
+            return self._options.page_size
         if not self._paginated and resource_version not in ("", "0"):
             # Without a limit the server can answer from its watch cache. With a limit it would ask etcd.
             return 0
@@ -410,7 +339,7 @@ class Reflector(Generic[T]):
         """
         cuts = 0
         while True:
-            started = self._clock.monotonic()
+            started = self.clock.monotonic()
             options = ListOptions(
                 resource_version="" if self._version_unavailable else self._intake.resource_version,
                 resource_version_match="NotOlderThan",
@@ -424,7 +353,7 @@ class Reflector(Generic[T]):
                 try:
                     batches = await attempt.enter_async_context(self._lister_watcher.watch(options))
                     initial = InitialEvents(
-                        self.name, self._accessor, self._intake.accept, self._clock, started, self._max_objects
+                        self.name, self._accessor, self._intake.accept, self.clock, started, self._options.max_objects
                     )
                     found = await initial.read(batches)
                     if found is not None:
@@ -459,7 +388,7 @@ class Reflector(Generic[T]):
                 found.objects,
                 found.resource_version,
                 self._intake.accept,
-                self._clock,
+                self.clock,
             )
         await self._replace(found.objects, found.resource_version)
 
@@ -472,10 +401,10 @@ class Reflector(Generic[T]):
         :param opened: the watch that a streaming list left open; it is used first
         :raises ClientError: if a watch was refused for a reason that waiting does not mend
         """
-        internal_errors = RetryWithDeadline(self._clock, self._max_internal_error_retry)
+        internal_errors = RetryWithDeadline(self.clock, self._options.max_internal_error_retry)
         while True:
             async with AsyncExitStack() as stack:
-                started = self._clock.monotonic()
+                started = self.clock.monotonic()
                 if opened is not None:
                     stack.push_async_exit(opened.context)
                     batches, rest, in_order = opened.batches, opened.rest, True
@@ -496,16 +425,16 @@ class Reflector(Generic[T]):
                         continue
                     # Without a version the server first sends everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
-                self._failing_since = self.failure = None
+                self.contact.opened()
                 if not self._intake.has_seen_bookmark:
-                    self._heard_at = self._clock.monotonic()
+                    self.contact.heard()
                 try:
                     await self._reflect(batches, rest, started, in_order=in_order)
                     continue
                 except ListAgain:
                     raise
                 except ClientError as error:
-                    self._breaks += 1
+                    self.contact.broke()
                     ended = error
             # The connection is closed by now, so a wait holds nothing open.
             if isinstance(ended, TooManyRequests):
@@ -523,34 +452,35 @@ class Reflector(Generic[T]):
         self, batches: Batches[T], rest: Sequence[WatchEvent[T]], started: float, *, in_order: bool
     ) -> None:
         """Pass what a watch sends to the store, until the watch ends."""
-        received = len(rest)
+        received, contact = len(rest), self.contact
         if rest:
             in_order = self._intake.apply(rest, in_order)
-            await self._on_batch()
+            await self.on_batch()
         try:
             async for batch in batches:
                 if not batch:
                     continue
                 received += len(batch)
-                self._heard_at = self._clock.monotonic()
+                contact.heard()
                 if self._resync is not None:
                     await self._resync.wait()
                 in_order = self._intake.apply(batch, in_order)
-                await self._on_batch()
-                if self.is_behind and any(event.type == BOOKMARK for event in batch):
-                    self._mended = self._breaks
+                await self.on_batch()
+                if contact.is_behind and any(event.type == BOOKMARK for event in batch):
+                    contact.mended(contact.breaks)
         except ConnectionLost as error:
-            self._breaks += 1
+            contact.broke()
             # Everything before the break is in the store. The next watch goes on from there.
             log.debug("watch_broke", reflector=self.name, error=str(error))
         self._check_duration(started, received)
 
     def _check_duration(self, started: float, received: int) -> None:
-        if not received and self._clock.monotonic() - started < _VERY_SHORT:
+        if not received and self.clock.monotonic() - started < _VERY_SHORT:
             raise VeryShortWatch(self.name)
 
     def _watch_timeout(self) -> int:
-        return int(self._min_watch_timeout * (1 + self._random()))
+        shortest = max(self._options.min_watch_timeout, DEFAULT_MIN_WATCH_TIMEOUT)
+        return int(shortest * (1 + self._options.random()))
 
 
 @dataclass(slots=True)

@@ -6,14 +6,12 @@ does all of it up to the ring buffers, a batch at a time. An informer of several
 
 from __future__ import annotations
 
-import copy
-import random as _random
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
 
 import anyio
 
-from kinformer.backoff import Backoff
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache.catching_up import wait_for_version
 from kinformer.cache.controller import Controller, delta_processor
@@ -26,11 +24,11 @@ from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import processing_latency_of, track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
-from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
+from kinformer.cache.options import DEFAULT_OPTIONS, InformerOptions
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
-from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT
+from kinformer.cache.reflector import Reflector
 from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cache.store import Indexer, KeyListerGetter, TransformFunc
 from kinformer.cache.tasks import plain_task_group
@@ -39,15 +37,11 @@ from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, GroupVersionResource, accessor_for
 
-__all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "QueueKind", "SharedIndexInformer")
+__all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
 
 T = TypeVar("T")
 
 log = get_logger(__name__)
-
-#: The queue between the reflector and the store. ``delta`` gathers the changes of each object. ``real`` keeps all
-#: changes in the server's order.
-QueueKind = Literal["delta", "real"]
 
 #: Seconds without an open watch after which an informer counts as not following the server.
 NOT_FOLLOWING_AFTER = 30.0
@@ -88,11 +82,10 @@ class SharedIndexInformer(Generic[T]):
     :param resync_period: seconds between resyncs, for handlers that do not ask for another period; 0 for never
     :param transform: called with each object before it is stored; it may return another, smaller one. It must also
         accept an object that it has returned.
-    :param queue: which queue to use
+    :param expected_kind: for dicts: objects of another kind are logged and left out
     :param resource: the resource in labels of metrics, besides `name`
     :param mutation_detector: watches the objects for changes; by default as ``KUBE_CACHE_MUTATION_DETECTOR`` says
-
-    The other parameters are those of :class:`~kinformer.cache.Reflector`.
+    :param options: how it follows the server
 
     :raises ValueError: if the mapping is empty, or has the empty namespace, which means all, beside others
     """
@@ -106,20 +99,11 @@ class SharedIndexInformer(Generic[T]):
         indexers: Indexers[T] | None = None,
         resync_period: float = 0.0,
         transform: TransformFunc[T] | None = None,
-        queue: QueueKind = "delta",
-        watch_error_handler: WatchErrorHandler | None = None,
-        min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
-        page_size: int = 0,
-        max_objects: int = DEFAULT_MAX_OBJECTS,
-        backoff: Backoff | None = None,
-        use_watch_list: bool = True,
         expected_kind: str = "",
-        keep_managed_fields: bool = False,
-        eager: bool = False,
-        mutation_detector: MutationDetector | None = None,
         resource: GroupVersionResource | None = None,
+        mutation_detector: MutationDetector | None = None,
+        options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock | None = None,
-        random: Callable[[], float] = _random.random,
     ):
         self.name = name or type_.__name__
         self.type = type_
@@ -141,17 +125,8 @@ class SharedIndexInformer(Generic[T]):
         self._default_resync_period = resync_period
         self._resync_check_period = resync_period
         self._transform = transform
-        self._queue_kind: QueueKind = queue
-        self._watch_error_handler = watch_error_handler
-        self._min_watch_timeout = min_watch_timeout
-        self._page_size = page_size
-        self._max_objects = max_objects
-        self._backoff = backoff
-        self._use_watch_list = use_watch_list
         self._expected_kind = expected_kind
-        self._keep_managed_fields = keep_managed_fields
-        self._eager = eager
-        self._random = random
+        self._options = options
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
         #: Says which keys may be synced in this process; None: all keys.
@@ -202,7 +177,7 @@ class SharedIndexInformer(Generic[T]):
     @property
     def lists(self) -> int:
         """How many lists (plain or streaming) have filled the cache. It grows when a watch could not go on."""
-        return self._feeds.lists
+        return max((feed.contact.lists for feed in self._feeds), default=0)
 
     @property
     def untold(self) -> int:
@@ -257,7 +232,7 @@ class SharedIndexInformer(Generic[T]):
 
         It becomes False when no watch could be opened for :data:`NOT_FOLLOWING_AFTER` seconds.
         """
-        return self._synced.synced and not self._ended.is_set() and self._feeds.failing_for < NOT_FOLLOWING_AFTER
+        return self._synced.synced and not self._ended.is_set() and self.failing_for < NOT_FOLLOWING_AFTER
 
     @property
     def is_current(self) -> bool:
@@ -278,22 +253,17 @@ class SharedIndexInformer(Generic[T]):
     @property
     def failing_for(self) -> float:
         """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
-        return self._feeds.failing_for
+        return max((feed.contact.failing_for for feed in self._feeds), default=0.0)
 
     @property
     def silent_for(self) -> float:
-        """
-        Seconds since the server last sent anything for this resource; 0 before the first list.
-
-        Lists, events and bookmarks count. A server that has never sent a bookmark may send nothing while no object
-        changes, so there the opening of a watch counts as well.
-        """
-        return self._feeds.silent_for
+        """Seconds since the server last sent anything for this resource; 0 before the first list."""
+        return max((feed.contact.silent_for for feed in self._feeds), default=0.0)
 
     @property
     def failure(self) -> Exception | None:
         """Why the last list or watch failed; None while a watch is open, or nothing has failed yet."""
-        return self._feeds.failure
+        return next((failure for feed in self._feeds if (failure := feed.contact.failure) is not None), None)
 
     @property
     def is_started(self) -> bool:
@@ -432,7 +402,7 @@ class SharedIndexInformer(Generic[T]):
         :raises InformerStateError: if the informer has been started
         """
         self._check_not_started()
-        self._watch_error_handler = handler
+        self._options = replace(self._options, watch_error_handler=handler)
 
     def _check_not_started(self) -> None:
         if self._feeds:
@@ -499,36 +469,33 @@ class SharedIndexInformer(Generic[T]):
             feed.store_resource_version = version
             storage.bookmark(self._feeds.store_resource_version)
 
-        controller = Controller(
-            self._new_queue(name, self._indexer if alone else InNamespace(self._indexer, namespace)),
+        queue = self._new_queue(name, self._indexer if alone else InNamespace(self._indexer, namespace))
+        reflector = Reflector(
             lister_watcher,
             self.type,
-            process,
+            queue,
             name=name,
             resync_period=self._resync_check_period,
             should_resync=is_due if alone else lambda: self._feeds.should_resync(feed, is_due),
-            min_watch_timeout=self._min_watch_timeout,
-            page_size=self._page_size,
-            max_objects=self._max_objects,
-            backoff=self._backoff if alone else copy.copy(self._backoff),  # each feed waits for itself
-            watch_error_handler=self._watch_error_handler,
-            use_watch_list=self._use_watch_list,
             expected_kind=self._expected_kind,
-            keep_managed_fields=self._keep_managed_fields,
-            eager=self._eager,
             known=storage,
+            options=self._options,
+            clock=self._clock,
+        )
+        controller = Controller(
+            reflector,
+            queue,
+            process,
             reached=storage.bookmark if alone else reached,
             after_slice=self._after_slice,
             latency=processing_latency_of(name, self.resource),
-            clock=self._clock,
-            random=self._random,
         )
         feed = Feed(namespace, name, lister_watcher, self.resource, controller)
         track_informer(self if alone else feed)
         return feed
 
     def _new_queue(self, name: str, known: KeyListerGetter[T]) -> Queue[T]:
-        if self._queue_kind == "real":
+        if self._options.queue == "real":
             return RealFIFO(self._accessor, known, transformer=self._transform, name=name)
         return DeltaFIFO(self._accessor, known, emit_delta_type_replaced=True, transformer=self._transform, name=name)
 

@@ -16,7 +16,7 @@ from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
-from kinformer.client import Client, OutageOptions, connect
+from kinformer.client import Client, ClientOptions, OutageOptions, connect
 from kinformer.client.account import account_endpoint
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
@@ -102,15 +102,15 @@ async def run(
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
     settings = leader_election_of(election)
     group = sharding_of(sharding)
-    limits: dict[str, Any] = {
-        "qps": kube_api_qps,
-        "burst": kube_api_burst,
-        "delete_qps": kube_api_delete_qps,
-        "delete_burst": kube_api_delete_burst,
-        "outage": outage,
-    }
+    limits = ClientOptions(
+        qps=kube_api_qps,
+        burst=kube_api_burst,
+        delete_qps=kube_api_delete_qps,
+        delete_burst=kube_api_delete_burst,
+        outage=outage,
+    )
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(connect(kubeconfig, context, **limits))
+        client = await stack.enter_async_context(connect(kubeconfig, context, options=limits))
         if settings is not None:
             # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.
             own = await stack.enter_async_context(connect(kubeconfig, context))
@@ -167,13 +167,13 @@ async def _reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | 
 
 
 async def _account_clients(
-    stack: AsyncExitStack, client: Client, accounts: Mapping[str, str], limits: Mapping[str, Any]
+    stack: AsyncExitStack, client: Client, accounts: Mapping[str, str], limits: ClientOptions
 ) -> dict[str, Client]:
     """A client for each controller with an account, by the controller's name. One account has one client."""
     clients: dict[str, Client] = {}
     for account in sorted(set(accounts.values())):
         endpoint = account_endpoint(client, NAMESPACE, account)
-        clients[account] = await stack.enter_async_context(connect(endpoint=endpoint, **limits))
+        clients[account] = await stack.enter_async_context(connect(endpoint=endpoint, options=limits))
     return {controller: clients[account] for controller, account in accounts.items()}
 
 

@@ -9,6 +9,7 @@ from kinformer.client.client import (
 from kinformer.client.config import (
     Credentials,
     Endpoint,
+    ServerParams,
     endpoint_from_url,
     load_in_cluster,
     load_kubeconfig,
@@ -69,6 +70,9 @@ from kinformer.client.follow import (
 )
 from kinformer.client.impersonation import (
     Impersonation,
+)
+from kinformer.client.options import (
+    ClientOptions,
 )
 from kinformer.client.pod_logs import (
     LogOptions,
@@ -135,6 +139,7 @@ __all__ = (
     "Change",
     "Client",
     "ClientError",
+    "ClientOptions",
     "CommandFailed",
     "CommandOptions",
     "CommandOutput",
@@ -177,6 +182,7 @@ __all__ = (
     "Resource",
     "RunOptions",
     "ResourceVersionMatch",
+    "ServerParams",
     "ServerTimeout",
     "ServerUnreachable",
     "Served",

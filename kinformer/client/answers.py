@@ -21,7 +21,6 @@ from kinformer.client.proxies import without_password
 from kinformer.logs.escaping import escaped
 
 __all__ = (
-    "DEFAULT_MAX_ANSWER",
     "BodyReader",
     "check_encoding",
     "read_body",
@@ -29,9 +28,6 @@ __all__ = (
     "retry_after",
     "warning_text",
 )
-
-#: Bytes of one response that are held in memory at once. A list that is read as it arrives may be of any length.
-DEFAULT_MAX_ANSWER: Final = 2**28
 
 #: Bytes of an error response that are read. A Status with its causes has a few KB.
 _MAX_REFUSAL: Final = 2**20

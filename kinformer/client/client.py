@@ -12,15 +12,17 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from kinformer.client.codec import decode_as
-from kinformer.client.config import Endpoint, endpoint_from_url, load_endpoint
+from kinformer.client.config import Endpoint, ServerParams, endpoint_from_url, load_endpoint
 from kinformer.client.credentials import checked_header
 from kinformer.client.discovery import ApiResource, Discovery, ServerVersion
-from kinformer.client.flow_control import MAX_IN_FLIGHT, RateLimiter, TokenBucket
+from kinformer.client.errors import ConfigError
 from kinformer.client.impersonation import Impersonation
-from kinformer.client.reachability import OutageOptions, Reachability
+from kinformer.client.keywords import check_names
+from kinformer.client.options import DEFAULT_OPTIONS, ClientOptions
+from kinformer.client.reachability import Reachability
 from kinformer.client.resource import Resource
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
@@ -40,31 +42,13 @@ async def connect(
     context: str | None = None,
     *,
     url: str | None = None,
-    token: str = "",
-    ca_file: str | os.PathLike[str] | None = None,
-    ca_data: str | bytes | None = None,
-    cert_file: str | os.PathLike[str] | None = None,
-    key_file: str | os.PathLike[str] | None = None,
-    verify: bool = True,
-    server_hostname: str | None = None,
-    proxy: str | None = None,
     in_cluster: bool | None = None,
     exec_timeout: float | None = None,
     impersonate: Impersonation | None = None,
     endpoint: Endpoint | None = None,
-    user_agent: str = "",
-    headers: Mapping[str, str] | None = None,
-    qps: float | None = None,
-    burst: int = 10,
-    rate_limiter: RateLimiter | None = None,
-    delete_qps: float | None = None,
-    delete_burst: int = 100,
-    read_timeout: float | None = 65.0,
-    max_in_flight: int = MAX_IN_FLIGHT,
-    compression: bool = False,
-    max_answer: int | None = None,
-    outage: OutageOptions | None = None,
+    options: ClientOptions = DEFAULT_OPTIONS,
     clock: Clock | None = None,
+    **server: Unpack[ServerParams],
 ) -> AsyncIterator[Client]:
     """
     Make a client of the server at `url`, or of the one that a kubeconfig names, or of the cluster around this process.
@@ -75,66 +59,33 @@ async def connect(
             pods = await client.resource(V1Pod).list("default")
 
     :param context: the context of the kubeconfig; its current one if None
-    :param url: the server's URL; `token`, `ca_file`, `cert_file` and the like are its credentials
+    :param url: the server's URL
     :param in_cluster: True: only the cluster around this process; False: never that one
     :param exec_timeout: seconds that a kubeconfig's exec plug-in may take. None: one minute, or five if it may ask the
         user at a terminal.
     :param impersonate: the user to act as; None: the one that the kubeconfig names with ``as``, or none
-    :param qps: the most requests a second that this client sends, with bursts of `burst`. None: no limit, because the
-        server's priority and fairness can decide better (client-go's default is 5).
-    :param rate_limiter: a limiter to use instead of `qps`; several clients may share it
-    :param delete_qps: the most objects a second that this client deletes by name, with bursts of `delete_burst`. None:
-        no limit but that of all requests.
-    :param read_timeout: seconds without a byte after which a request fails; watches have their own rule
-    :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
-        requests wait. More than 32 are useful only if responses take longer than 20 ms.
-    :param compression: let the server compress large lists, for networks that are slower than gzip. Informers then use
-        plain lists, not streaming ones, because watches are never compressed.
-    :param max_answer: the most bytes of one response that are held in memory at once, 256 MiB if None; a larger
-        response is an error. Informers read lists of any length, because they decode them as they arrive.
-    :param outage: what to do while the server cannot be reached
+    :param endpoint: the server's address and credentials, instead of all of these
+    :param options: how requests are sent
+    :param server: with `url`: the credentials and the way to that server; see :class:`ServerParams`
     :raises ConfigError: if no server can be found, or its credentials cannot be used
     """
     # aiohttp takes 0.2 s to import. Code that only needs types of kinformer.client does not pay for it.
-    from kinformer.client.answers import DEFAULT_MAX_ANSWER
     from kinformer.client.transport import Transport
 
+    check_names(server, ServerParams)
+    if server and (url is None or endpoint is not None):
+        raise ConfigError(f"connect() has {', '.join(server)} and no url: a kubeconfig or an endpoint has its own")
     clock = clock or RealClock()
     if endpoint is None:
         if url is not None:
-            endpoint = endpoint_from_url(
-                url,
-                token=token,
-                ca_file=ca_file,
-                ca_data=ca_data,
-                cert_file=cert_file,
-                key_file=key_file,
-                verify=verify,
-                server_hostname=server_hostname,
-                proxy=proxy,
-                clock=clock,
-            )
+            endpoint = endpoint_from_url(url, clock=clock, **server)
         else:
             endpoint = await load_endpoint(
                 kubeconfig, context, in_cluster=in_cluster, clock=clock, exec_timeout=exec_timeout
             )
     if impersonate is not None:
         endpoint = replace(endpoint, impersonation=impersonate)
-    limiter = rate_limiter or (TokenBucket(qps, burst, clock=clock) if qps else None)
-    transport = Transport(
-        endpoint,
-        user_agent=user_agent,
-        headers=headers,
-        limiter=limiter,
-        deletions=TokenBucket(delete_qps, delete_burst, clock=clock) if delete_qps else None,
-        read_timeout=read_timeout,
-        max_in_flight=max_in_flight,
-        compression=compression,
-        max_answer=DEFAULT_MAX_ANSWER if max_answer is None else max_answer,
-        outage=outage,
-        clock=clock,
-    )
-    async with transport:
+    async with Transport(endpoint, options, clock=clock) as transport:
         yield Client(transport)
 
 

@@ -17,19 +17,28 @@ import os
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from kinformer.client.credentials import Credentials, Identity
 from kinformer.client.errors import ConfigError
 from kinformer.client.exec_plugin import ExecCredential, ExecPlugin
 from kinformer.client.impersonation import Impersonation
+from kinformer.client.keywords import check_names
 from kinformer.client.kubeconfig import KubeconfigContext, existing_files, read_context
 from kinformer.client.proxies import checked_proxy, environment_proxy, without_password
 from kinformer.client.tls import TlsSource
 from kinformer.clock import Clock, RealClock
 
-__all__ = ("Credentials", "Endpoint", "endpoint_from_url", "load_endpoint", "load_in_cluster", "load_kubeconfig")
+__all__ = (
+    "Credentials",
+    "Endpoint",
+    "ServerParams",
+    "endpoint_from_url",
+    "load_endpoint",
+    "load_in_cluster",
+    "load_kubeconfig",
+)
 
 _IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
@@ -102,35 +111,52 @@ async def load_endpoint(
     return await load_kubeconfig(named, context, clock=clock, exec_timeout=exec_timeout)
 
 
+class ServerParams(TypedDict, total=False):
+    """
+    The credentials for a server that is given by its URL, and the way to it.
+
+    `token` is a bearer token. `ca_file` or `ca_data` (PEM) has the certificate authorities that the server's
+    certificate is checked against; without them it is the system's own, and with ``verify=False`` nothing is checked.
+    `cert_file` and `key_file` are a certificate of the client's. `server_hostname` is the name in the server's
+    certificate, if it is not the URL's. `proxy` is the URL of a proxy; without it, the environment names one.
+    """
+
+    token: str
+    ca_file: str | os.PathLike[str] | None
+    ca_data: str | bytes | None
+    cert_file: str | os.PathLike[str] | None
+    key_file: str | os.PathLike[str] | None
+    verify: bool
+    server_hostname: str | None
+    proxy: str | None
+
+
 def endpoint_from_url(
     url: str,
     *,
-    token: str = "",
-    ca_file: str | os.PathLike[str] | None = None,
-    ca_data: str | bytes | None = None,
-    cert_file: str | os.PathLike[str] | None = None,
-    key_file: str | os.PathLike[str] | None = None,
-    verify: bool = True,
-    server_hostname: str | None = None,
-    proxy: str | None = None,
     impersonate: Impersonation | None = None,
     clock: Clock | None = None,
+    **params: Unpack[ServerParams],
 ) -> Endpoint:
     """
     Make the endpoint that the caller describes.
 
     :raises ConfigError: if the URL is invalid, a certificate cannot be read, or the proxy cannot be used
+    :raises TypeError: for a keyword that is not known
     """
+    check_names(params, ServerParams)
+    token, proxy = params.get("token", ""), params.get("proxy")
     server = _checked_url(url, "the URL of the server")
     header = f"Bearer {token.strip()}" if token else ""
     identity, reload, authorities, trust = Identity(header), None, b"", None
     if server.startswith("https:"):
+        ca_data = params.get("ca_data") or b""
         source = TlsSource(
-            ca_file=ca_file,
-            ca_data=ca_data.encode() if isinstance(ca_data, str) else ca_data or b"",
-            cert_file=cert_file,
-            key_file=key_file,
-            verify=verify,
+            ca_file=params.get("ca_file"),
+            ca_data=ca_data.encode() if isinstance(ca_data, str) else ca_data,
+            cert_file=params.get("cert_file"),
+            key_file=params.get("key_file"),
+            verify=params.get("verify", True),
         )
         identity = Identity(header, source.context())
         authorities, trust = source.authorities(), source.without_certificate()
@@ -142,7 +168,7 @@ def endpoint_from_url(
     return Endpoint(
         server=server,
         tls=identity.tls,
-        server_hostname=server_hostname,
+        server_hostname=params.get("server_hostname"),
         proxy=checked_proxy(proxy, "the proxy") if proxy else environment_proxy(server),
         credentials=Credentials(reload=reload, clock=clock, identity=identity),
         impersonation=impersonate or Impersonation(),

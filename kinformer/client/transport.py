@@ -21,17 +21,17 @@ import anyio
 from multidict import CIMultiDict
 from yarl import URL
 
-from kinformer.client.answers import DEFAULT_MAX_ANSWER, BodyReader, check_encoding, read_body
+from kinformer.client.answers import BodyReader, check_encoding, read_body
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.config import Endpoint
 from kinformer.client.connection import Body, Connector, body_of
 from kinformer.client.credentials import Identity, checked_header
 from kinformer.client.dechunker import Piece
 from kinformer.client.errors import ClientError, ConfigError, ConnectionLost, DecodeError
-from kinformer.client.flow_control import MAX_IN_FLIGHT, RateLimiter
 from kinformer.client.metrics import HostMetrics
+from kinformer.client.options import DEFAULT_OPTIONS, ClientOptions
 from kinformer.client.queries import query_of
-from kinformer.client.reachability import OutageOptions, Reachability
+from kinformer.client.reachability import Reachability
 from kinformer.client.session import new_session, new_websocket_session
 from kinformer.client.status import About
 from kinformer.client.tries import MAX_RETRIES, Tries
@@ -49,57 +49,36 @@ class Transport:
     """
     Requests to one server. An async context manager: the session lives as long as that.
 
-    :param user_agent: the client's name in the server's logs
-    :param headers: sent with every request to this server, and to no other
-    :param deletions: every DELETE waits for it, too
-    :param read_timeout: seconds without a byte after which a request fails; None: never
-    :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
-        requests wait.
-    :param compression: let the server compress large responses, for networks that are slower than gzip; never watches
-    :param max_answer: the most bytes of one response that are held in memory at once; a larger one is an error
-    :param outage: what to do while the server cannot be reached
+    :param options: how requests are sent
     :raises ConfigError: if a header cannot be sent
+    :raises ValueError: if a limit lets no request through
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        user_agent: str = "",
-        headers: Mapping[str, str] | None = None,
-        limiter: RateLimiter | None = None,
-        deletions: RateLimiter | None = None,
-        read_timeout: float | None = 65.0,
-        max_in_flight: int = MAX_IN_FLIGHT,
-        compression: bool = False,
-        max_answer: int = DEFAULT_MAX_ANSWER,
-        outage: OutageOptions | None = None,
-        clock: Clock | None = None,
-    ):
+    def __init__(self, endpoint: Endpoint, options: ClientOptions = DEFAULT_OPTIONS, *, clock: Clock | None = None):
         self.endpoint = endpoint
         self.clock = clock or RealClock()
-        self.read_timeout = read_timeout
-        self.limiter = limiter
-        self.deletions = deletions
+        self.options = options
+        self.read_timeout = options.read_timeout
+        self.limiter = options.limiter(self.clock)
+        self.deletions = options.deletions(self.clock)
         self.metrics = HostMetrics(endpoint.host)
         self.seen_warnings: set[str] = set()
-        self.reachability = Reachability(endpoint.server, self.probe, self.clock, outage)
-        self._in_flight = anyio.Semaphore(max_in_flight, fast_acquire=True)
-        self.compression = compression
-        self._max_answer = max_answer
+        self.reachability = Reachability(endpoint.server, self.probe, self.clock, options.outage)
+        self._in_flight = anyio.Semaphore(options.max_in_flight, fast_acquire=True)
+        self.compression = options.compression
         self._session: aiohttp.ClientSession | None = None
         self._websockets: aiohttp.ClientSession | None = None
         # Not headers of the session: aiohttp sends those to proxies too, and to the targets of redirects.
         self._headers = CIMultiDict(
             {
                 "Accept": _JSON,
-                "Accept-Encoding": "gzip" if compression else "identity",
-                "User-Agent": user_agent or _user_agent(),
+                "Accept-Encoding": "gzip" if options.compression else "identity",
+                "User-Agent": options.user_agent or _user_agent(),
             }
         )
         for name, value in endpoint.impersonation.headers():
             self._headers.add(name, _checked(name, value))
-        for name, value in (headers or {}).items():
+        for name, value in options.headers.items():
             self._headers[name] = _checked(name, value)
         self._made_for: Identity | None = None
         self._own_headers = self._headers
@@ -182,7 +161,7 @@ class Transport:
                         await in_flight.acquire()
                     try:
                         response = await tries.send(headers, body)
-                        data = await read_body(response, reader, self._max_answer, compressed=self.compression)
+                        data = await read_body(response, reader, self.options.max_answer, compressed=self.compression)
                     finally:
                         in_flight.release()
                 except BROKEN as error:
@@ -227,7 +206,7 @@ class Transport:
                 if 200 <= response.status < 300:
                     check_encoding(response, compressed=False)
                     return BodyStream(response, str(tries.url))
-                data = await read_body(response, None, self._max_answer, compressed=self.compression)
+                data = await read_body(response, None, self.options.max_answer, compressed=self.compression)
             except BROKEN as error:
                 await tries.broken(error)
                 continue

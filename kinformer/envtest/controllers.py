@@ -114,14 +114,13 @@ async def running_controllers(
     :raises OptionError: if no controller has an option, or its value has the wrong type
     :raises ControllerLoadError: if none of them can be loaded
     """
-    from kinformer.client import connect
+    from kinformer.client import ClientOptions, connect
     from kinformer.envtest.waiting import running
     from kinformer.manager import Manager
 
     ca = server.authority.certificate if server.authority is not None else None
-    async with connect(
-        url=server.url, token=server.token, ca_data=ca, clock=server.clock, user_agent=USER_AGENT
-    ) as client:
+    named = ClientOptions(user_agent=USER_AGENT)
+    async with connect(url=server.url, token=server.token, ca_data=ca, clock=server.clock, options=named) as client:
         manager = Manager(
             client, controllers=names, options=options, clock=server.clock, beside_kube_controller_manager=True
         )

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
+    InformerOptions,
     ListWatch,
     SharedIndexInformer,
     TransformFunc,
@@ -24,6 +25,7 @@ from kinformer.cache import (
 from kinformer.cache.division import Division
 from kinformer.cache.index import namespace_index_func
 from kinformer.cache.listwatch import ListerWatcher, WatchableResource
+from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.cache.tasks import sole_error
 from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
@@ -71,7 +73,7 @@ class SharedInformerFactory:
     :param custom_resync: the same for single types
     :param transform: called with every object of every kind before it is stored; the object that it returns is stored
     :param by_type: other selections for single types: ``{V1Secret: Selection(label_selector="app=web")}``
-    :param informer_options: further parameters for every :class:`~kinformer.cache.SharedIndexInformer`
+    :param informer_options: how every informer follows the server
     :raises ValueError: if a selector cannot be parsed, or the namespaces are invalid
     """
 
@@ -87,7 +89,7 @@ class SharedInformerFactory:
         custom_resync: Mapping[type, float] | None = None,
         transform: TransformFunc[Any] | None = None,
         by_type: Mapping[type, Selection] | None = None,
-        informer_options: Mapping[str, Any] | None = None,
+        informer_options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock | None = None,
     ):
         ListOptions(label_selector=label_selector, field_selector=field_selector)  # raises if one cannot be parsed
@@ -100,7 +102,7 @@ class SharedInformerFactory:
         self._custom_resync = dict(custom_resync or {})
         self._transform = transform
         self._by_type = dict(by_type or {})
-        self._informer_options = dict(informer_options or {})
+        self._informer_options = informer_options
         self._clock = clock or RealClock()
         self._informers: dict[GroupVersionResource, SharedIndexInformer[Any]] = {}
         #: Further informers of a resource, by the names of their views.
@@ -278,7 +280,7 @@ class SharedInformerFactory:
             namespaced=namespaced,
             kind=kind,
             metadata_only=type_ is PartialObjectMetadata,
-            drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
+            drop_managed_fields=not self._informer_options.keep_managed_fields,
         )
         sources: dict[str, ListerWatcher[T]] = self._list_watches(served, selection, namespaced=namespaced)
         if self._division is not None:
@@ -293,8 +295,8 @@ class SharedInformerFactory:
             transform=selection.transform or self._transform,
             expected_kind=kind,
             resource=gvr,
+            options=self._informer_options,
             clock=self._clock,
-            **self._informer_options,
         )
         if self._division is not None:
             informer.key_gate = self._division.gate
@@ -324,7 +326,7 @@ class SharedInformerFactory:
             gvr,
             namespaced=namespaced,
             metadata_only=True,
-            drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
+            drop_managed_fields=not self._informer_options.keep_managed_fields,
         )
         namespaces = self._namespaces if namespaced else ("",)
         return SharedIndexInformer(
@@ -332,8 +334,8 @@ class SharedInformerFactory:
             type_,
             name=f"{gvr.group_resource} (metadata)",
             transform=transform,
+            options=self._informer_options,
             clock=self._clock,
-            **self._informer_options,
         )
 
     # --- running

@@ -25,7 +25,7 @@ import anyio
 import anyio.lowlevel
 
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer, last_state
-from kinformer.client import Client, endpoint_from_url
+from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import Timer
 from kinformer.envtest import ApiServer
@@ -339,7 +339,9 @@ class Process:
         world, options = self._world, self.options
         world.tell(self.name, "start", options.group, detail="" if self.url == world.server.url else self.url)
         made = Transport if world.records_events else _WithoutEvents
-        transport = made(endpoint_from_url(self.url, token=world.server.token), clock=self.clock, user_agent=self.name)
+        transport = made(
+            endpoint_from_url(self.url, token=world.server.token), ClientOptions(user_agent=self.name), clock=self.clock
+        )
         async with transport:
             client = Client(transport)
             life.informers = informers = _NotedInformers(client, life, clock=self.clock)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from kinformer.client import AlreadyExists, Client, PatchType, Resource, endpoint_from_url
+from kinformer.client import AlreadyExists, Client, ClientOptions, PatchType, Resource, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import Clock
 from kinformer.envtest import ApiServer
@@ -33,7 +33,9 @@ class User:
 
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self.server = server
-        self.transport = Transport(endpoint_from_url(server.url, token=server.token), clock=clock, user_agent="user")
+        self.transport = Transport(
+            endpoint_from_url(server.url, token=server.token), ClientOptions(user_agent="user"), clock=clock
+        )
         self.client = Client(self.transport)
 
     async def apply(self, *manifests: Any) -> None:

@@ -30,7 +30,7 @@ from typing import Any, Final, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from kinformer.client import Client, endpoint_from_url
+from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
@@ -520,7 +520,7 @@ class World(User):
     async def _run_nodes(self) -> None:
         OWNER.set(Owner("nodes"))
         endpoint = endpoint_from_url(self.server.url, token=self.server.token)
-        async with Transport(endpoint, clock=self.clock, user_agent="nodes") as transport:
+        async with Transport(endpoint, ClientOptions(user_agent="nodes"), clock=self.clock) as transport:
             await FakeNodes(Client(transport), self.options.nodes, clock=self.clock).run()
 
 

@@ -15,7 +15,9 @@ from kinformer.cache import (
     DeltaFIFO,
     DeltaType,
     Indexer,
+    InformerOptions,
     RealFIFO,
+    Reflector,
     ReplacedAllInfo,
     ResourceEventHandlerDetailedFuncs,
     ResourceEventHandlerFuncs,
@@ -58,9 +60,9 @@ class Scene:
             told = self.told
             delta_processor(self.store, told.on_add, told.on_update, told.on_delete)(deltas, is_in_initial_list)
 
-        self.controller: Controller[dict[str, Any]] = Controller(
-            self.queue, self.source, dict, process, name="pods", clock=self.clock, random=lambda: 0.0
-        )
+        options = InformerOptions(random=lambda: 0.0)
+        reflector = Reflector(self.source, dict, self.queue, name="pods", options=options, clock=self.clock)
+        self.controller: Controller[dict[str, Any]] = Controller(reflector, self.queue, process)
 
     @property
     def objects(self) -> list[str]:
@@ -170,7 +172,8 @@ async def test_a_process_function_that_raises_is_logged_and_the_next_pop_goes_on
         if len(seen) == 1:
             raise RuntimeError("no")
 
-    controller = Controller(DeltaFIFO(accessor_for(dict)), source, dict, process, name="pods", clock=clock)
+    queue: DeltaFIFO[dict[str, Any]] = DeltaFIFO(accessor_for(dict))
+    controller = Controller(Reflector(source, dict, queue, name="pods", clock=clock), queue, process)
     source.add(obj("a", 0))
     source.add(obj("b", 0))
     async with running(controller.run):
@@ -179,7 +182,6 @@ async def test_a_process_function_that_raises_is_logged_and_the_next_pop_goes_on
 
         assert seen == ["ns/a", "ns/b"]
         assert {line["event"] for line in logs} >= {"delta_not_processed"}
-    assert controller.name == "pods"
 
 
 async def test_a_transformed_object_is_what_the_store_has_and_the_handler_is_told() -> None:
@@ -300,7 +302,7 @@ async def test_a_list_brings_the_store_to_what_it_holds_and_tells_each_differenc
     before, after, want = CASES[case]
     scene = Scene(queue)
     server = ScriptedListerWatcher()
-    scene.controller._reflector._lister_watcher = server
+    scene.controller.reflector._lister_watcher = server
     server.will_list(rv=0)
     async with running(scene.controller.run):
         await scene.clock.settle()
@@ -360,7 +362,7 @@ async def test_objects_without_metadata_leave_the_version_at_that_of_the_list() 
     queue: Any = RealFIFO(key, transformer=lambda o: o["metadata"]["name"], atomic_events=True)
 
     process = delta_processor(store, lambda *_: None, lambda *_: None, lambda *_: None)
-    controller = Controller(queue, source, dict, process, clock=clock)
+    controller = Controller(Reflector(source, dict, queue, clock=clock), queue, process)
     async with running(controller.run):
         await clock.settle()
         assert store.last_store_sync_resource_version() == "1"
@@ -394,7 +396,8 @@ async def test_others_have_their_turn_within_a_flood() -> None:
     for number in range(2000):
         source.add(obj(f"pod{number}", 0))
     source.add(obj("last", 0))
-    controller = Controller(DeltaFIFO(accessor_for(dict)), source, dict, process, clock=clock)
+    queue: DeltaFIFO[dict[str, Any]] = DeltaFIFO(accessor_for(dict))
+    controller = Controller(Reflector(source, dict, queue, clock=clock), queue, process)
     async with running(controller.run, other):
         await clock.settle()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.cache import Reflector
+from kinformer.cache import InformerOptions, Reflector
 from kinformer.cache.pager import list_in_pages
 from kinformer.client import EndlessList
 from kinformer.clock import FakeClock
@@ -46,7 +46,7 @@ async def test_pages_that_never_stop_are_given_up_at_the_limit() -> None:
         lw.will_list(obj(f"a{page}", 1), obj(f"b{page}", 1), rv=1, continue_token=str(page))
 
     with pytest.raises(EndlessList, match="more than 10 objects"):
-        await Reflector(lw, dict, Store(), max_objects=10, clock=FakeClock()).list_and_watch()
+        await Reflector(lw, dict, Store(), options=InformerOptions(max_objects=10), clock=FakeClock()).list_and_watch()
 
     assert len(lw.calls) == 6
 
@@ -67,7 +67,7 @@ async def test_a_streaming_list_that_never_stops_is_given_up_at_the_limit_and_a_
 
     store.replace = replace  # type: ignore[method-assign]
     with pytest.raises(Exception, match="unable to sync list result") as caught:
-        await Reflector(lw, dict, store, max_objects=10, clock=FakeClock()).list_and_watch()
+        await Reflector(lw, dict, store, options=InformerOptions(max_objects=10), clock=FakeClock()).list_and_watch()
 
     assert isinstance(caught.value.__cause__, Enough)
     assert [call.verb for call in lw.calls] == ["watch", "list"]

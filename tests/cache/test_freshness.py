@@ -268,12 +268,12 @@ async def test_an_answer_from_before_another_break_shows_nothing(world: World) -
     nodes = world.informers[V1Node]
     (feed,) = nodes.feeds
     for _ in range(2):
-        breaks = feed.controller.breaks
+        breaks = feed.contact.breaks
         await turn(world.clock, 2)
         world.server.faults.cut_watches()
         await quiet()
 
-    feed.controller.mended(breaks)
+    feed.contact.mended(breaks)
     assert not nodes.is_current
-    feed.controller.mended(feed.controller.breaks)
+    feed.contact.mended(feed.contact.breaks)
     assert nodes.is_current

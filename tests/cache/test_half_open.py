@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.cache import ListWatch, SharedIndexInformer
+from kinformer.cache import InformerOptions, ListWatch, SharedIndexInformer
 from kinformer.client import Client
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupVersionResource
@@ -47,7 +47,7 @@ def listed(version: int, *items: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def informer(client: Client, clock: FakeClock) -> SharedIndexInformer[V1ConfigMap]:  # a fixture of a fixture
     source = ListWatch(client.resource(V1ConfigMap), supports_watch_list=False)
-    return SharedIndexInformer(source, V1ConfigMap, clock=clock, random=lambda: 0.0)
+    return SharedIndexInformer(source, V1ConfigMap, clock=clock, options=InformerOptions(random=lambda: 0.0))
 
 
 def names(informer: SharedIndexInformer[Any]) -> list[str]:

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kinformer.cache import DeletedFinalStateUnknown, SharedIndexInformer, meta_namespace_index_func
-from kinformer.cache.shared_informer import QueueKind
+from kinformer.cache import DeletedFinalStateUnknown, InformerOptions, SharedIndexInformer, meta_namespace_index_func
+from kinformer.cache.options import QueueKind
 from kinformer.cache.testing import FakeControllerSource, expired
 from kinformer.client.errors import ConnectionLost, ServerUnreachable
 from kinformer.client.types import WatchEvent
@@ -112,13 +112,15 @@ class InformerMachine(RuleBasedStateMachine):
             self.informer: SharedIndexInformer[dict[str, Any]] = SharedIndexInformer(
                 self.source,
                 dict,
-                queue=self.queue,
-                clock=self.clock,
-                page_size=page_size,
                 resync_period=resync_period,
                 indexers={"namespace": meta_namespace_index_func},
-                watch_error_handler=lambda *_: None,
-                random=lambda: 0.5,
+                options=InformerOptions(
+                    queue=self.queue,
+                    page_size=page_size,
+                    watch_error_handler=lambda *_: None,
+                    random=lambda: 0.5,
+                ),
+                clock=self.clock,
             )
             self.add_handler_now(slow=False)
             self.add_handler_now(slow=True)

@@ -5,6 +5,7 @@ import errno
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -13,7 +14,8 @@ from anyio.lowlevel import checkpoint
 from structlog.testing import capture_logs
 
 from kinformer.backoff import Backoff
-from kinformer.cache import DeltaFIFO, Indexer, RealFIFO, Reflector
+from kinformer.cache import DeltaFIFO, Indexer, InformerOptions, RealFIFO, Reflector
+from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.cache.reflector import DEFAULT_PAGE_SIZE
 from kinformer.cache.watch_errors import (
     ListNotStored,
@@ -59,7 +61,14 @@ def too_large(message: str = "", *causes: StatusCause) -> Exception:
 class Scene:
     """A reflector between a scripted server and a store."""
 
-    def __init__(self, store: Any = None, *, supports_watch_list: bool = False, **options: Any):
+    def __init__(
+        self,
+        store: Any = None,
+        *,
+        supports_watch_list: bool = False,
+        options: InformerOptions = DEFAULT_OPTIONS,
+        **more: Any,
+    ):
         self.clock = FakeClock()
         self.server = ScriptedListerWatcher(supports_watch_list=supports_watch_list)
         self.store: Any = Indexer(accessor_for(dict)) if store is None else store
@@ -70,9 +79,10 @@ class Scene:
             self.store,
             name="pods",
             clock=self.clock,
-            random=lambda: 0.0,
-            watch_error_handler=lambda _, error: self.errors.append(str(error)),
-            **options,
+            options=replace(
+                options, watch_error_handler=lambda _, error: self.errors.append(str(error)), random=lambda: 0.0
+            ),
+            **more,
         )
 
     @property
@@ -274,7 +284,7 @@ async def test_refused_connections_are_tried_again_with_growing_waits_and_no_new
 
 async def test_a_custom_backoff_takes_the_place_of_the_usual_one() -> None:
     clock = FakeClock()
-    scene = Scene(backoff=Backoff(initial=0.01, maximum=0.1, jitter=0, clock=clock))
+    scene = Scene(options=InformerOptions(backoff=Backoff(initial=0.01, maximum=0.1, jitter=0, clock=clock)))
     scene.server.will_list(rv=1)
     for _ in range(5):
         scene.server.will_refuse_watch(REFUSED)
@@ -282,6 +292,20 @@ async def test_a_custom_backoff_takes_the_place_of_the_usual_one() -> None:
         await settle(scene.clock)
 
         assert scene.clock.monotonic() == pytest.approx(0.01 + 0.02 + 0.04 + 0.08 + 0.1)
+
+
+async def test_reflectors_with_the_same_options_wait_each_by_a_backoff_of_its_own() -> None:
+    clock = FakeClock()
+    shared = InformerOptions(backoff=Backoff(initial=1, maximum=60, jitter=0, clock=clock))
+    for _ in range(2):
+        scene = Scene(options=shared)
+        scene.server.will_list(rv=1)
+        for _ in range(3):
+            scene.server.will_refuse_watch(REFUSED)
+        async with running(scene.reflector.run):
+            await settle(scene.clock)
+
+            assert scene.clock.monotonic() == pytest.approx(1 + 2 + 4)
 
 
 async def test_the_backoff_starts_over_two_minutes_after_it_began() -> None:
@@ -343,7 +367,13 @@ async def test_internal_errors_are_retried_without_a_new_list_for_as_long_as_is_
 
     server = Server()
     server.will_list(rv=1)
-    reflector = Reflector(server, dict, Indexer(accessor_for(dict)), clock=clock, max_internal_error_retry=max_duration)
+    reflector = Reflector(
+        server,
+        dict,
+        Indexer(accessor_for(dict)),
+        clock=clock,
+        options=InformerOptions(max_internal_error_retry=max_duration),
+    )
     await reflector.list_and_watch()
 
     assert watches - 1 == retries
@@ -397,7 +427,13 @@ async def test_a_resync_is_left_out_when_nobody_wants_it() -> None:
     server = ScriptedListerWatcher()
     server.will_list(obj("a", 1), rv=1)
     reflector = Reflector(
-        server, dict, queue, clock=clock, resync_period=10, should_resync=lambda: next(wanted), use_watch_list=False
+        server,
+        dict,
+        queue,
+        clock=clock,
+        resync_period=10,
+        should_resync=lambda: next(wanted),
+        options=InformerOptions(use_watch_list=False),
     )
     async with running(reflector.run):
         await clock.advance(10)
@@ -425,7 +461,7 @@ async def test_a_resync_that_fails_ends_the_watch_so_that_everything_is_listed_a
 
 
 async def test_pages_are_of_the_size_that_is_asked_for_and_come_without_a_version_after_the_first() -> None:
-    scene = Scene(page_size=4)
+    scene = Scene(options=InformerOptions(page_size=4))
     names = [f"pod-{n}" for n in range(10)]
     scene.server.will_list(*(obj(name, 1) for name in names[:4]), rv=10, continue_token="C1")
     scene.server.will_list(*(obj(name, 1) for name in names[4:8]), rv=10, continue_token="C2")
@@ -518,7 +554,7 @@ async def test_while_the_version_is_not_to_be_had_every_list_is_of_the_most_rece
 
 
 async def test_a_page_that_has_expired_is_made_up_for_by_a_list_of_all_at_the_version_asked_for() -> None:
-    scene = Scene(page_size=4)
+    scene = Scene(options=InformerOptions(page_size=4))
     scene.server.will_list(obj("a", 1), rv=10)
     scene.server.fail_watch(status_error(410, "Expired"))
     scene.server.will_list(obj("a", 1), rv=11, continue_token="C1")
@@ -538,7 +574,7 @@ async def test_a_page_that_has_expired_is_made_up_for_by_a_list_of_all_at_the_ve
 
 
 async def test_the_version_of_a_list_in_pages_is_that_of_the_first() -> None:
-    scene = Scene(page_size=1)
+    scene = Scene(options=InformerOptions(page_size=1))
     scene.server.will_list(obj("a", 1), rv=10, continue_token="C1")
     scene.server.will_list(obj("b", 11), rv=11)
     async with running(scene.reflector.run):
@@ -548,7 +584,7 @@ async def test_the_version_of_a_list_in_pages_is_that_of_the_first() -> None:
 
 
 async def test_a_page_that_fails_for_another_reason_fails_the_list() -> None:
-    scene = Scene(page_size=1)
+    scene = Scene(options=InformerOptions(page_size=1))
     scene.server.will_list(obj("a", 1), rv=10, continue_token="C1")
     scene.server.will_fail_list(status_error(403, "Forbidden", "not this page"))
 
@@ -588,7 +624,11 @@ async def test_watches_end_after_a_time_drawn_from_the_minimum_to_twice_that(
     server = ScriptedListerWatcher()
     server.will_list(rv=1)
     reflector = Reflector(
-        server, dict, Indexer(accessor_for(dict)), clock=clock, min_watch_timeout=minimum, random=lambda: drawn
+        server,
+        dict,
+        Indexer(accessor_for(dict)),
+        clock=clock,
+        options=InformerOptions(min_watch_timeout=minimum, random=lambda: drawn),
     )
     async with running(reflector.run):
         await clock.settle()
@@ -767,7 +807,9 @@ async def test_an_error_handler_that_fails_is_logged_and_the_reflector_goes_on()
     server = ScriptedListerWatcher()
     server.will_fail_list(status_error(403, "Forbidden"))
     server.will_list(rv=1)
-    reflector = Reflector(server, dict, Indexer(accessor_for(dict)), clock=clock, watch_error_handler=fail)
+    reflector = Reflector(
+        server, dict, Indexer(accessor_for(dict)), clock=clock, options=InformerOptions(watch_error_handler=fail)
+    )
     async with running(reflector.run):
         with capture_logs() as logs:
             await settle(clock)
@@ -847,14 +889,14 @@ async def test_whatever_a_list_or_a_watch_raises_is_told_counted_and_waited_out(
         name=f"broken {where} {resync_period} {fail.__name__}",
         clock=clock,
         resync_period=resync_period,
-        watch_error_handler=lambda name, error: told.append(error),
+        options=InformerOptions(watch_error_handler=lambda name, error: told.append(error)),
     )
     async with running(reflector.run):
         await clock.advance(5)
         server.send(event("ADDED", "b", 2))
         await clock.settle()
         assert sorted(store.list_keys()) == ["ns/a", "ns/b"]
-        assert reflector.failing_for == 0
+        assert reflector.contact.failing_for == 0
 
     (error,) = told
     assert isinstance(error, UnexpectedError)
@@ -883,18 +925,18 @@ async def test_a_reflector_says_for_how_long_no_watch_could_be_opened() -> None:
     scene.server.will_list(rv=1)
     async with running(scene.reflector.run):
         await scene.clock.settle()
-        assert scene.reflector.failing_for == 0
+        assert scene.reflector.contact.failing_for == 0
 
         scene.server.fail_watch(status_error(410, "Expired"))
         for _ in range(20):
             scene.server.will_fail_list(status_error(403, "Forbidden"))
         await scene.clock.advance(100)
-        assert 90 < scene.reflector.failing_for < 100
+        assert 90 < scene.reflector.contact.failing_for < 100
 
         for _ in range(20):
             scene.server.will_list(rv=2)
         await settle(scene.clock)
-        assert scene.reflector.failing_for == 0
+        assert scene.reflector.contact.failing_for == 0
 
 
 async def test_models_let_go_of_the_bytes_and_managed_fields_that_they_came_with() -> None:

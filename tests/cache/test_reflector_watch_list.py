@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.cache import DeltaFIFO, Indexer, ListWatch, RealFIFO, Reflector
+from kinformer.cache import DeltaFIFO, Indexer, InformerOptions, ListWatch, RealFIFO, Reflector
 from kinformer.cache.consistency import InconsistentList
 from kinformer.cache.streaming_list import shows_end
 from kinformer.client.errors import ConnectionLost
@@ -32,7 +32,7 @@ def streaming(store: Any = None, **options: Any) -> Scene:
 async def test_a_streaming_list_is_asked_for_if_it_is_wanted_and_the_client_knows_it(
     asked: bool, supported: bool, verb: str
 ) -> None:
-    scene = Scene(supports_watch_list=supported, use_watch_list=asked)
+    scene = Scene(supports_watch_list=supported, options=InformerOptions(use_watch_list=asked))
     async with running(scene.reflector.run):
         await scene.clock.settle()
 

@@ -14,12 +14,13 @@ from kinformer.cache import (
     CacheMutatedError,
     CacheMutationDetector,
     DeletedFinalStateUnknown,
+    InformerOptions,
     InformerStateError,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     meta_namespace_index_func,
 )
-from kinformer.cache.shared_informer import QueueKind
+from kinformer.cache.options import QueueKind
 from kinformer.cache.testing import FakeControllerSource, expired
 from kinformer.client import WatchEvent
 from kinformer.client.types import INITIAL_EVENTS_ANNOTATION
@@ -38,13 +39,18 @@ KINDS: tuple[QueueKind, ...] = ("delta", "real")
 class Scene:
     """A source and an informer of it, on a clock that is turned."""
 
-    def __init__(self, *names: str, queue: QueueKind = "delta", **options: Any):
+    def __init__(self, *names: str, queue: QueueKind = "delta", **more: Any):
         self.clock = FakeClock()
         self.source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
         for name in names:
             self.source.add(obj(name, 0))
         self.informer: SharedIndexInformer[dict[str, Any]] = SharedIndexInformer(
-            self.source, dict, name="pods", queue=queue, clock=self.clock, random=lambda: 0.0, **options
+            self.source,
+            dict,
+            name="pods",
+            options=InformerOptions(queue=queue, random=lambda: 0.0),
+            clock=self.clock,
+            **more,
         )
 
     @property
@@ -70,7 +76,7 @@ def test_every_golden_case_is_answered_the_same_with_either_queue(
     queue: QueueKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def informer(*args: Any, **options: Any) -> Any:
-        return SharedIndexInformer(*args, queue=queue, **options)
+        return SharedIndexInformer(*args, options=InformerOptions(queue=queue), **options)
 
     monkeypatch.setattr(golden, "SharedIndexInformer", informer)
     file = Path(golden.__file__).parents[1] / "functions" / "shared_informer.ndjson"
@@ -130,7 +136,9 @@ async def test_an_update_that_an_index_function_fails_for_is_stored_and_told(que
     server = ScriptedListerWatcher()
     clock = FakeClock()
     told = Told()
-    informer = SharedIndexInformer(server, dict, queue=queue, clock=clock, indexers={"picky": index})
+    informer = SharedIndexInformer(
+        server, dict, options=InformerOptions(queue=queue), clock=clock, indexers={"picky": index}
+    )
     informer.add_event_handler(told)
     server.will_list(obj("a", 1), rv=1)
     async with running(informer.run):
@@ -206,7 +214,7 @@ async def test_an_object_that_the_transform_rejects_is_left_out_of_a_list_and_ne
             server.will_list(*objects, rv=rv)
 
     clock, told = FakeClock(), Told()
-    informer = SharedIndexInformer(server, dict, queue=queue, clock=clock, transform=transform)
+    informer = SharedIndexInformer(server, dict, options=InformerOptions(queue=queue), clock=clock, transform=transform)
     informer.add_event_handler(told)
     has(obj("a", 1), obj("b", 1), obj("c", 1, bad=True), rv=1)
     with capture_logs() as logs:
@@ -1009,7 +1017,7 @@ async def test_an_eager_informer_stores_objects_that_are_decoded_already(queue: 
     server.will_list(pod(1, "n"), rv=1)
     server.send(WatchEvent("MODIFIED", pod(2, "m")), WatchEvent("ADDED", from_dict(V1Pod, obj("b", 3))))
     clock = FakeClock()
-    informer = SharedIndexInformer(server, V1Pod, queue=queue, eager=True, clock=clock)
+    informer = SharedIndexInformer(server, V1Pod, options=InformerOptions(queue=queue, eager=True), clock=clock)
     spec = V1Pod.__lazy_fields__["spec"].peek  # type: ignore[attr-defined]  # as it lies there
     informer.add_event_handler(
         ResourceEventHandlerFuncs(add=lambda o: stored.append(spec(o)), update=lambda _, o: stored.append(spec(o)))
@@ -1036,7 +1044,7 @@ async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_
     else:
         server.will_list(pod("a", "n"), pod("b", 5), rv=2)
     clock = FakeClock()
-    informer = SharedIndexInformer(server, V1Pod, eager=True, clock=clock)
+    informer = SharedIndexInformer(server, V1Pod, options=InformerOptions(eager=True), clock=clock)
     with capture_logs() as logs:
         async with running(informer.run):
             await clock.settle()

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs, SharedIndexInformer
-from kinformer.cache.shared_informer import QueueKind
+from kinformer.cache import DeletedFinalStateUnknown, InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.options import QueueKind
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import ConnectionLost, Expired, Status
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
@@ -138,7 +138,9 @@ async def test_what_does_not_decode_is_left_out_of_a_list_and_told_of_once(
     else:
         server.will_list(app("a", 1), app("bad", 2, misfit), app("b", 3), rv=3)
     clock, told, name = FakeClock(), Told(), f"undecodable-{watch_list}-{queue}-{len(misfit)}"
-    informer: SharedIndexInformer[Any] = SharedIndexInformer(server, App, name=name, queue=queue, clock=clock)
+    informer: SharedIndexInformer[Any] = SharedIndexInformer(
+        server, App, name=name, options=InformerOptions(queue=queue), clock=clock
+    )
     informer.add_event_handler(told.handler())
     with capture_logs() as logs:
         async with running(informer.run):
@@ -167,7 +169,9 @@ async def test_what_does_not_decode_is_left_out_of_a_list_and_told_of_once(
 async def test_the_last_state_that_fits_stays_until_the_object_is_really_gone(queue: QueueKind, misfit: bytes) -> None:
     server, clock, told = Bytes(), FakeClock(), Told()
     server.will_list(app("a", 1), app("b", 1), app("c", 1), rv=1)
-    informer: SharedIndexInformer[Any] = SharedIndexInformer(server, App, queue=queue, clock=clock)
+    informer: SharedIndexInformer[Any] = SharedIndexInformer(
+        server, App, options=InformerOptions(queue=queue), clock=clock
+    )
     informer.add_event_handler(told.handler())
     async with running(informer.run):
         await clock.settle()
@@ -198,7 +202,9 @@ async def test_an_object_that_comes_and_goes_in_one_read_is_gone_even_if_its_end
 ) -> None:
     server, clock, told = Bytes(), FakeClock(), Told()
     server.will_list(rv=1)
-    informer: SharedIndexInformer[Any] = SharedIndexInformer(server, App, queue=queue, clock=clock)
+    informer: SharedIndexInformer[Any] = SharedIndexInformer(
+        server, App, options=InformerOptions(queue=queue), clock=clock
+    )
     async with running(informer.run):
         await clock.settle()
         server.send(("ADDED", app("a", 2)), ("DELETED", app("a", 3, MISFITS["another type"])))
@@ -220,7 +226,9 @@ def pod(version: int, spec: bytes, name: str = "p") -> bytes:
 async def test_an_eager_informer_never_shows_an_update_that_does_not_decode(queue: QueueKind) -> None:
     server, clock, told = Bytes(V1Pod), FakeClock(), Told()
     server.will_list(pod(1, b'{"nodeName":"n"}'), rv=1)
-    informer: SharedIndexInformer[Any] = SharedIndexInformer(server, V1Pod, queue=queue, eager=True, clock=clock)
+    informer: SharedIndexInformer[Any] = SharedIndexInformer(
+        server, V1Pod, options=InformerOptions(queue=queue, eager=True), clock=clock
+    )
     informer.add_event_handler(told.handler())
     with capture_logs() as logs:
         async with running(informer.run):
@@ -256,7 +264,7 @@ async def test_an_object_is_finished_before_anybody_can_see_it(eager: bool) -> N
         return ["all"]
 
     informer: SharedIndexInformer[Any] = SharedIndexInformer(
-        server, V1Pod, eager=eager, indexers={"all": index}, clock=clock
+        server, V1Pod, options=InformerOptions(eager=eager), indexers={"all": index}, clock=clock
     )
     async with running(informer.run):
         await clock.settle()

@@ -14,6 +14,7 @@ from kinformer.client import (
     ApiError,
     Client,
     ClientError,
+    ClientOptions,
     ConnectionLost,
     DecodeError,
     Impersonation,
@@ -42,7 +43,7 @@ async def other(server: ScriptedServer) -> Any:
 async def test_a_redirect_within_the_server_is_followed_with_all_headers(server: ScriptedServer) -> None:
     redirect(server, "/moved")
     server.answer(b"here")
-    async with connect(url=server.url, token="t", headers=MINE) as client:
+    async with connect(url=server.url, token="t", options=ClientOptions(headers=MINE)) as client:
         assert await client.request("GET", "/x") == b"here"
 
     request = server.requests[1]
@@ -54,7 +55,9 @@ async def test_a_redirect_within_the_server_is_followed_with_all_headers(server:
 async def test_another_origin_is_told_nothing_of_who_we_are(code: int, server: ScriptedServer, other: str) -> None:
     redirect(server, f"{other}/y", code)
     server.answer(b"there")
-    async with connect(url=server.url, token="t", headers=MINE, impersonate=Impersonation(user="eve")) as client:
+    async with connect(
+        url=server.url, token="t", options=ClientOptions(headers=MINE), impersonate=Impersonation(user="eve")
+    ) as client:
         assert await client.request("GET", "/x", headers={"X-Own": "1"}) == b"there"
 
     assert set(server.requests[1].headers) == {"host", "accept", "accept-encoding", "user-agent"}
@@ -63,7 +66,10 @@ async def test_another_origin_is_told_nothing_of_who_we_are(code: int, server: S
 async def test_a_watch_tells_another_origin_nothing_either(server: ScriptedServer, other: str) -> None:
     redirect(server, f"{other}/y")
     stream = server.stream()
-    async with connect(url=server.url, token="t", headers=MINE) as client, client.resource(V1ConfigMap).watch():
+    async with (
+        connect(url=server.url, token="t", options=ClientOptions(headers=MINE)) as client,
+        client.resource(V1ConfigMap).watch(),
+    ):
         await stream.opened.wait()
 
     assert not {"authorization", "x-secret", "impersonate-user"} & set(server.requests[1].headers)
@@ -138,7 +144,9 @@ async def test_what_is_compressed_as_asked_is_unpacked_step_by_step_and_no_furth
     for _ in range(12):
         server.answer(gzip.compress(b"x" * 900_000)[:-9], headers=packed)
     clock = FakeClock()
-    async with connect(url=server.url, compression=True, max_answer=1_000_000, clock=clock) as client:
+    async with connect(
+        url=server.url, options=ClientOptions(compression=True, max_answer=1_000_000), clock=clock
+    ) as client:
         assert await client.request("GET", "/x") == b"x" * 900_000
         turns = 0
 
@@ -164,7 +172,7 @@ async def test_what_is_compressed_as_asked_is_unpacked_step_by_step_and_no_furth
 async def test_an_answer_that_does_not_end_is_given_up(chunked: bool, server: ScriptedServer) -> None:
     stream = server.stream(chunked=chunked)
     async with (
-        connect(url=server.url, max_answer=1_000_000) as client,
+        connect(url=server.url, options=ClientOptions(max_answer=1_000_000)) as client,
         anyio.create_task_group() as tasks,
     ):
 
@@ -187,7 +195,7 @@ async def test_a_list_that_is_read_as_it_comes_may_be_longer_than_what_is_held_b
     many = '{"metadata":{"resourceVersion":"1"},"items":[%s]}'
     server.answer((many % ",".join([item % ("x" * 1000)] * 3000)).encode())
     server.answer((many % (item % ("x" * 3_000_000))).encode())
-    async with connect(url=server.url, max_answer=1_000_000) as client:
+    async with connect(url=server.url, options=ClientOptions(max_answer=1_000_000)) as client:
         configmaps = client.resource(V1ConfigMap)
         assert len((await configmaps.list(accept=lambda _: True)).items) == 3000
         with pytest.raises(AnswerTooLarge):
@@ -199,7 +207,7 @@ async def test_an_answer_may_be_as_long_as_the_limit_and_no_byte_longer(accept: 
     body = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
     for length in (1000, 1001):
         server.answer(body.ljust(length))
-    async with connect(url=server.url, max_answer=1000) as client:
+    async with connect(url=server.url, options=ClientOptions(max_answer=1000)) as client:
         configmaps = client.resource(V1ConfigMap)
         assert (await configmaps.list(accept=accept)).items == []
         with pytest.raises(AnswerTooLarge):

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.client import ConfigError, ServerUnreachable, Unauthorized, connect
+from kinformer.client import ClientOptions, ConfigError, ServerUnreachable, Unauthorized, connect
 from kinformer.client.config import Endpoint, endpoint_from_url, load_endpoint, load_in_cluster, load_kubeconfig
 from kinformer.clock import FakeClock, RealClock
 from tests.client.authority import Authority
@@ -275,6 +275,18 @@ async def test_outside_of_a_cluster_there_is_none() -> None:
             pass
 
 
+async def test_credentials_without_the_url_of_their_server_are_refused(kubeconfig: Write) -> None:
+    with pytest.raises(ConfigError, match=r"connect\(\) has token, verify and no url"):
+        async with connect(kubeconfig("http://named"), token="t", verify=False):
+            pass
+
+
+async def test_a_misspelt_keyword_is_refused_and_the_known_ones_named() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'tokn': want some of token, ca_file"):
+        async with connect(url="http://h", tokn="t"):  # type: ignore[call-arg]
+            pass
+
+
 async def test_a_folder_is_no_kubeconfig_and_said_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"kubeconfig {tmp_path}: it is a folder"):
         async with connect(tmp_path):
@@ -408,7 +420,7 @@ async def test_a_proxy_passes_tls_through(
 
     async with tunnel(proxy) as proxy_url:
         path = kubeconfig(tls_server, cluster={**cluster, "proxy-url": proxy_url}, user=user)
-        async with connect(path, user_agent="canary", headers={"X-Mine": "canary"}) as client:
+        async with connect(path, options=ClientOptions(user_agent="canary", headers={"X-Mine": "canary"})) as client:
             assert await client.request("GET", "/x") == b"through"
             async with client.resource(dict, ("", "v1", "pods")).watch() as events:
                 await stream.send({"type": "ADDED", "object": {"metadata": {"name": "p"}}})

@@ -14,7 +14,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import ConfigError, Credentials, Endpoint, ServerUnreachable, Unauthorized, connect
+from kinformer.client import ClientOptions, ConfigError, Credentials, Endpoint, ServerUnreachable, Unauthorized, connect
 from kinformer.client.config import load_kubeconfig
 from kinformer.clock import FakeClock
 from tests.client.authority import Authority
@@ -203,7 +203,7 @@ async def test_a_renewed_token_that_cannot_stand_in_a_header_does_not_end_the_cl
 
 async def test_a_header_of_the_users_that_cannot_be_sent_is_named(server: ScriptedServer) -> None:
     with pytest.raises(ConfigError, match="the header 'X-Mine' cannot be sent"):
-        async with connect(url=server.url, headers={"X-Mine": "a\nb"}):
+        async with connect(url=server.url, options=ClientOptions(headers={"X-Mine": "a\nb"})):
             pass
 
 

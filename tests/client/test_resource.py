@@ -12,6 +12,7 @@ from kinformer.cache import ListWatch
 from kinformer.client import (
     AlreadyExists,
     Client,
+    ClientOptions,
     Conflict,
     DecodeError,
     DeleteOptions,
@@ -451,7 +452,7 @@ def test_a_shard_selector_that_cannot_be_read_is_refused_before_anybody_is_asked
 
 
 async def test_a_watch_is_not_compressed_where_lists_are(server: ScriptedServer) -> None:
-    async with connect(url=server.url, compression=True) as client:
+    async with connect(url=server.url, options=ClientOptions(compression=True)) as client:
         server.answer({"metadata": {}, "items": []})
         server.stream()
         await client.resource(V1Pod).list()

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp.connector
 import pytest
 
-from kinformer.client import Client, ClientError, ConnectionLost, connect
+from kinformer.client import Client, ClientError, ClientOptions, ConnectionLost, connect
 from kinformer.client.permission import with_permission
 from kinformer.clock import FakeClock
 from kinformer.models import V1Pod
@@ -92,7 +92,9 @@ async def test_no_number_or_length_of_warnings_costs_the_answer_to_a_write(
 
 async def test_a_websocket_is_not_opened_elsewhere(server: ScriptedServer, clock: FakeClock) -> None:
     server.answer(b"", 307, headers={"Location": server.url.replace("127.0.0.1", "localhost") + "/y"})
-    async with connect(url=server.url, token="t", headers={"X-Mine": "1"}, clock=clock) as client:
+    async with connect(
+        url=server.url, token="t", options=ClientOptions(headers={"X-Mine": "1"}), clock=clock
+    ) as client:
         with pytest.raises(ClientError, match="was to open a WebSocket, and answered 307"):
             await client.resource(V1Pod).run("web", ["ls"], "default")
 

@@ -15,6 +15,7 @@ from kinformer.client import (
     ApiError,
     Client,
     ClientError,
+    ClientOptions,
     ConnectionLost,
     Endpoint,
     Forbidden,
@@ -66,7 +67,9 @@ async def test_a_body_is_json_unless_it_says_otherwise(server: ScriptedServer, c
 
 async def test_what_the_user_sets_goes_with_every_request(server: ScriptedServer) -> None:
     server.answer()
-    async with connect(url=server.url, user_agent="me/1", headers={"X-Mine": "1"}, compression=True) as client:
+    async with connect(
+        url=server.url, options=ClientOptions(user_agent="me/1", headers={"X-Mine": "1"}, compression=True)
+    ) as client:
         await client.request("GET", "/x")
 
     headers = server.requests[0].headers
@@ -177,7 +180,7 @@ async def test_a_refused_list_is_not_read_as_one(server: ScriptedServer, client:
 
 async def test_an_answer_that_does_not_come_is_given_up(server: ScriptedServer) -> None:
     server.hang()
-    async with connect(url=server.url, read_timeout=0.02) as client:
+    async with connect(url=server.url, options=ClientOptions(read_timeout=0.02)) as client:
         with pytest.raises(ConnectionLost, match=r"nothing came for 0\.02 s"):
             await client.request("GET", "/x")
 
@@ -251,7 +254,7 @@ async def test_every_try_passes_the_limiter(server: ScriptedServer, clock: FakeC
     server.answer(b"busy", 429, headers={"Retry-After": "0"})
     server.answer(b"ok")
     bucket = TokenBucket(1, 2, clock=clock)
-    async with connect(url=server.url, rate_limiter=bucket, clock=clock) as client:
+    async with connect(url=server.url, options=ClientOptions(rate_limiter=bucket), clock=clock) as client:
         await client.request("GET", "/x")
 
     assert not bucket.try_accept()
@@ -259,7 +262,7 @@ async def test_every_try_passes_the_limiter(server: ScriptedServer, clock: FakeC
 
 async def test_a_client_that_slows_itself_down_says_so(server: ScriptedServer, clock: FakeClock) -> None:
     server.answer(times=2)
-    async with connect(url=server.url, qps=0.5, burst=1, clock=clock) as client:
+    async with connect(url=server.url, options=ClientOptions(qps=0.5, burst=1), clock=clock) as client:
         with capture_logs() as logs:
             await client.request("GET", "/x")
             async with anyio.create_task_group() as tasks:
@@ -274,7 +277,9 @@ async def test_deletions_wait_for_their_own_limit_and_nothing_waits_behind_them(
 ) -> None:
     server.answer(times=4)
     async with (
-        connect(url=server.url, delete_qps=0.5, delete_burst=1, max_in_flight=1, clock=clock) as client,
+        connect(
+            url=server.url, options=ClientOptions(delete_qps=0.5, delete_burst=1, max_in_flight=1), clock=clock
+        ) as client,
         anyio.create_task_group() as tasks,
     ):
         for name in ("a", "b"):
@@ -368,7 +373,10 @@ async def test_a_thousand_tasks_open_no_more_than_32_connections(server: Scripte
 
 async def test_only_so_many_requests_are_under_way_at_once(server: ScriptedServer) -> None:
     streams = [server.stream(), server.stream(), server.stream()]
-    async with connect(url=server.url, max_in_flight=2) as client, anyio.create_task_group() as tasks:
+    async with (
+        connect(url=server.url, options=ClientOptions(max_in_flight=2)) as client,
+        anyio.create_task_group() as tasks,
+    ):
         for _ in range(3):
             tasks.start_soon(client.request, "GET", "/x")
         await server.wait_for_requests(2)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.cache import Indexer, InformerOptions, SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from kinformer.controllerutil.consistency import LOOK_AGAIN, WAIT_TIMEOUT, ConsistencyStore
@@ -112,7 +112,7 @@ def test_an_object_that_was_written_is_waited_for_until_the_cache_shows_it_so_or
 async def test_after_a_list_no_owner_waits_for_a_write_that_came_and_went_before_it() -> None:
     clock = FakeClock()
     source: FakeControllerSource[V1Pod] = FakeControllerSource(V1Pod)
-    pods = SharedIndexInformer(source, V1Pod, clock=clock, random=lambda: 0.0)
+    pods = SharedIndexInformer(source, V1Pod, clock=clock, options=InformerOptions(random=lambda: 0.0))
     seen = ConsistencyStore({PODS: pods.indexer}, clock)
     async with running(pods.run):
         await clock.settle()

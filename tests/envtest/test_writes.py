@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.client import Client, Invalid, connect
+from kinformer.client import Client, ClientOptions, Invalid, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer, Write, assert_no_writes
 from kinformer.models import V1ConfigMap, V1Deployment, V1Namespace, V1Pod
@@ -44,7 +44,9 @@ async def world() -> AsyncIterator[World]:
     clock = FakeClock()
     async with (
         ApiServer(plugins=False, seed=1, clock=clock) as server,
-        connect(url=server.url, token=server.token, clock=clock, user_agent="tester/1.0") as client,
+        connect(
+            url=server.url, token=server.token, clock=clock, options=ClientOptions(user_agent="tester/1.0")
+        ) as client,
     ):
         yield World(server, client, clock)
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import connect
+from kinformer.cache import InformerOptions
+from kinformer.client import ClientOptions, connect
 from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.models import V1ConfigMap
@@ -38,8 +39,8 @@ async def survives(name: str, type_: type[Any]) -> None:
     with capture_logs() as logs:
         async with (
             hostile(attack, kinds) as (server, url),
-            connect(url=url, token=TOKEN, clock=clock, max_answer=2**20) as client,
-            SharedInformerFactory(client, clock=clock, informer_options={"max_objects": 1000}) as informers,
+            connect(url=url, token=TOKEN, clock=clock, options=ClientOptions(max_answer=2**20)) as client,
+            SharedInformerFactory(client, clock=clock, informer_options=InformerOptions(max_objects=1000)) as informers,
         ):
             informer = informers.informer_for(type_, V1ConfigMap)
             informer.add_event_handler(_Handler(told))

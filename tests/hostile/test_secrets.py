@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import Client, ClientError, connect
+from kinformer.client import Client, ClientError, ClientOptions, connect
 from kinformer.clock import FakeClock
 from kinformer.models import V1Secret
 from tests.hostile.server import CANARY, Ask, hostile, whole
@@ -52,7 +52,7 @@ async def test_no_error_of_a_request_shows_an_object_or_a_token(call: str, answe
 
     async with (
         hostile(attack, "list version watch stream") as (_, url),
-        connect(url=url, token=TOKEN, headers={"X-Mine": TOKEN}, clock=FakeClock()) as client,
+        connect(url=url, token=TOKEN, options=ClientOptions(headers={"X-Mine": TOKEN}), clock=FakeClock()) as client,
     ):
         shown = ""
         with capture_logs() as logs:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.cache import CacheNotSynced, InformerStateError, ResourceEventHandlerFuncs
-from kinformer.client import Client, NotFound, connect
+from kinformer.cache import CacheNotSynced, InformerOptions, InformerStateError, ResourceEventHandlerFuncs
+from kinformer.client import Client, ClientOptions, NotFound, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import InformerTypeConflict, SharedInformerFactory
@@ -92,7 +92,7 @@ async def test_the_server_is_asked_to_drop_managed_fields_unless_they_are_to_be_
         return Spy()
 
     async with SharedInformerFactory(
-        client.through(spying), informer_options={"keep_managed_fields": keep}
+        client.through(spying), informer_options=InformerOptions(keep_managed_fields=keep)
     ) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
@@ -124,7 +124,10 @@ async def test_where_lists_are_compressed_informers_list_and_watches_are_as_ever
 
         return Spy()
 
-    async with ApiServer() as server, connect(url=server.url, token=server.token, compression=True) as client:
+    async with (
+        ApiServer() as server,
+        connect(url=server.url, token=server.token, options=ClientOptions(compression=True)) as client,
+    ):
         maps = client.resource(V1ConfigMap)
         for number in range(3):
             large = {"metadata": {"name": f"m{number}", "namespace": "default"}, "data": {"text": "x" * 60_000}}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer.client import connect
+from kinformer.client import ClientOptions, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.leaderelection import EventGuard, Guard, WriteRefused, guarded_client
@@ -37,7 +37,7 @@ async def test_a_write_that_waited_for_its_turn_until_the_guard_closed_is_not_se
             return 0.0
 
     async with ApiServer() as server, connect(url=server.url, token=server.token) as reader:
-        async with connect(url=server.url, token=server.token, rate_limiter=Paused()) as client:
+        async with connect(url=server.url, token=server.token, options=ClientOptions(rate_limiter=Paused())) as client:
             maps = guarded_client(client, guard).resource(V1ConfigMap)
             with pytest.raises(WriteRefused):
                 await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name="late", namespace="default")))

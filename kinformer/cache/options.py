@@ -1,0 +1,61 @@
+"""InformerOptions: how an informer follows the server, as one value.
+
+A program gives it to an informer, or to a factory for all its informers. It goes unchanged through the informer to each
+reflector, which acts on it. What differs from one informer to the next (its name, indexes, transform) is no part of it.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from kinformer.backoff import Backoff
+from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
+from kinformer.cache.watch_errors import WatchErrorHandler
+
+__all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_OPTIONS", "InformerOptions", "QueueKind")
+
+#: The queue between the reflector and the store. ``delta`` gathers the changes of each object. ``real`` keeps all
+#: changes in the server's order.
+QueueKind = Literal["delta", "real"]
+
+#: Seconds. Watches end after a time drawn from this to twice this, so that they do not all end at once.
+DEFAULT_MIN_WATCH_TIMEOUT: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformerOptions:
+    """
+    :param eager: decode every field of a model as it arrives, not when it is first read. Reading then takes no time,
+        and an object that does not fit its type is left out at once. It takes three times the memory.
+    :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
+    :param queue: the queue between the reflector and the store. A reflector that is used alone has none.
+    :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
+    :param page_size: how many objects to ask for at once when listing; 0 leaves it to client-go's rules (500, or all
+        where the server can answer from its watch cache)
+    :param max_objects: the greatest number of objects in a list; a longer one is an error, because it has no end
+    :param min_watch_timeout: seconds; values under 300 count as 300, to spare the server
+    :param max_internal_error_retry: seconds for which a watch that fails with InternalError is opened again without a
+        new list
+    :param backoff: how long to wait after failures; each reflector waits by a copy of it. A wait ends early when a
+        server that could not be reached is back.
+    :param watch_error_handler: called for each failure of a list or watch, before the wait; None: it is logged
+    :param random: draws the time after which a watch ends, and the jitter of waits
+    """
+
+    eager: bool = False
+    keep_managed_fields: bool = False
+    queue: QueueKind = "delta"
+    use_watch_list: bool = True
+    page_size: int = 0
+    max_objects: int = DEFAULT_MAX_OBJECTS
+    min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT
+    max_internal_error_retry: float = 0.0
+    backoff: Backoff | None = None
+    watch_error_handler: WatchErrorHandler | None = None
+    random: Callable[[], float] = _random.random
+
+
+DEFAULT_OPTIONS: Final = InformerOptions()
