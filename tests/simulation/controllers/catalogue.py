@@ -528,7 +528,6 @@ _OWN = (
         _labelled("two", "s0:c2"),
         _SETTLE,
         _delete("Pod", "one"),
-        {"end_pods": {}},
         _labelled("three", "s0:c3"),
         begin=selinux.begin,
     ),
