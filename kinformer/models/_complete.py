@@ -10,19 +10,33 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from kinformer.models._lazy import Described, LazyField
+from kinformer.models._errors import Fault, ObjectDecodeError, fault_of
+from kinformer.models._lazy import Described, LazyField, named
 from kinformer.models._lazy_dict import LazyDict
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
 __all__ = ("complete", "completed", "is_lazy")
 
 T = TypeVar("T")
+
+#: The types of the large parts of pods and nodes, which are lazy wherever they occur. Most code that reads a spec or
+#: status reads the node, the phase or the conditions, and none of these. They are two thirds of a decoded pod.
+_LARGE: Final = frozenset(
+    {
+        "V1Affinity",
+        "list[V1Container]",
+        "list[V1ContainerImage]",
+        "list[V1ContainerStatus]",
+        "list[V1EphemeralContainer]",
+        "list[V1Volume]",
+    }
+)
 
 
 class _Plan(NamedTuple):
@@ -52,9 +66,14 @@ def complete(obj: T) -> T:
     """
     if isinstance(obj, LazyDict):
         obj.read()
-    for item, field in _unread(obj):
-        field.read(item)
-    return obj
+    try:
+        for item, field in _unread(obj):
+            field.read(item)
+    except ObjectDecodeError as error:
+        fault = _fault_in(obj) or fault_of(error)
+    else:
+        return obj
+    raise ObjectDecodeError(named(obj), fault)
 
 
 def completed(obj: T) -> T:
@@ -63,9 +82,14 @@ def completed(obj: T) -> T:
 
     :raises ObjectDecodeError: if a field does not fit its type
     """
-    for _ in _unread(obj):
-        return _rebuilt(obj)  # type: ignore[no-any-return]  # of the same type
-    return obj
+    try:
+        for _ in _unread(obj):
+            return _rebuilt(obj)  # type: ignore[no-any-return]  # of the same type
+    except ObjectDecodeError as error:
+        fault = _fault_in(obj) or fault_of(error)
+    else:
+        return obj
+    raise ObjectDecodeError(named(obj), fault)
 
 
 def _unread(obj: Any) -> Iterator[tuple[Any, LazyField]]:
@@ -113,6 +137,31 @@ def _rebuilt(value: Any) -> Any:
     return made
 
 
+def _fault_in(value: Any) -> Fault | None:
+    """The first fault of lazy fields in a value, with its path from there; None if all of them decode."""
+    parts: Iterable[tuple[str, Callable[[], Any]]] = ()
+    match value:
+        case dict():
+            parts = [(f'["{key}"]', partial(dict.get, value, key)) for key in value]
+        case list() | tuple():
+            parts = [(f"[{number}]", partial(value.__getitem__, number)) for number in range(len(value))]
+        case msgspec.Struct():
+            lazy = type(value).__lazy_fields__ if isinstance(value, Described) else {}
+            json_names = dict(zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True))
+            parts = [
+                (json_names[name], partial(lazy[name].look, value) if name in lazy else partial(getattr, value, name))
+                for name in _carriers(type(value))
+            ]
+    for name, read in parts:
+        try:
+            fault = _fault_in(read())
+        except ObjectDecodeError as error:
+            return fault_of(error)  # of a lazy field: its path begins with the field's name
+        if fault is not None:
+            return fault.under(name)
+    return None
+
+
 def _plan_of(type_: type[Any]) -> _Plan:
     plan = _NOTHING
     if issubclass(type_, msgspec.Struct) and (names := _carriers(type_)):
@@ -126,8 +175,13 @@ def _plan_of(type_: type[Any]) -> _Plan:
 
 
 def is_lazy(attribute: str, type_: str, types: dict[str, str]) -> bool:
-    """Whether a field is lazy: managedFields everywhere; in top-level kinds all fields but metadata and scalars."""
-    if attribute == "managed_fields":
+    """
+    Whether a field is lazy.
+
+    managedFields and the large parts of pods and nodes are so everywhere; in top-level kinds all fields but metadata
+    and scalars are.
+    """
+    if attribute == "managed_fields" or type_ in _LARGE:
         return True
     top_level = "kind" in types and types.get("metadata") == "V1ObjectMeta"
     return top_level and attribute != "metadata" and type_ not in ("str", "int", "float", "bool", "object", "datetime")

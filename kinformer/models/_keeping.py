@@ -17,7 +17,7 @@ import msgspec
 from kinformer.meta import accessor_for
 from kinformer.models._base import Model
 from kinformer.models._build import slots_can_be_covered
-from kinformer.models._complete import complete
+from kinformer.models._complete import complete, completed
 from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._keeping_dicts import (
     detach_dict,
@@ -127,15 +127,10 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
     raw = msgspec.Raw
 
     def detach_eagerly(obj: Any) -> None:
-        for field in fields:
-            field.read(obj)
         meta = obj.metadata
-        if meta is not None:
-            managed = type(meta).__lazy_fields__["managed_fields"]
-            if keep_managed_fields:
-                managed.read(meta)
-            else:
-                managed.poke(meta, None)
+        if meta is not None and not keep_managed_fields:
+            type(meta).__lazy_fields__["managed_fields"].poke(meta, None)
+        complete(obj)
 
     def detach(obj: Any) -> None:
         for peek, poke in slots:
@@ -276,11 +271,10 @@ def _is_unchanged(
         mark.encoded = fingerprint_of(complete(field.decoded(obj, now)))
     if mark.encoded is None:  # it cannot be encoded, so it is decoded again
         return False
-    found = fingerprint_of(was)
-    if found is not None and found != mark.encoded:
-        # Undecoded bytes within it may differ from the same part after decoding and encoding.
-        with suppress(ObjectDecodeError):
-            found = fingerprint_of(complete(was))
+    found = None
+    # Undecoded bytes within it may differ from the same part after decoding and encoding.
+    with suppress(ObjectDecodeError):
+        found = fingerprint_of(completed(was))
     if found == mark.encoded:
         return True
     if on_changed is not None:

@@ -26,7 +26,11 @@ def _share_pod_spec(spec: Any) -> None:
         spec.service_account_name = once(spec.service_account_name, spec.service_account_name)
     if spec.service_account is not None:  # its old name; the server sends both
         spec.service_account = once(spec.service_account, spec.service_account)
-    for container in spec.containers or ():
+
+
+def _share_containers(containers: Any) -> None:
+    make_room()
+    for container in containers:
         if container.image is not None:
             container.image = once(container.image, container.image)
         if container.image_pull_policy is not None:
@@ -43,14 +47,20 @@ def _share_pod_status(status: Any) -> None:
         if condition.type is not None and condition.status is not None:
             condition.type = once(condition.type, condition.type)
             condition.status = once(condition.status, condition.status)
-    for container in status.container_statuses or ():
+
+
+def _share_container_statuses(statuses: Any) -> None:
+    make_room()
+    for container in statuses:
         if container.image is not None and container.image_id is not None:
             container.image = once(container.image, container.image)
             container.image_id = once(container.image_id, container.image_id)
 
 
-#: The functions that share the strings of a model, by the model's name.
+#: The functions that share the strings of a lazy field's value, by its type.
 SHARERS: Final[Mapping[str, Callable[[Any], None]]] = {
     "V1PodSpec": _share_pod_spec,
     "V1PodStatus": _share_pod_status,
+    "list[V1Container]": _share_containers,
+    "list[V1ContainerStatus]": _share_container_statuses,
 }

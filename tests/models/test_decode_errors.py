@@ -23,6 +23,7 @@ from kinformer.models import (
 from kinformer.models._identity import Identity, identity_of, items_of, members_of
 
 BAD = b'{"metadata":{"name":"web","namespace":"ns"},"spec":{"containers":[{"name":"c","image":["canary"]}]}}'
+BAD_NODE_NAME = b'{"metadata":{"name":"web","namespace":"ns"},"spec":{"nodeName":["canary"]}}'
 DEEP = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
 
 lazily = decoder_for(V1Pod).decode
@@ -39,11 +40,18 @@ class Moody(msgspec.Struct):
 
 def test_reading_a_field_that_does_not_fit_names_the_object_and_the_path() -> None:
     with pytest.raises(ObjectDecodeError) as caught:
-        _ = lazily(BAD).spec
+        _ = lazily(BAD_NODE_NAME).spec
 
-    assert str(caught.value) == "Pod ns/web: spec.containers[0].image: Expected `str | null`, got `array`"
-    assert (caught.value.what, caught.value.path) == ("Pod ns/web", "spec.containers[0].image")
+    assert str(caught.value) == "Pod ns/web: spec.nodeName: Expected `str | null`, got `array`"
+    assert (caught.value.what, caught.value.path) == ("Pod ns/web", "spec.nodeName")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_reading_a_lazy_part_of_a_spec_names_the_spec_and_the_path() -> None:
+    with pytest.raises(
+        ObjectDecodeError, match=r"^PodSpec: containers\[0\]\.image: Expected `str | null`, got `array`$"
+    ):
+        _ = lazily(BAD).spec.containers
 
 
 @pytest.mark.parametrize(
@@ -88,9 +96,10 @@ def test_a_lazy_field_s_error_does_not_quote_the_object_either() -> None:
 
 
 def test_an_object_that_does_not_decode_can_be_shown_compared_and_copied() -> None:
-    bad = lazily(BAD)
+    bad = lazily(BAD_NODE_NAME)
 
     assert "spec=<does not decode>" in repr(bad)
+    assert "containers=<does not decode>" in repr(lazily(BAD))
     assert bad == copy.deepcopy(bad)
     assert bad != lazily(b'{"metadata":{"name":"web","namespace":"ns"},"spec":{}}')
 

@@ -47,6 +47,23 @@ def test_spec_and_status_are_lazy_with_this_msgspec() -> None:
     assert all(type(field.peek(pod)) is msgspec.Raw for field in V1Pod.__lazy_fields__.values())
 
 
+def test_reading_the_node_of_a_pod_leaves_the_large_parts_undecoded() -> None:
+    pod = decoder_for(V1Pod).decode(
+        b'{"spec":{"nodeName":"n","containers":[{"name":"c"}],"volumes":[{"name":"v"}],"affinity":{}},'
+        b'"status":{"phase":"Running","containerStatuses":[{"name":"c"}]}}'
+    )
+
+    assert (pod.spec.node_name, pod.status.phase) == ("n", "Running")
+    unread = {
+        name
+        for part in (pod.spec, pod.status)
+        for name, field in type(part).__lazy_fields__.items()
+        if type(field.peek(part)) is msgspec.Raw
+    }
+    assert unread == {"containers", "volumes", "affinity", "container_statuses"}
+    assert [one.name for one in pod.spec.containers] == ["c"]
+
+
 def test_all_models_are_read_from_the_source_text_of_this_kubernetes_asyncio() -> None:
     assert len(model_names()) > 700
     for name in model_names():

@@ -22,7 +22,7 @@ from kinformer_controllers.attachdetach.actual import ActualState
 from kinformer_controllers.attachdetach.deciding import is_out_of_service, is_ready
 from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
 from kinformer_controllers.attachdetach.volumes import Resolver
-from kinformer_controllers.shared.volumes.pods import is_pod_done
+from kinformer_controllers.shared.volumes.pods import has_only_local_volumes, is_pod_done
 
 __all__ = ("NODE_INDEX", "Caches", "Follower", "node_names", "volumes_in_use")
 
@@ -89,7 +89,7 @@ class Follower:
     def take_pod(self, pod: V1Pod) -> None:
         """Note which volumes a pod needs: none if it has ended, or if its node is not managed."""
         spec: Any = pod.spec
-        if not spec.node_name or not spec.volumes:
+        if not spec.node_name or has_only_local_volumes(pod):
             return
         if is_pod_done(pod):
             self._look(self._desired.remove_pod(pod.metadata.uid or ""))

@@ -17,7 +17,7 @@ from kinformer.meta import is_controlled_by, meta_namespace_key, new_controller_
 from kinformer.models import V1ObjectMeta, V1PersistentVolumeClaim, V1Pod, V1Volume
 from kinformer.record import WARNING
 from kinformer_controllers.ephemeralvolume.spec import EphemeralVolumeOptions
-from kinformer_controllers.shared.volumes.pods import add_claim_index, pods_of_claim
+from kinformer_controllers.shared.volumes.pods import add_claim_index, pods_of_claim, uses_ephemeral_volume
 
 __all__ = ("EphemeralVolumes", "claim_for", "has_ephemeral_volume", "make_controller")
 
@@ -36,9 +36,7 @@ def make_controller(context: ControllerContext) -> Controller:
 
 def has_ephemeral_volume(pod: V1Pod) -> bool:
     """Whether a pod that is not being deleted has an ephemeral volume."""
-    if pod.metadata.deletion_timestamp is not None or pod.spec is None:
-        return False
-    return any(volume.ephemeral is not None for volume in pod.spec.volumes or ())
+    return pod.metadata.deletion_timestamp is None and uses_ephemeral_volume(pod)
 
 
 def claim_for(pod: V1Pod, volume: V1Volume) -> V1PersistentVolumeClaim:

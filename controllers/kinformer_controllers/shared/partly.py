@@ -1,17 +1,17 @@
 """Reading a few fields of a spec or status without decoding all of it.
 
 An object keeps its spec and status as the server's bytes until they are first read. The first read of ``pod.spec``
-decodes the whole spec, and the object keeps the result. That is right for code that reads many fields or reads them
-often. It costs several times the work and memory for code that needs each pod's node once. :func:`partly` makes a
-reader for such code: it returns the spec if it is already decoded, and otherwise a Struct with only the fields that
-are needed, under the same names. The object is not changed.
+decodes the spec, and the object keeps the result. The large parts in it, such as the containers, stay bytes until they
+are read themselves. That is right for code that reads many fields or reads them often. It costs several times the work
+and memory for code that needs each pod's ports or claims once. :func:`partly` makes a reader for such code: it returns
+a Struct with only the fields that are needed, under the same names. The object is not changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -20,7 +20,12 @@ from kinformer.models import Model
 __all__ = ("partly",)
 
 
-def partly(model: type[Model], attribute: str, fields: type[Any]) -> Callable[[Any], Any]:
+def partly(
+    model: type[Model],
+    attribute: str,
+    fields: type[Any],
+    convert: Callable[[Any, Any], Any] | None = None,
+) -> Callable[[Any], Any]:
     """
     Make a function that reads an attribute of a model's objects.
 
@@ -28,14 +33,46 @@ def partly(model: type[Model], attribute: str, fields: type[Any]) -> Callable[[A
     msgspec.ValidationError if the bytes do not fit `fields`.
 
     :param fields: a Struct with the fields that are needed, under the model's names for them; other fields are skipped
+    :param convert: makes a value of a type, which is the second argument, from a decoded part. None: parts are taken as
+        they are
     """
     lazy = model.__lazy_fields__.get(attribute)
     if lazy is None:
         return attrgetter(attribute)
     peek, decode, raw = lazy.peek, msgspec.json.Decoder(fields).decode, msgspec.Raw
+    of_decoded: Callable[[Any], Any] | None = None
 
     def read(obj: Any) -> Any:
+        nonlocal of_decoded
         value = peek(obj)
-        return decode(value) if type(value) is raw else value
+        if type(value) is raw:
+            return decode(value)
+        if value is None:
+            return None
+        if of_decoded is None:
+            of_decoded = _of_decoded(type(value), fields, convert)
+        return of_decoded(value)
+
+    return read
+
+
+def _of_decoded(part: type[Any], fields: type[Any], convert: Callable[[Any, Any], Any] | None) -> Callable[[Any], Any]:
+    """Make the function that reads the fields of a decoded part, and leaves its own lazy fields undecoded."""
+    types, raw, lazy = get_type_hints(fields), msgspec.Raw, part.__lazy_fields__
+    steps = tuple(
+        (lazy[name].peek if name in lazy else attrgetter(name), msgspec.json.Decoder(types[name]).decode, types[name])
+        for name in fields.__struct_fields__
+    )
+
+    def read(value: Any) -> Any:
+        found = []
+        for peek, decode, type_ in steps:
+            one = peek(value)
+            if type(one) is raw:
+                one = decode(one)
+            elif convert is not None and one is not None:
+                one = convert(one, type_)
+            found.append(one)
+        return fields(*found)
 
     return read

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from operator import attrgetter
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from kinformer.models import ResourceV1ResourceClaim, V1PersistentVolumeClaim, V1Pod, V1Service
+from kinformer_controllers.shared.partly import partly
 
 __all__ = (
     "ClaimView",
@@ -210,17 +211,13 @@ def _viewer(model: type[Any], view: Any, spec: type[Any], status: type[Any] | No
 
 def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], Any]:
     """Make the function that reads the view of a model's spec or status, decoded or not."""
-    field = model.__lazy_fields__.get(name)
-    peek = field.peek if field is not None else attrgetter(name)
-    decode, convert, raw = msgspec.json.Decoder(type_).decode, msgspec.convert, msgspec.Raw
+    see = partly(model, name, type_, partial(msgspec.convert, from_attributes=True))
     # The view of a model without a spec or status. It is shared and never changed.
     empty = type_()
 
     def read(obj: Any) -> Any:
-        value = peek(obj)
-        if value is None:
-            return empty
-        return decode(value) if type(value) is raw else convert(value, type_, from_attributes=True)
+        value = see(obj)
+        return empty if value is None else value
 
     return read
 
