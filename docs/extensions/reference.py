@@ -17,6 +17,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,13 +35,18 @@ PROGRAMS = ("kinformer.cli.", "kinformer.bench.")
 FIRST_SENTENCE = re.compile(r".*?[.:](?=\s|$)", re.DOTALL)
 
 
-def public_modules() -> Iterator[ModuleType]:
+@cache
+def public_modules() -> tuple[ModuleType, ...]:
     """
     The packages that say what is public in them, and the modules that stand beside them.
 
     A module within such a package is not one of them: what is public of it is the package's. A package without an
     ``__all__``, such as ``kinformer.placement``, has its modules here instead.
     """
+    return tuple(_public_modules())
+
+
+def _public_modules() -> Iterator[ModuleType]:
     packages = set()
     for found in pkgutil.walk_packages(kinformer.__path__, "kinformer."):
         package, _, own_name = found.name.rpartition(".")
