@@ -1,21 +1,22 @@
-"""The cells of tables: values of an object, and texts made from them.
+"""The cells of tables that are more than a value of an object: texts made from several values.
 
-Each function here reads one cell of an object at the time of a request, or makes such a function.
+Each function here reads one cell of an object at the time of a request, or makes such a function. They are named in
+``columns.yaml``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from kinformer.envtest.handlers.spans import NONE, since
+from kinformer.envtest.handlers.spans import NONE, age_of, since
 from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = (
+    "address",
+    "age",
     "at",
-    "balancer",
-    "bound",
     "claim",
     "claim_capacity",
     "claim_modes",
@@ -27,25 +28,23 @@ __all__ = (
     "event_count",
     "event_source",
     "external",
+    "first_seen",
     "hosts",
-    "is_default",
     "job_duration",
     "job_status",
-    "joined",
     "last_schedule",
     "last_seen",
     "length",
+    "message",
     "metrics",
     "modes",
-    "node_address",
+    "named",
     "node_info",
     "node_status",
     "pairs",
     "parameters",
     "phase",
     "quota",
-    "ready_of",
-    "role",
     "roles",
     "selector",
     "service_ports",
@@ -54,7 +53,7 @@ __all__ = (
     "slice_ports",
     "subjects",
     "suspended",
-    "target",
+    "web_ports",
 )
 
 Obj = dict[str, Any]
@@ -64,7 +63,7 @@ Reader = Callable[[Obj, datetime], Any]
 _MOST = 3
 
 
-def at(path: str, otherwise: Any = "") -> Callable[[Obj, datetime], Any]:
+def at(path: str, otherwise: Any = "") -> Reader:
     parts = path.split(".")
 
     def read(obj: Obj, now: datetime) -> Any:
@@ -76,19 +75,17 @@ def at(path: str, otherwise: Any = "") -> Callable[[Obj, datetime], Any]:
     return read
 
 
+age = age_of
+
 # -- what several kinds show ------------------------------------------------------------------------------------------
 
 
-def joined(path: str, field: str) -> Callable[[Obj, datetime], str]:
-    read = at(path, ())
-    return lambda obj, now: ",".join(one.get(field, "") for one in read(obj, now))
+def pairs(path: str) -> Reader:
+    read = at(path, {})
+    return lambda obj, now: ",".join(f"{key}={value}" for key, value in sorted(read(obj, now).items())) or NONE
 
 
-def pairs(labels: Mapping[str, str] | None) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
-
-
-def selector(path: str) -> Callable[[Obj, datetime], str]:
+def selector(path: str) -> Reader:
     read = at(path, None)
 
     def shown(obj: Obj, now: datetime) -> str:
@@ -100,10 +97,6 @@ def selector(path: str) -> Callable[[Obj, datetime], str]:
     return shown
 
 
-def ready_of(obj: Obj, now: datetime) -> str:
-    return f"{(obj.get('status') or {}).get('readyReplicas', 0)}/{obj['spec'].get('replicas', 0)}"
-
-
 def _some(items: Iterable[str], most: int = _MOST, between: str = ",", otherwise: str = NONE) -> str:
     """The first few of many items, and the number of the others."""
     listed = list(items)
@@ -113,14 +106,21 @@ def _some(items: Iterable[str], most: int = _MOST, between: str = ",", otherwise
     return text if len(listed) <= most else f"{text} + {len(listed) - most} more..."
 
 
-def balancer(obj: Obj) -> str:
+def address(obj: Obj, now: datetime) -> str:
+    """The addresses of the load balancer."""
     ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     return ",".join(sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""}))
 
 
-def is_default(obj: Obj, *annotations: str) -> bool:
-    present = obj["metadata"].get("annotations") or {}
-    return any(present.get(name) == "true" for name in annotations)
+def named(*annotations: str) -> Reader:
+    """The name, with a note if the object is the default one of its kind."""
+
+    def name(obj: Obj, now: datetime) -> str:
+        present = obj["metadata"].get("annotations") or {}
+        is_default = any(present.get(name) == "true" for name in annotations)
+        return f"{obj['metadata']['name']}{' (default)' if is_default else ''}"
+
+    return name
 
 
 # -- core -------------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def external(obj: Obj, now: datetime) -> str:
     if kind == "ExternalName":
         return str(spec.get("externalName", ""))
     if kind == "LoadBalancer":
-        balanced = balancer(obj)
+        balanced = address(obj, now)
         return ",".join([one for one in (balanced, *outside) if one]) or "<pending>"
     return ",".join(outside) or NONE
 
@@ -162,15 +162,7 @@ def roles(obj: Obj, now: datetime) -> str:
     return ",".join(sorted(roles - {""})) or NONE
 
 
-def node_address(kind: str) -> Callable[[Obj, datetime], str]:
-    def read(obj: Obj, now: datetime) -> str:
-        addresses = (obj.get("status") or {}).get("addresses") or ()
-        return next((str(one["address"]) for one in addresses if one.get("type") == kind), NONE)
-
-    return read
-
-
-def node_info(name: str) -> Callable[[Obj, datetime], str]:
+def node_info(name: str) -> Reader:
     def read(obj: Obj, now: datetime) -> str:
         info = (obj.get("status") or {}).get("nodeInfo") or {}
         text = info.get(name) or "<unknown>"
@@ -195,9 +187,9 @@ def endpoints(obj: Obj, now: datetime) -> str:
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-def modes(modes: Iterable[str] | None) -> str:
-    given = set(modes or ())
-    return ",".join(short for mode, short in _MODES.items() if mode in given)
+def modes(path: str) -> Reader:
+    read = at(path, ())
+    return lambda obj, now: ",".join(short for mode, short in _MODES.items() if mode in read(obj, now))
 
 
 def phase(obj: Obj, now: datetime) -> str:
@@ -218,14 +210,14 @@ def claim_capacity(obj: Obj, now: datetime) -> str:
 
 
 def claim_modes(obj: Obj, now: datetime) -> str:
-    return modes((obj.get("status") or {}).get("accessModes")) if obj["spec"].get("volumeName") else ""
+    return str(modes("status.accessModes")(obj, now)) if obj["spec"].get("volumeName") else ""
 
 
-def quota(limits: bool) -> Callable[[Obj, datetime], str]:
+def quota(of: str) -> Reader:
     def read(obj: Obj, now: datetime) -> str:
         status = obj.get("status") or {}
         hard, used = status.get("hard") or {}, status.get("used") or {}
-        names = [name for name in sorted(hard) if name.startswith("limits.") == limits]
+        names = [name for name in sorted(hard) if name.startswith("limits.") == (of == "limits")]
         return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
 
     return read
@@ -236,6 +228,14 @@ def last_seen(obj: Obj, now: datetime) -> str:
     if series:
         return since(series.get("lastObservedTime"), now)
     return since(obj.get("lastTimestamp") or obj.get("firstTimestamp") or obj.get("eventTime"), now)
+
+
+def first_seen(obj: Obj, now: datetime) -> str:
+    return since(obj.get("firstTimestamp") or obj.get("eventTime"), now)
+
+
+def message(obj: Obj, now: datetime) -> str:
+    return str(obj.get("message", "")).strip()
 
 
 def event_about(obj: Obj, now: datetime) -> str:
@@ -318,11 +318,6 @@ def metrics(obj: Obj, now: datetime) -> str:
     return _some(shown, 2, ", ")
 
 
-def target(obj: Obj, now: datetime) -> str:
-    target = obj["spec"]["scaleTargetRef"]
-    return f"{target.get('kind', '')}/{target.get('name', '')}"
-
-
 def slice_ports(obj: Obj, now: datetime) -> str:
     ports = obj.get("ports") or ()
     numbers = [str(one["port"]) if one.get("port") is not None else one.get("name", "*") for one in ports]
@@ -338,6 +333,10 @@ def hosts(obj: Obj, now: datetime) -> str:
     return _some([rule["host"] for rule in obj["spec"].get("rules") or () if rule.get("host")], otherwise="*")
 
 
+def web_ports(obj: Obj, now: datetime) -> str:
+    return "80, 443" if obj["spec"].get("tls") else "80"
+
+
 def parameters(obj: Obj, now: datetime) -> str:
     reference = (obj.get("spec") or {}).get("parameters")
     if not reference:
@@ -346,11 +345,7 @@ def parameters(obj: Obj, now: datetime) -> str:
     return f"{reference.get('kind', '')}{'' if group is None else f'.{group}'}/{reference.get('name', '')}"
 
 
-def role(obj: Obj, now: datetime) -> str:
-    return f"{obj['roleRef'].get('kind', '')}/{obj['roleRef'].get('name', '')}"
-
-
-def subjects(kind: str) -> Callable[[Obj, datetime], str]:
+def subjects(kind: str) -> Reader:
     def read(obj: Obj, now: datetime) -> str:
         found = [one for one in obj.get("subjects") or () if one.get("kind") == kind]
         names = [one.get("name", "") for one in found]
@@ -376,14 +371,10 @@ def signed(obj: Obj, now: datetime) -> str:
     return ",".join([*words, "Issued"] if status.get("certificate") else words)
 
 
-def length(path: str) -> Callable[[Obj, datetime], int]:
+def length(path: str) -> Reader:
     read = at(path, ())
     return lambda obj, now: len(read(obj, now))
 
 
 def data(obj: Obj, now: datetime) -> int:
     return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
-
-
-def bound(name: str) -> Callable[[Obj, datetime], str]:
-    return lambda obj, now: str(obj["spec"].get(name, "N/A"))

@@ -35,7 +35,7 @@ class TableView(View):
         self._include = include
         self._now = now
         if resource.definition is None:
-            self._columns = columns_of(resource.group, resource.plural)
+            self._columns = columns_of(resource)
         else:
             self._columns = _custom_columns(resource.definition.get("additionalPrinterColumns") or [_AGE])
         self._shows_ends = (resource.group, resource.plural) == ("", "pods")
