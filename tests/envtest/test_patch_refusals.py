@@ -8,7 +8,6 @@ import pytest
 
 from tests.envtest.apply.test_managed_fields import APPLY, DEPLOYMENTS, JSON, MERGE, STRATEGIC, deployment
 from tests.envtest.conftest import Http
-from tests.envtest.test_server import CONFIG_MAPS
 
 IN_YAML = "error unmarshaling JSON: while decoding JSON"
 INTO_MAP = "into Go value of type map[string]interface {}"
@@ -61,7 +60,7 @@ async def test_a_bad_patch_is_a_bad_request(http: Http, type_: str, body: bytes,
 @pytest.mark.parametrize(
     ("type_", "body", "shown", "why"),
     [
-        (STRATEGIC, {"spec": {"replicas": "x"}}, "map[spec:map[replicas:x]]", "unrecognized type: int32"),
+        (STRATEGIC, {"spec": {"replicas": "x"}}, "map[spec:map[replicas:x]]", "json: cannot unmarshal string into Go"),
         (
             STRATEGIC,
             {"spec": {"replicaz": 1}},
@@ -111,7 +110,7 @@ async def test_a_value_of_a_wrong_type_cannot_be_applied(http: Http) -> None:
     assert code == 500
     assert refused["message"] == (
         "failed to create typed patch object (/d; apps/v1, Kind=Deployment): "
-        ".spec.replicas: expected numeric (int or float), got string"
+        "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
     )
 
 
@@ -125,8 +124,8 @@ async def test_what_has_a_uid_is_not_created_by_an_apply(http: Http) -> None:
 
 TWICE = b'{"spec":{"paused":true,"paused":false},"zzz":1,"aaa":2}'
 SAID_TWICE = [
-    (MERGE, TWICE, ['duplicate field "spec.paused"', 'unknown field "aaa"', 'unknown field "zzz"']),
-    (STRATEGIC, TWICE, ['duplicate field "spec.paused"', 'unknown field "aaa"', 'unknown field "zzz"']),
+    (MERGE, TWICE, ['duplicate field "spec.paused"', 'unknown field "zzz"', 'unknown field "aaa"']),
+    (STRATEGIC, TWICE, ['duplicate field "spec.paused"', 'unknown field "zzz"', 'unknown field "aaa"']),
     (STRATEGIC, b'{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
     (
         JSON,
@@ -165,14 +164,6 @@ async def test_what_a_patch_says_twice_is_warned_of_unless_it_is_ignored(
             assert response.status == 200
             warnings = response.headers.getall("Warning", [])
         assert [one[7:-1].replace('\\"', '"') for one in warnings] == expected
-
-
-async def test_a_body_is_told_of_in_the_order_of_its_text(http: Http) -> None:
-    body = b'{"bogus":{"a":1,"a":2},"metadata":{"name":"a","name":"b"},"bogus":1,"other":1}'
-    code, refused = await http("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body)
-    assert code == 400
-    told = 'unknown field "bogus", duplicate field "metadata.name", unknown field "other"'
-    assert refused["message"].endswith(f"strict decoding error: {told}")
 
 
 @pytest.mark.parametrize("type_", [MERGE, STRATEGIC])

@@ -16,11 +16,10 @@ import anyio
 import anyio.to_thread
 
 from kinformer.envtest.handlers.bodies import media_type
-from kinformer.envtest.handlers.call import Answer, Call
-from kinformer.envtest.handlers.views import to_yaml
+from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.storage import Disturbed, Guest, Storage
 
-__all__ = ("Aside", "takes_long", "to_yaml_aside")
+__all__ = ("Aside", "takes_long")
 
 T = TypeVar("T")
 
@@ -79,10 +78,3 @@ class Aside:
 def _as_guest(guest: Guest, function: Callable[[Call], T], call: Call) -> T:
     guest.thread = threading.get_ident()
     return function(call)
-
-
-async def to_yaml_aside(body: bytes, code: int) -> Answer:
-    """An answer in YAML, made from JSON. A long one is converted in a thread."""
-    if len(body) <= _LONG:
-        return to_yaml(body, code)
-    return await anyio.to_thread.run_sync(to_yaml, body, code)

@@ -11,7 +11,7 @@ from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import MOST_TOLD, duplicate_fields, in_order_of_paths, told_in_order
+from kinformer.envtest.handlers.duplicates import MOST_TOLD, duplicate_fields
 from kinformer.envtest.handlers.patch_errors import not_registered
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
 from kinformer.envtest.operations import DeleteOptions
@@ -147,12 +147,7 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     def tell(unknown: list[str]) -> list[str]:
         # Kubernetes' decoder of built-in kinds tells at most 100 of them. For custom resources there is no limit.
         most = None if resource.is_custom else MOST_TOLD
-        if is_yaml:
-            # The real server converts YAML to JSON first, and sorts the fields.
-            return ([in_yaml] if in_yaml else []) + in_order_of_paths(unknown)[:most]
-        if twice and unknown and not resource.is_custom:
-            return told_in_order(call.body, unknown)
-        return (twice + unknown)[:most]
+        return ([in_yaml] if in_yaml else []) + (twice + unknown)[:most]
 
     return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))), tell=tell)
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
-from kinformer.meta.integers import read_unsigned
-
-__all__ = ("MOST_TOLD", "duplicate_fields", "in_order_of_paths", "operation_fields", "told_in_order")
+__all__ = ("MOST_TOLD", "duplicate_fields", "operation_fields")
 
 _MARKS = (b'":', b'" :')
 _OF_OPERATIONS = frozenset(("op", "path", "from", "value"))
@@ -40,25 +37,6 @@ def duplicate_fields(body: bytes, decoded: Any) -> list[str]:
     :param decoded: the decoded body, with each field once
     """
     return _walk_through(body) if _has_duplicates(body, decoded) else []
-
-
-def told_in_order(body: bytes, unknown: Collection[str]) -> list[str]:
-    """
-    The texts about duplicate and unknown fields of a body that has both, in the order of the text.
-
-    :param unknown: the texts about unknown fields. Their values are not searched for duplicates
-    """
-    return _walk_through(body, frozenset(unknown))
-
-
-def in_order_of_paths(told: list[str]) -> list[str]:
-    """Sort the texts about fields by the fields' paths, as in a text whose objects have sorted fields."""
-    return sorted(told, key=_by_path) if len(told) > 1 else told
-
-
-def _by_path(text: str) -> list[tuple[int, str]]:
-    parts = re.split(r"[.\[\]]+", text)
-    return [(-1, part) if (place := read_unsigned(part)) is None else (place, "") for part in parts]
 
 
 def operation_fields(body: bytes, operations: Any) -> list[str]:

@@ -25,12 +25,11 @@ from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
-from kinformer.envtest.handlers.aside import Aside, takes_long, to_yaml_aside
+from kinformer.envtest.handlers.aside import Aside, takes_long
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
 from kinformer.envtest.handlers.removing import answer_delete
 from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
-from kinformer.envtest.handlers.views import wants_yaml
 from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
@@ -196,8 +195,6 @@ class HttpHandler:
                 call.warnings += session.warnings
             note.answer = answer
         await self._operations.storage.settled()
-        if wants_yaml(call.accept):
-            answer = await to_yaml_aside(answer.body, answer.code)
         response = _response(answer, call.warnings)
         if len(answer.body) > _COMPRESSED_FROM and _wants_gzip(headers.get("Accept-Encoding", "")):
             response.body = await anyio.to_thread.run_sync(partial(gzip.compress, answer.body, _COMPRESSION, mtime=0))

@@ -4,22 +4,17 @@ are those of Go's decoders.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
 from kinformer.envtest import status
 
-__all__ = ("body_complaint", "no_object", "not_registered", "wrong_type_in_apply", "wrong_type_in_map")
+__all__ = ("body_complaint", "no_object", "not_registered")
 
 _WORDS = {str: "string", bool: "bool", list: "array", dict: "object", int: "number", float: "number"}
 _MAP = "map[string]interface {}"
 _OP_FIELDS = ("op", "path", "from")
-_WRONG = re.compile(
-    r"json: cannot unmarshal (?P<what>\w+).* into Go struct field \w+\.(?P<path>\S+) of type (?P<type>.+)"
-)
-_KINDS = {"string": "string", "number": "int64", "bool": "bool", "object": "map", "array": "slice"}
 
 
 def body_complaint(patch: Any, is_json_patch: bool) -> str | None:
@@ -60,32 +55,3 @@ def no_object(shown: str, why: str) -> status.StatusError:
 def not_registered(kind: str, version: str) -> str:
     scheme = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
     return f'no kind "{kind}" is registered for version "{version}" {scheme}'
-
-
-def wrong_type_in_map(complaint: str) -> str:
-    """The text about a value of a wrong type when Go makes the object from a map, and not from JSON."""
-    found = _WRONG.fullmatch(complaint)
-    if found is None:
-        return complaint
-    kind, type_ = _KINDS.get(found["what"], found["what"]), found["type"]
-    if type_.startswith("[]"):
-        return f"cannot restore slice from {kind}"
-    if type_.startswith("map["):
-        return f"cannot restore map from {kind}"
-    return f"cannot restore struct from: {kind}" if type_.startswith("v1.") else f"unrecognized type: {type_}"
-
-
-def wrong_type_in_apply(complaint: str, wanted: Any) -> str:
-    """The text about a value of a wrong type in a configuration that is applied."""
-    found = _WRONG.fullmatch(complaint)
-    if found is None:
-        return complaint
-    value = wanted
-    for name in found["path"].split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    type_ = found["type"]
-    if type_.startswith(("int", "float")):
-        return f".{found['path']}: expected numeric (int or float), got {_KINDS.get(found['what'], found['what'])}"
-    said = msgspec.json.encode(value).decode()
-    word = {"string": "string", "bool": "boolean"}.get(type_) or ("list" if type_.startswith("[]") else "map")
-    return f".{found['path']}: expected {word}, got &value.valueUnstructured{{Value:{said}}}"

@@ -20,13 +20,11 @@ from kinformer.envtest.apply import (
 from kinformer.envtest.depth import is_too_deep
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, operation_fields
+from kinformer.envtest.handlers.duplicates import duplicate_fields, operation_fields
 from kinformer.envtest.handlers.patch_errors import (
     body_complaint,
     no_object,
     not_registered,
-    wrong_type_in_apply,
-    wrong_type_in_map,
 )
 from kinformer.envtest.handlers.yaml_bodies import lines_of
 from kinformer.envtest.operations import Operations
@@ -46,10 +44,6 @@ from kinformer.meta.patch import (
 __all__ = (
     "APPLY_PATCH",
     "Patcher",
-    "check_configuration",
-    "live_managed",
-    "need_manager",
-    "not_typed",
     "patch_function",
     "read_patch",
     "refusal_of",
@@ -95,7 +89,7 @@ class Patcher:
         elif self._strategy.is_converted:
             old = self._strategy.shown(old)
         whole: Obj = {"kind": resource.kind, "apiVersion": resource.api_version, **old}
-        if self._sees_managed and (managed := live_managed(self._operations, self._call)) is not None:
+        if self._sees_managed and (managed := _live_managed(self._operations, self._call)) is not None:
             whole["metadata"]["managedFields"] = managed.to_list()
         patched = self._apply(whole)
         if not isinstance(patched, dict):
@@ -124,13 +118,8 @@ class Patcher:
         """
         The texts about the patch's own fields come first. The texts about fields that the object does not have follow.
         """
-        type_ = media_type(self._call.content_type)
-        if type_ == APPLY_PATCH:
+        if media_type(self._call.content_type) == APPLY_PATCH:
             return unknown
-        if len(unknown) > 1 and not self._call.resource.is_custom:
-            # The errors of a strategic patch are sorted as texts, and those of other patches by the paths of the
-            # fields.
-            unknown = sorted(unknown) if type_ == STRATEGIC_PATCH else in_order_of_paths(unknown)
         return repeated_in_patch(self._call) + unknown
 
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
@@ -154,14 +143,14 @@ def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
     """Makes the error for a patch whose result is not an object of the kind."""
     type_ = media_type(call.content_type)
     if type_ == STRATEGIC_PATCH:
-        return lambda why: no_object(go_text(read_json(call.body, "")), wrong_type_in_map(why))
+        return lambda why: no_object(go_text(read_json(call.body, "")), why)
     if type_ == APPLY_PATCH:
         return status.internal
     shown = dict(patched)
     return lambda why: no_object(msgspec.json.encode(shown, order="sorted").decode(), why)
 
 
-def live_managed(operations: Operations, call: Call) -> Managed | None:
+def _live_managed(operations: Operations, call: Call) -> Managed | None:
     """The managed fields of the stored object. None if there is no object."""
     stored = operations.storage.get(call.resource.storage, call.namespace, call.name)
     return stored.managed if stored is not None else None
@@ -184,7 +173,7 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     return Patcher(operations, call, patch_function(call), sees_managed=sees_managed)
 
 
-def need_manager(call: Call) -> None:
+def _need_manager(call: Call) -> None:
     """
     Check that an apply names its field manager.
 
@@ -196,26 +185,26 @@ def need_manager(call: Call) -> None:
 
 
 def _applier(operations: Operations, call: Call) -> Patcher:
-    need_manager(call)
+    _need_manager(call)
     wanted, twice = read_yaml(call)
     resource, force = call.resource, call.is_set("force")
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
     scope = scope_of(resource, subresource)
 
     def apply(whole: Obj) -> Obj:
-        check_configuration(wanted, resource.kind, resource.api_version)
+        _check_configuration(wanted, resource.kind, resource.api_version)
         metadata = wanted.get("metadata") or {}
         try:
             check_mergeable({name: value for name, value in wanted.items() if name not in _OF_KIND}, scope.shape)
         except NotMergeable as error:
-            raise not_typed(error, metadata, _gvk_of(resource)) from None
+            raise _not_typed(error, metadata, _gvk_of(resource)) from None
 
         def refuse(why: str) -> status.StatusError:
-            return not_typed(wrong_type_in_apply(why, wanted), metadata, _gvk_of(resource))
+            return _not_typed(why, metadata, _gvk_of(resource))
 
         finish_object(call, operations.strategy(resource), copy.deepcopy(wanted), refuse=refuse)
         live = whole if whole["metadata"].get("uid") else None
-        managed = live_managed(operations, call)
+        managed = _live_managed(operations, call)
         applied = apply_configuration(live, managed, wanted, scope, call.manager, operations.now(), force)
         if twice:
             _tell_of_yaml(call, f"error converting YAML to JSON: {twice}")
@@ -239,7 +228,7 @@ _UNFORESEEN = re.compile("does not contain declared merge key|^unknown patch typ
 _OF_KIND = ("kind", "apiVersion")
 
 
-def check_configuration(wanted: Obj, own_kind: str, own_version: str) -> None:
+def _check_configuration(wanted: Obj, own_kind: str, own_version: str) -> None:
     """
     Check the configuration of an apply.
 
@@ -256,7 +245,7 @@ def check_configuration(wanted: Obj, own_kind: str, own_version: str) -> None:
         raise status.bad_request("metadata.managedFields must be nil")
 
 
-def not_typed(error: NotMergeable | str, metadata: Obj, gvk: GroupVersionKind) -> status.StatusError:
+def _not_typed(error: NotMergeable | str, metadata: Obj, gvk: GroupVersionKind) -> status.StatusError:
     what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
     return status.internal(f"failed to create typed patch object ({what}; {kind}): {error}")

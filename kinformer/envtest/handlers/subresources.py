@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, decode_object, media_type
+from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
-from kinformer.envtest.handlers.patching import APPLY_PATCH, patch_function, refusal_of
+from kinformer.envtest.handlers.patching import patch_function, refusal_of
 from kinformer.envtest.handlers.reading import get
-from kinformer.envtest.handlers.scale_apply import ScaleApplier
 from kinformer.envtest.handlers.writing import patch, update
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import topology_labels
@@ -88,12 +87,9 @@ def _get_scale(operations: Operations, call: Call) -> Answer:
 def _write_scale(operations: Operations, call: Call) -> Answer:
     assert call.target.subresource is not None
     gvk = call.target.subresource.gvk
-    applier = None
     if call.verb == "update":
         body = decode_foreign(call, gvk)
         make: Callable[[Obj], Any] = lambda _: body  # noqa: E731
-    elif media_type(call.content_type) == APPLY_PATCH:
-        make = applier = ScaleApplier(operations, call, gvk, _replicas_path(call))
     else:
         make = patch_function(call)
     path = _replicas_path(call)
@@ -138,8 +134,6 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         for part in parents:
             target = target.setdefault(part, {})
         target[last] = replicas
-        if applier is not None:
-            old["metadata"]["managedFields"] = applier.managed
         return old
 
     # Admission reviews the scale, and not the object of the scale.

@@ -1,17 +1,15 @@
-"""Views: the forms of objects in answers. An object is shown whole, as metadata only, or as a row of a table. The
-format is JSON or YAML.
+"""Views: the forms of objects in answers. An object is shown whole, as metadata only, or as a row of a table.
 
-Whole objects in JSON are never decoded for an answer. The answer is made from the stored bytes.
+Whole objects are never decoded for an answer. The answer is made from the stored bytes.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-import yaml
 
 from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Answer, Call
@@ -22,14 +20,11 @@ from kinformer.envtest.storage import Version
 from kinformer.envtest.strategy.autoscaling import to_old_autoscaler
 from kinformer.envtest.strategy.events import to_new_event
 
-__all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
+__all__ = ("View", "choose_view", "show")
 
 _META_V1 = {"apiVersion": "meta.k8s.io/v1"}
 _JSON = ("application/json", "application/*", "*/*")
 _MANAGED_FIELDS = "metadata.managedFields"
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-#: The most fields or items of YAML that are written at a time.
-_PART = 500
 
 
 class MetadataView(View):
@@ -129,7 +124,7 @@ def choose_view(call: Call) -> View:
         return _whole(call.resource)
     for part in accept.split(","):
         type_, _, parameters = part.strip().partition(";")
-        if type_.strip() not in _JSON and type_.strip() not in ("application/yaml", "text/plain"):
+        if type_.strip() not in _JSON and type_.strip() != "text/plain":
             continue
         options = dict(option.strip().partition("=")[::2] for option in parameters.split(";") if option)
         form = options.get("as", "")
@@ -142,48 +137,6 @@ def choose_view(call: Call) -> View:
         if not form and type_.strip() != "text/plain":
             return dropping(_whole(call.resource))
     raise status.not_acceptable()
-
-
-def wants_yaml(accept: str) -> bool:
-    return accept.partition(",")[0].partition(";")[0].strip() == "application/yaml"
-
-
-def to_yaml(body: bytes, code: int) -> Answer:
-    """An answer in YAML, made from JSON."""
-    return Answer("".join(_yaml_parts(msgspec.json.decode(body))).encode(), code, "application/yaml")
-
-
-def _yaml_parts(value: Any, indent: str = "") -> Iterator[str]:
-    """
-    The YAML of a value in parts. The YAML writer is in C and lets no other thread run until it has written a part.
-
-    :param indent: the beginning of each line
-    """
-    if isinstance(value, dict) and any(isinstance(item, dict | list) and len(item) > _PART for item in value.values()):
-        for name in sorted(value):
-            item = value[name]
-            if isinstance(item, dict) and len(item) > _PART:
-                yield _dumped({name: None}, indent).replace(": null\n", ":\n")
-                yield from _yaml_parts(item, f"{indent}  ")
-            elif isinstance(item, list) and len(item) > _PART:
-                yield _dumped({name: None}, indent).replace(": null\n", ":\n")
-                yield from _yaml_parts(item, indent)
-            else:
-                yield _dumped({name: item}, indent)
-    elif isinstance(value, dict) and value:
-        names = sorted(value)
-        for at in range(0, len(names), _PART):
-            yield _dumped({name: value[name] for name in names[at : at + _PART]}, indent)
-    elif isinstance(value, list) and value:
-        for at in range(0, len(value), _PART):
-            yield _dumped(value[at : at + _PART], indent)
-    else:
-        yield _dumped(value, indent)
-
-
-def _dumped(value: Any, indent: str) -> str:
-    text: str = yaml.dump(value, Dumper=_DUMPER, sort_keys=True)
-    return "".join(f"{indent}{line}" for line in text.splitlines(keepends=True)) if indent else text
 
 
 def show(call: Call, version: Version, code: int = 200) -> Answer:

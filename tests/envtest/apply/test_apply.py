@@ -11,9 +11,7 @@ from tests.envtest.apply.test_managed_fields import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     JSON,
-    MERGE,
     config_map,
-    deployment,
     entries,
 )
 from tests.envtest.conftest import Http
@@ -241,27 +239,3 @@ async def test_a_plain_update_takes_a_field_from_who_applied_it(http: Http) -> N
         ("one", "Apply", ""): {"f:data": {"f:y": {}}},
         ("two", "Update", ""): {"f:data": {"f:x": {}}},
     }
-
-
-async def test_a_scale_is_applied_as_the_replicas_of_its_object(http: Http) -> None:
-    await http.create(f"{DEPLOYMENTS}?fieldManager=one", deployment("d"))
-    await http("PATCH", f"{DEPLOYMENTS}/d?fieldManager=one", {"spec": {"replicas": 2}}, MERGE)
-    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 3}}
-    path = f"{DEPLOYMENTS}/d/scale"
-    code, refused = await http("PATCH", f"{path}?fieldManager=two", scale, APPLY)
-    assert code == 409
-    assert (
-        refused["message"] == 'Apply failed with 1 conflict: conflict with "one" using autoscaling/v1: .spec.replicas'
-    )
-    code, applied = await http("PATCH", f"{path}?fieldManager=two&force=true", scale, APPLY)
-    assert (code, applied["kind"], applied["spec"]) == (200, "Scale", {"replicas": 3})
-    found = await http.get(f"{DEPLOYMENTS}/d")
-    assert found["spec"]["replicas"] == 3
-    assert entries(found)["two", "Apply", "scale"] == {"f:spec": {"f:replicas": {}}}
-    assert "f:replicas" not in entries(found)["one", "Update", ""]["f:spec"]
-    code, refused = await http("PATCH", f"{path}?fieldManager=two", {**scale, "kind": "Deployment"}, APPLY)
-    assert (code, refused["message"]) == (400, "invalid object type: autoscaling/v1, Kind=Deployment")
-    code, refused = await http("PATCH", f"{DEPLOYMENTS}/e/scale?fieldManager=two", scale, APPLY)
-    assert (code, refused["reason"]) == (404, "NotFound")
-    code, applied = await http("PATCH", f"{path}?fieldManager=two", {**scale, "spec": {"replicas": 4}}, APPLY)
-    assert (code, applied["spec"]) == (200, {"replicas": 4})
