@@ -1,17 +1,23 @@
-"""Tables of the API that are data, in text files beside the modules that read them.
-
-A line is a row of words. A line that begins with a space continues the row before it. ``#`` begins a comment.
-"""
+"""Tables of the API that are data, in files beside the modules that read them."""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
-__all__ = ("read_table",)
+import yaml
+
+__all__ = ("read_table", "read_yaml")
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_table(package: str, name: str) -> list[list[str]]:
-    """The rows of a table.
+    """
+    The rows of a text file.
+
+    A line is a row of words. A line that begins with a space continues the row before it. ``#`` begins a comment.
 
     :param package: the package that the file is in
     """
@@ -24,3 +30,10 @@ def read_table(package: str, name: str) -> list[list[str]]:
         else:
             rows.append(line.split())
     return rows
+
+
+@cache
+def read_yaml(package: str, name: str) -> dict[str, Any]:
+    """The objects of a YAML file by their names. It is read once, and nobody may change it."""
+    document: dict[str, Any] = yaml.load((files(package) / name).read_bytes(), Loader=_Loader)
+    return document

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.openapi import openapi_document, openapi_index
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.meta.names import GroupVersion
@@ -29,32 +30,6 @@ VERSION = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-
-#: Paths other than the API's, as kube-apiserver lists them. Below are the names of the checks and start-up hooks, which
-#: the health paths contain.
-_OTHER_PATHS = (
-    *("/.well-known/openid-configuration", "/flagz", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3"),
-    *("/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"),
-)
-_COMMON_CHECKS = "log ping"
-_CHECKS = {
-    "healthz": "autoregister-completion etcd loopback-serving-certificate",
-    "livez": "autoregister-completion etcd loopback-serving-certificate",
-    "readyz": "autoregister-completion informer-sync shutdown",
-}
-_HOOKS = """
-apiservice-discovery-controller apiservice-openapi-controller apiservice-openapiv3-controller
-apiservice-registration-controller apiservice-status-local-available-controller
-apiservice-status-remote-available-controller apiservice-wait-for-first-sync bootstrap-controller crd-informer-synced
-generic-apiserver-start-informers kube-apiserver-autoregistration peer-endpoint-reconciler-controller
-priority-and-fairness-config-consumer priority-and-fairness-config-producer priority-and-fairness-filter
-rbac/bootstrap-roles scheduling/bootstrap-system-priority-classes start-apiextensions-controllers
-start-apiextensions-informers start-apiserver-admission-initializer start-cluster-authentication-info-controller
-start-kube-aggregator-informers start-kube-apiserver-identity-lease-controller
-start-kube-apiserver-identity-lease-garbage-collector start-kubernetes-service-cidr-controller
-start-legacy-token-tracking-controller start-service-ip-repair-controllers start-system-namespaces-controller
-storage-object-count-tracker-hook storage-readiness
-"""
 
 Document = dict[str, Any]
 
@@ -108,14 +83,15 @@ class Discovery:
         return None
 
     def _paths(self) -> list[str]:
+        listed = {name: words for name, *words in read_table(__package__, "paths.txt")}
         groups = {group for group, _ in self._registry.group_versions() if group}
-        paths = {"/api", "/api/v1", "/apis", "/apis/", *_OTHER_PATHS}
+        paths = {"/api", "/api/v1", "/apis", "/apis/", *listed.pop("other")}
         paths.update(f"/apis/{group}" for group in groups)
         paths.update(f"/apis/{group}/{version}" for group, version in self._registry.group_versions() if group)
-        for probe, checks in _CHECKS.items():
+        hooks = listed.pop("hooks")
+        for probe, checks in listed.items():
             paths.add(f"/{probe}")
-            paths.update(f"/{probe}/{check}" for check in (*checks.split(), *_COMMON_CHECKS.split()))
-            paths.update(f"/{probe}/poststarthook/{hook}" for hook in _HOOKS.split())
+            paths.update(f"/{probe}/{check}" for check in (*checks, *(f"poststarthook/{hook}" for hook in hooks)))
         return sorted(paths)
 
     def _core_versions(self) -> Document:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
-import yaml
 
+from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.handlers import cells, pod_cells
 from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.registry import Resource
@@ -31,16 +30,10 @@ _field = re.compile(r"\{(.*?)\}")
 
 
 @cache
-def _declared() -> dict[str, dict[str, str]]:
-    document: dict[str, dict[str, str]] = yaml.safe_load((files(__package__) / "columns.yaml").read_bytes())
-    return document
-
-
-@cache
 def columns_of(resource: Resource) -> list[Column]:
     """The columns of a built-in kind. A kind without its own columns has the name and the creation time."""
     name = "events" if resource.plural == "events" else str(resource.group_resource)
-    return [_column(head, cell) for head, cell in _declared().get(name, _PLAIN).items()]
+    return [_column(head, cell) for head, cell in read_yaml(__package__, "columns.yaml").get(name, _PLAIN).items()]
 
 
 def _column(head: str, cell: str) -> Column:

@@ -7,10 +7,12 @@ utilization of CPU, the behavior, and the conditions.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
 
+from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
@@ -293,39 +295,16 @@ def _read(text: str | None, otherwise: Any) -> Any:
         return otherwise
 
 
-#: The names of the fields of a metric's source: v2's path to the value, and v1's name.
-_OLD_NAMES: dict[str, dict[str, str]] = {
-    "resource": {
-        "name": "name",
-        "target.averageUtilization": "targetAverageUtilization",
-        "target.averageValue": "targetAverageValue",
-    },
-    "containerResource": {
-        "name": "name",
-        "container": "container",
-        "target.averageUtilization": "targetAverageUtilization",
-        "target.averageValue": "targetAverageValue",
-    },
-    "pods": {"metric.name": "metricName", "metric.selector": "selector", "target.averageValue": "targetAverageValue"},
-    "object": {
-        "describedObject": "target",
-        "metric.name": "metricName",
-        "metric.selector": "selector",
-        "target.value": "targetValue",
-        "target.averageValue": "averageValue",
-    },
-    "external": {
-        "metric.name": "metricName",
-        "metric.selector": "metricSelector",
-        "target.value": "targetValue",
-        "target.averageValue": "targetAverageValue",
-    },
-}
+@cache
+def _old_names() -> dict[str, dict[str, str]]:
+    """The fields of a metric's source: for each kind of source, v2's paths and v1's names."""
+    rows = read_table(__package__, "old_metrics.txt")
+    return {kind: dict(field.split("=") for field in fields) for kind, *fields in rows}
 
 
 def _old_metric(metric: Obj) -> Obj:
     out: Obj = {"type": metric.get("type", "")}
-    for kind, names in _OLD_NAMES.items():
+    for kind, names in _old_names().items():
         if (source := metric.get(kind)) is None:
             continue
         out[kind] = {}
@@ -341,7 +320,7 @@ def _old_metric(metric: Obj) -> Obj:
 
 def _new_metric(metric: Obj) -> Obj:
     out: Obj = {"type": metric.get("type", "")}
-    for kind, names in _OLD_NAMES.items():
+    for kind, names in _old_names().items():
         if (source := metric.get(kind)) is None:
             continue
         out[kind] = {}

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-import yaml
-
+from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.registry import Resource
 
 __all__ = ("Steps", "defaults_of", "defaults_of_part", "fill", "kinds", "settings_of")
 
 Obj = dict[str, Any]
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: The ends of names in a tree of defaults, and what a step does with the field of that name.
 _MARKS: Mapping[str, Literal["set if empty", "go on", "each item", "each value"]] = {
     " or": "set if empty",
@@ -44,11 +41,9 @@ class Step(NamedTuple):
 Steps = Sequence[Step]
 
 
-@cache
 def kinds() -> dict[str, Any]:
     """All that ``kinds.yaml`` declares, by ``plural.group``. ``parts`` is what several kinds have."""
-    document: dict[str, Any] = yaml.load((files(__package__) / "kinds.yaml").read_bytes(), Loader=_Loader)
-    return document
+    return read_yaml(__package__, "kinds.yaml")
 
 
 @cache

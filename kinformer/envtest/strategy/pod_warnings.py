@@ -5,44 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kinformer.envtest.datafiles import read_yaml
 from kinformer.meta.quantity import Quantity
 
 __all__ = ("pod_warnings",)
 
 Obj = dict[str, Any]
 
-_OLD_LABELS = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
-    "app.kubernetes.io/created-by": "deprecated since v1.9",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
-    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
-}
-_OLD_ANNOTATIONS = {
-    "scheduler.alpha.kubernetes.io/critical-pod": (
-        'non-functional in v1.16+; use the "priorityClassName" field instead'
-    ),
-    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
-    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
-}
-_OLD_VOLUMES = {
-    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
-    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
-    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
-    "flocker": "deprecated in v1.22, non-functional in v1.25+",
-    "storageos": "deprecated in v1.22, non-functional in v1.25+",
-    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
-    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
-    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
-    "rbd": "deprecated in v1.28, non-functional in v1.31+",
-}
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
+
+
+def _old_names(of: str) -> dict[str, str]:
+    names: dict[str, str] = read_yaml(__package__, "old_names.yaml")[of]
+    return names
 
 
 def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
@@ -51,25 +29,26 @@ def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
 
     :param path: the path of the template, with a dot at the end. Empty for a pod
     """
+    old_labels = _old_names("labels")
     spec, annotations = pod.get("spec") or {}, (pod.get("metadata") or {}).get("annotations") or {}
     here = f"{path}spec"
     affinity = spec.get("affinity") or {}
     for label in spec.get("nodeSelector") or ():
-        if label in _OLD_LABELS:
-            yield f"{here}.nodeSelector[{label}]: {_OLD_LABELS[label]}"
+        if label in old_labels:
+            yield f"{here}.nodeSelector[{label}]: {old_labels[label]}"
     if nodes := affinity.get("nodeAffinity"):
         yield from _node_terms(nodes, f"{here}.affinity.nodeAffinity")
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         place, key = f"{here}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
-        if key in _OLD_LABELS:
-            yield f"{place}.topologyKey: {key} is {_OLD_LABELS[key]}"
+        if key in old_labels:
+            yield f"{place}.topologyKey: {key} is {old_labels[key]}"
         if constraint.get("labelSelector") is None:
             yield f"{place}.labelSelector: {_NO_SELECTOR}"
-    for name, text in _OLD_ANNOTATIONS.items():
+    for name, text in _old_names("annotations").items():
         if name in annotations:
             yield f"{path}metadata.annotations[{name}]: {text}"
     for index, volume in enumerate(spec.get("volumes") or ()):
-        for name, text in _OLD_VOLUMES.items():
+        for name, text in _old_names("volumes").items():
             if name in volume:
                 yield f"{here}.volumes[{index}].{name}: {text}"
     yield from _repeated(spec.get("hostAliases") or (), "ip", f"{here}.hostAliases")
@@ -105,6 +84,7 @@ def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
 
 
 def _node_terms(affinity: Obj, path: str) -> Iterator[str]:
+    old_labels = _old_names("labels")
     terms = [
         (term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]")
         for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())
@@ -115,8 +95,8 @@ def _node_terms(affinity: Obj, path: str) -> Iterator[str]:
     ]
     for term, here in terms:
         for index, one in enumerate(term.get("matchExpressions") or ()):
-            if (key := one.get("key")) in _OLD_LABELS:
-                yield f"{here}.matchExpressions[{index}].key: {key} is {_OLD_LABELS[key]}"
+            if (key := one.get("key")) in old_labels:
+                yield f"{here}.matchExpressions[{index}].key: {key} is {old_labels[key]}"
 
 
 def _repeated(items: Any, name: str, path: str) -> Iterator[str]:
