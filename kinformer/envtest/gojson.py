@@ -6,6 +6,8 @@ decoder has refused the text.
 
 from __future__ import annotations
 
+import re
+
 __all__ = ("complaint",)
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
@@ -13,6 +15,14 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 _DEEPEST = 150
 _SPACE = b" \t\r\n"
 _DIGITS = b"0123456789"
+_STRING = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_HEX = re.compile(rb"[0-9a-fA-F]*")
+#: The parts of a number: how a part begins, its digits, and the error if there are none.
+_NUMBER = (
+    (re.compile(rb"-?"), re.compile(rb"0|[1-9][0-9]*"), "in numeric literal"),
+    (re.compile(rb"\."), re.compile(rb"[0-9]+"), "after decimal point in numeric literal"),
+    (re.compile(rb"[eE][+-]?"), re.compile(rb"[0-9]+"), "in exponent of numeric literal"),
+)
 
 
 class _Wrong(Exception):
@@ -118,56 +128,26 @@ def _array(data: bytes, at: int, depth: int) -> int:
 
 
 def _string(data: bytes, at: int) -> int:
-    while at < len(data):
-        byte = data[at]
-        if byte == 0x22:
-            return at + 1
-        if byte == 0x5C:
-            at = _escape(data, at + 1)
-        elif byte < 0x20:
-            raise _Wrong(at, "in string literal")
-        else:
-            at += 1
-    raise _Wrong(at, "")
-
-
-def _escape(data: bytes, at: int) -> int:
-    if data[at : at + 1] == b"u":
-        for index in range(at + 1, at + 5):
-            if index >= len(data) or data[index] not in b"0123456789abcdefABCDEF":
-                raise _Wrong(index, "in \\u hexadecimal character escape")
-        return at + 5
-    if at < len(data) and data[at] not in b'bfnrt\\/"':
-        raise _Wrong(at, "in string escape code")
-    return at + 1
+    at = _end(_STRING, data, at)
+    if data[at : at + 1] == b'"':
+        return at + 1
+    if data[at : at + 1] != b"\\":
+        raise _Wrong(at, "in string literal")
+    if data[at + 1 : at + 2] == b"u":
+        raise _Wrong(_end(_HEX, data, at + 2), "in \\u hexadecimal character escape")
+    raise _Wrong(at + 1, "in string escape code")
 
 
 def _number(data: bytes, at: int) -> int:
-    if data[at : at + 1] == b"-":
-        at += 1
-        if data[at : at + 1] not in (b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"):
-            raise _Wrong(at, "in numeric literal")
-    if data[at : at + 1] == b"0":
-        at += 1
-    else:
-        at = _digits(data, at)
-    if data[at : at + 1] == b".":
-        at = _some_digits(data, at + 1, "after decimal point in numeric literal")
-    if data[at : at + 1] in (b"e", b"E"):
-        at += 1
-        if data[at : at + 1] in (b"+", b"-"):
-            at += 1
-        at = _some_digits(data, at, "in exponent of numeric literal")
+    for beginning, digits, where in _NUMBER:
+        if (begun := beginning.match(data, at)) is not None:
+            if (found := digits.match(data, begun.end())) is None:
+                raise _Wrong(begun.end(), where)
+            at = found.end()
     return at
 
 
-def _some_digits(data: bytes, at: int, where: str) -> int:
-    if at >= len(data) or data[at] not in _DIGITS:
-        raise _Wrong(at, where)
-    return _digits(data, at)
-
-
-def _digits(data: bytes, at: int) -> int:
-    while at < len(data) and data[at] in _DIGITS:
-        at += 1
-    return at
+def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
+    """Where the longest text of a pattern ends."""
+    found = pattern.match(data, at)
+    return at if found is None else found.end()

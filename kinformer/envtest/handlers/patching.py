@@ -20,7 +20,7 @@ from kinformer.envtest.apply import (
 from kinformer.envtest.depth import is_too_deep
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import duplicate_fields, operation_fields
+from kinformer.envtest.handlers.duplicates import duplicate_fields
 from kinformer.envtest.handlers.patch_errors import (
     body_complaint,
     no_object,
@@ -132,11 +132,9 @@ class Patcher:
 
 
 def repeated_in_patch(call: Call) -> list[str]:
-    """The texts about a patch's duplicate fields, and about unknown fields of JSON patch operations."""
-    patch = read_json(call.body, "")
-    if media_type(call.content_type) == JSON_PATCH:
-        return operation_fields(call.body, patch)
-    return duplicate_fields(call.body, patch)
+    """The texts about a patch's duplicate fields."""
+    told = duplicate_fields(call.body, read_json(call.body, ""))
+    return [f"json patch {text}" for text in told] if media_type(call.content_type) == JSON_PATCH else told
 
 
 def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:

@@ -1,19 +1,16 @@
 """Horizontal pod autoscalers, in the two versions of their API.
 
-They are stored as autoscaling/v2. Fields that v1 does not have are annotations in v1: metrics other than the
-utilization of CPU, the behavior, and the conditions.
+They are stored as autoscaling/v2. What v1 has no fields for is in annotations there: metrics other than the utilization
+of CPU, the behavior, and the conditions. They are in v2's form, and not in that of Kubernetes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
 
 import msgspec
 
-from kinformer.envtest.datafiles import read_table
-from kinformer.envtest.registry.schema import Problems
+from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 from kinformer.envtest.strategy.checks import (
@@ -197,10 +194,9 @@ def _check_target(target: Obj, path: str) -> Iterator[Cause]:
 
 # -- autoscaling/v1 ---------------------------------------------------------------------------------------------------
 
-_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
-_CURRENT = "autoscaling.alpha.kubernetes.io/current-metrics"
-_BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
-_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
+#: The beginning of the names of annotations that hold in v1 what v1 has no fields for.
+_PREFIX = "autoscaling.alpha.kubernetes.io/"
+_HELD = ("metrics", "behavior", "conditions")
 
 
 class OldAutoscalerStrategy(AutoscalerStrategy):
@@ -217,24 +213,20 @@ class OldAutoscalerStrategy(AutoscalerStrategy):
 
 
 def _drop_annotations(metadata: Obj) -> None:
-    present = metadata.get("annotations") or {}
-    if kept := {
-        name: text for name, text in present.items() if name not in (_METRICS, _CURRENT, _BEHAVIOR, _CONDITIONS)
-    }:
-        metadata["annotations"] = kept
-    else:
-        metadata.pop("annotations", None)
+    held = {_PREFIX + name for name in _HELD}
+    kept = {name: text for name, text in (metadata.get("annotations") or {}).items() if name not in held}
+    with_field(metadata, "annotations", kept or None)
 
 
 def _from_old(old: Obj) -> Obj:
     spec, status = {**old.get("spec", {})}, {**old.get("status", {})}
     annotations = (old.get("metadata") or {}).get("annotations") or {}
-    metrics = [_new_metric(one) for one in _read(annotations.get(_METRICS), [])]
+    held = _read({name: annotations[_PREFIX + name] for name in _HELD if _PREFIX + name in annotations})
+    metrics = held.pop("metrics", None) or []
     if (utilization := spec.pop("targetCPUUtilizationPercentage", None)) is not None:
         metrics.append(_cpu_metric(utilization))
     with_field(spec, "metrics", metrics or None)
-    if behavior := _read(annotations.get(_BEHAVIOR), None):
-        spec["behavior"] = _renamed(behavior, str.lower)
+    with_field(spec, "behavior", held.get("behavior"))
     current = status.pop("currentCPUUtilizationPercentage", None)
     status["currentMetrics"] = None
     if current is not None:
@@ -242,97 +234,49 @@ def _from_old(old: Obj) -> Obj:
         status["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": value}}]
     if not status.get("currentReplicas"):
         status.pop("currentReplicas", None)
-    if conditions := _read(annotations.get(_CONDITIONS), None):
-        status["conditions"] = conditions
+    with_field(status, "conditions", held.get("conditions"))
     return {**old, "spec": spec, "status": status}
+
+
+def _read(texts: Obj) -> Obj:
+    """What annotations hold. Nothing if they are not by this server, as they may hold anything then."""
+    problems = Problems()
+    try:
+        held = {name: msgspec.json.decode(text) for name, text in texts.items()}
+    except msgspec.DecodeError:
+        return {}
+    of_status = {"conditions": held.pop("conditions")} if "conditions" in held else {}
+    read = {
+        **check_model("V2HorizontalPodAutoscalerSpec", held, problems),
+        **check_model("V2HorizontalPodAutoscalerStatus", of_status, problems),
+    }
+    return {} if problems.error is not None else {name: read.get(name) for name in texts}
 
 
 def to_old_autoscaler(new: Obj) -> Obj:
     """Convert a stored autoscaler to autoscaling/v1."""
     spec, status = {**new.get("spec", {})}, {**new.get("status", {})}
-    annotations = {**(new["metadata"].get("annotations") or {})}
-    others = []
-    for metric in spec.pop("metrics", None) or ():
-        resource = metric.get("resource") or {}
-        utilization = (resource.get("target") or {}).get("averageUtilization")
-        if metric.get("type") == "Resource" and resource.get("name") == "cpu" and utilization is not None:
-            spec.setdefault("targetCPUUtilizationPercentage", utilization)
-        else:
-            others.append(_old_metric(metric))
-    if others:
-        annotations[_METRICS] = _encode(others)
-    if behavior := spec.pop("behavior", None):
-        annotations[_BEHAVIOR] = _encode(_renamed(behavior, str.upper))
-    for metric in status.pop("currentMetrics", None) or ():
-        resource = metric.get("resource") or {}
-        current = (resource.get("current") or {}).get("averageUtilization")
-        if resource.get("name") == "cpu" and current is not None:
-            status["currentCPUUtilizationPercentage"] = current
-    if conditions := status.pop("conditions", None):
-        annotations[_CONDITIONS] = _encode(conditions)
-    status.setdefault("currentReplicas", 0)
-    status.setdefault("desiredReplicas", 0)
+    metrics = spec.pop("metrics", None) or []
+    targets = [_cpu_value(metric, "target") for metric in metrics]
+    utilization = next((one for one in targets if one is not None), None)
+    with_field(spec, "targetCPUUtilizationPercentage", utilization)
+    current = [_cpu_value(metric, "current") for metric in status.pop("currentMetrics", None) or ()]
+    with_field(status, "currentCPUUtilizationPercentage", next((one for one in current if one is not None), None))
+    held = {
+        "metrics": [metric for metric, target in zip(metrics, targets, strict=True) if target is None],
+        "behavior": spec.pop("behavior", None),
+        "conditions": status.pop("conditions", None),
+    }
+    status = {"currentReplicas": 0, "desiredReplicas": 0, **status}
     metadata = {**new["metadata"]}
-    with_field(metadata, "annotations", annotations or None)
+    texts = {_PREFIX + name: msgspec.json.encode(value).decode() for name, value in held.items() if value}
+    with_field(metadata, "annotations", {**(metadata.get("annotations") or {}), **texts} or None)
     return {**new, "metadata": metadata, "spec": spec, "status": status}
 
 
-def _renamed(value: Any, change: Any) -> Any:
-    """A value with the first letter of every field changed. The annotations use the names of Go's fields."""
-    if isinstance(value, dict):
-        return {f"{change(name[:1])}{name[1:]}": _renamed(item, change) for name, item in value.items()}
-    return [_renamed(item, change) for item in value] if isinstance(value, list) else value
-
-
-def _encode(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _read(text: str | None, otherwise: Any) -> Any:
-    try:
-        return msgspec.json.decode(text) if text else otherwise
-    except msgspec.DecodeError:
-        return otherwise
-
-
-@cache
-def _old_names() -> dict[str, dict[str, str]]:
-    """The fields of a metric's source: for each kind of source, v2's paths and v1's names."""
-    rows = read_table(__package__, "old_metrics.txt")
-    return {kind: dict(field.split("=") for field in fields) for kind, *fields in rows}
-
-
-def _old_metric(metric: Obj) -> Obj:
-    out: Obj = {"type": metric.get("type", "")}
-    for kind, names in _old_names().items():
-        if (source := metric.get(kind)) is None:
-            continue
-        out[kind] = {}
-        for way, name in names.items():
-            first, _, second = way.partition(".")
-            value = source.get(first)
-            if second:
-                value = (value or {}).get(second)
-            if value is not None:
-                out[kind][name] = value
-    return out
-
-
-def _new_metric(metric: Obj) -> Obj:
-    out: Obj = {"type": metric.get("type", "")}
-    for kind, names in _old_names().items():
-        if (source := metric.get(kind)) is None:
-            continue
-        out[kind] = {}
-        for way, name in names.items():
-            if (value := source.get(name)) is None:
-                continue
-            first, _, second = way.partition(".")
-            if second:
-                out[kind].setdefault(first, {})[second] = value
-            else:
-                out[kind][first] = value
-        target = out[kind].setdefault("target", {})
-        of = "Utilization" if "averageUtilization" in target else "AverageValue"
-        target["type"] = "Value" if "value" in target and "averageValue" not in target else of
-    return out
+def _cpu_value(metric: Obj, of: str) -> int | None:
+    """The utilization of CPU in a metric. None if it is another metric."""
+    resource = metric.get("resource") or {}
+    is_cpu = metric.get("type") == "Resource" and resource.get("name") == "cpu"
+    value: int | None = (resource.get(of) or {}).get("averageUtilization") if is_cpu else None
+    return value
