@@ -1,16 +1,88 @@
-"""Strategies: finds the strategy for each resource of one server, built in or custom."""
+"""Strategies: finds the strategy for each resource of one server, built in or custom.
+
+A built-in kind without a strategy of its own has a plain one, with what ``kinds.yaml`` declares of it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStrategy
 from kinformer.envtest.operations import timestamp
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
-from kinformer.envtest.strategy import ServiceAddresses, Strategy, strategy_for
-from kinformer.envtest.strategy.core import LeaseStrategy
+from kinformer.envtest.strategy import core, devices, endpoints, limits, networking, rbac, volumes, workloads
+from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
+from kinformer.envtest.strategy.base import Strategy
+from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
+from kinformer.envtest.strategy.pods import PodStrategy
+from kinformer.envtest.strategy.policies import BindingStrategy, PolicyStrategy
+from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
+from kinformer.envtest.strategy.signing import SigningRequestStrategy, TrustBundleStrategy
+from kinformer.envtest.strategy.webhooks import WebhookStrategy
 
 __all__ = ("Strategies",)
+
+
+def _autoscaler(resource: Resource) -> Strategy:
+    return OldAutoscalerStrategy(resource) if resource.version == "v1" else AutoscalerStrategy(resource)
+
+
+_STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
+    ("", "pods"): PodStrategy,
+    ("", "namespaces"): core.NamespaceStrategy,
+    ("", "nodes"): core.NodeStrategy,
+    ("", "events"): EventStrategy,
+    ("events.k8s.io", "events"): NewEventStrategy,
+    ("", "configmaps"): core.ConfigMapStrategy,
+    ("", "secrets"): core.SecretStrategy,
+    ("", "endpoints"): endpoints.EndpointsStrategy,
+    ("", "persistentvolumes"): volumes.VolumeStrategy,
+    ("", "persistentvolumeclaims"): volumes.ClaimStrategy,
+    ("", "resourcequotas"): limits.ResourceQuotaStrategy,
+    ("", "limitranges"): limits.LimitRangeStrategy,
+    ("", "podtemplates"): workloads.PodTemplateStrategy,
+    ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
+    ("apps", "controllerrevisions"): workloads.ControllerRevisionStrategy,
+    ("apps", "replicasets"): workloads.ReplicaSetStrategy,
+    ("apps", "deployments"): workloads.DeploymentStrategy,
+    ("apps", "daemonsets"): workloads.DaemonSetStrategy,
+    ("apps", "statefulsets"): workloads.StatefulSetStrategy,
+    ("batch", "jobs"): workloads.JobStrategy,
+    ("batch", "cronjobs"): workloads.CronJobStrategy,
+    ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
+    ("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStrategy,
+    ("certificates.k8s.io", "clustertrustbundles"): TrustBundleStrategy,
+    ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
+    ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,
+    ("rbac.authorization.k8s.io", "rolebindings"): rbac.BindingStrategy,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac.BindingStrategy,
+    ("node.k8s.io", "runtimeclasses"): core.RuntimeClassStrategy,
+    ("networking.k8s.io", "ingresses"): networking.IngressStrategy,
+    ("networking.k8s.io", "networkpolicies"): networking.NetworkPolicyStrategy,
+    ("networking.k8s.io", "ingressclasses"): networking.IngressClassStrategy,
+    ("discovery.k8s.io", "endpointslices"): endpoints.EndpointSliceStrategy,
+    ("storage.k8s.io", "csidrivers"): volumes.DriverStrategy,
+    ("storage.k8s.io", "csinodes"): volumes.NodeDriversStrategy,
+    ("storage.k8s.io", "csistoragecapacities"): volumes.StorageCapacityStrategy,
+    ("storage.k8s.io", "volumeattributesclasses"): volumes.AttributesClassStrategy,
+    ("storage.k8s.io", "volumeattachments"): volumes.AttachmentStrategy,
+    ("storage.k8s.io", "storageclasses"): volumes.ClassStrategy,
+    ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
+    ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
+    ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
+    ("resource.k8s.io", "resourceclaimtemplates"): devices.ClaimTemplateStrategy,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): PolicyStrategy,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): BindingStrategy,
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): WebhookStrategy,
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
+}
+#: Kinds whose defaults have the present time in them.
+_DATED: dict[tuple[str, str], Callable[[Resource, Callable[[], str]], Strategy]] = {
+    ("resource.k8s.io", "resourceslices"): devices.SliceStrategy,
+    ("resource.k8s.io", "devicetaintrules"): devices.TaintRuleStrategy,
+}
 
 
 class Strategies:
@@ -38,8 +110,14 @@ class Strategies:
     def __call__(self, resource: Resource) -> Strategy:
         if resource.is_custom:
             return CustomStrategy(resource)
-        if (resource.group, resource.plural) == ("apiextensions.k8s.io", "customresourcedefinitions"):
-            return DefinitionStrategy(resource, self.definitions)
-        if (resource.group, resource.plural) == ("coordination.k8s.io", "leases"):
-            return LeaseStrategy(resource, coordinated=self._coordinated)
-        return strategy_for(resource, self._addresses, self._now)
+        match (resource.group, resource.plural):
+            case ("apiextensions.k8s.io", "customresourcedefinitions"):
+                return DefinitionStrategy(resource, self.definitions)
+            case ("coordination.k8s.io", "leases"):
+                return core.LeaseStrategy(resource, coordinated=self._coordinated)
+            case ("", "services"):
+                return ServiceStrategy(resource, self._addresses)
+            case kind if kind in _DATED:
+                return _DATED[kind](resource, self._now)
+            case kind:
+                return _STRATEGIES.get(kind, Strategy)(resource)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.core import SYSTEM_CLASSES
-from kinformer.envtest.strategy.kinds import strategy_for
 from kinformer.envtest.strategy.services import ServiceAddresses
 
-__all__ = ("SYSTEM_CLASSES", "ServiceAddresses", "Strategy", "strategy_for")
+__all__ = ("SYSTEM_CLASSES", "ServiceAddresses", "Strategy")

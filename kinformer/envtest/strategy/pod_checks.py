@@ -15,7 +15,7 @@ from kinformer.envtest.strategy.checks import (
     not_supported,
     required,
 )
-from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers
+from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers, check_pod_security
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.envtest.strategy.placement_checks import (
     check_affinity,
@@ -25,7 +25,6 @@ from kinformer.envtest.strategy.placement_checks import (
     check_spread,
 )
 from kinformer.envtest.strategy.pod_dump import spec_difference
-from kinformer.envtest.strategy.security_checks import check_pod_security
 from kinformer.envtest.strategy.source_checks import check_volume_source
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors, label_value_errors
 
