@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable
-from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
+from kinformer.expressions.formats import fits
 from kinformer.expressions.library import function, make_opaque, read_opaque
 from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern, find_all
 from kinformer.meta.integers import read_unsigned
@@ -272,38 +269,15 @@ def _is_less(value: Any, other: Any) -> bool:
 
 # -- named formats ----------------------------------------------------------------------------------------------------
 
-_is_uuid = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE).fullmatch
-
 
 def _prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     """Like the rule, for a prefix of a name. A prefix may end with a dash."""
     return lambda text: rule(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
-def _uri_errors(text: str) -> list[str]:
-    parts = urlsplit(text)
-    return [] if parts.scheme or text.startswith("/") else [f'parse "{text}": invalid URI for request']
-
-
-def _byte_errors(text: str) -> list[str]:
-    try:
-        base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return ["invalid base64"]
-    return []
-
-
-def _time_errors(pattern: str, complaint: str) -> Callable[[str], list[str]]:
-    matches = re.compile(pattern, re.ASCII).fullmatch
-
-    def rule(text: str) -> list[str]:
-        try:
-            datetime.fromisoformat(text.replace("Z", "+00:00"))
-        except ValueError:
-            return [complaint]
-        return [] if matches(text) else [complaint]
-
-    return rule
+def _of_schemas(form: str, complaint: str) -> Callable[[str], list[str]]:
+    """A format that schemas have, too."""
+    return lambda text: [] if fits(text, form) else [complaint.format(text)]
 
 
 _FORMATS: dict[str, Callable[[str], list[str]]] = {
@@ -315,11 +289,11 @@ _FORMATS: dict[str, Callable[[str], list[str]]] = {
     "dns1123SubdomainPrefix": _prefix(dns1123_subdomain_errors),
     "dns1035LabelPrefix": _prefix(dns1035_label_errors),
     "labelValue": label_value_errors,
-    "uri": _uri_errors,
-    "uuid": lambda text: [] if _is_uuid(text) else ["does not match the UUID format"],
-    "byte": _byte_errors,
-    "date": _time_errors(r"\d{4}-\d\d-\d\d", "invalid date"),
-    "datetime": _time_errors(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", "invalid datetime"),
+    "uri": _of_schemas("uri", 'parse "{}": invalid URI for request'),
+    "uuid": _of_schemas("uuid", "does not match the UUID format"),
+    "byte": _of_schemas("byte", "invalid base64"),
+    "date": _of_schemas("date", "invalid date"),
+    "datetime": _of_schemas("datetime", "invalid datetime"),
 }
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
-from kinformer.envtest.custom.formats import is_known
 from kinformer.envtest.custom.names import accept_names
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS
@@ -17,6 +16,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage, Version
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.expressions.formats import is_known
 from kinformer.meta.names import GroupResource, GroupVersionKind
 
 __all__ = ("DefinitionStrategy", "Definitions")

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.custom.formats import fits, is_known
 from kinformer.envtest.status import Cause, too_large_to_store
 from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.checks import invalid, not_supported, required, shown_float, too_long
+from kinformer.expressions.formats import fits, is_known
 from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern
 
 __all__ = ("NOWHERE", "fill_defaults", "problems_of", "prune")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import kinformer
-from kinformer.envtest.custom.formats import fits
 from kinformer.expressions import patterns
+from kinformer.expressions.formats import fits
 from kinformer.expressions.patterns import BadPattern, TooMuchWork, compile_pattern, find_all
 from tests.envtest.hostile.victim import Answer, Victim
 

@@ -1,4 +1,4 @@
-"""The formats of strings in schemas, and a check for each.
+"""The formats of strings in schemas and expressions, and a check for each.
 
 The time of every check is linear in the length of the text. No pattern here can match a text in more than one way.
 """
