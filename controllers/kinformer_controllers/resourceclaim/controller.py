@@ -10,7 +10,7 @@ the object.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from kinformer_controllers.shared.devices.claimants import (
     GROUP_INDEX,
     Claimant,
     add_group_index,
+    asks_for_claims,
     claimant_of_group,
     claimant_of_pod,
 )
@@ -57,7 +58,7 @@ class ResourceClaimController(Group):
         pods, claims = informers.informer_for(V1Pod), informers.informer_for(ResourceV1ResourceClaim)
         templates = informers.informer_for(V1ResourceClaimTemplate)
         groups = informers.informer_for(V1alpha2PodGroup) if self._with_groups else None
-        add_indexes(pods, claimant_of_pod)
+        add_indexes(pods, claimant_of_pod, asks_for_claims)
         claims.add_indexers({OWNER_INDEX: owner_values})
         if groups is not None:
             add_indexes(groups, claimant_of_group)
@@ -198,10 +199,16 @@ class ResourceClaimController(Group):
             self._user_changed(claimant_of_group(group))
 
 
-def add_indexes(informer: Any, read: Callable[[Any], Claimant]) -> None:
-    """Add the indexes of pods or PodGroups by the claims and templates that they use."""
+def add_indexes(informer: Any, read: Callable[[Any], Claimant], asks: Callable[[Any], bool] = lambda _: True) -> None:
+    """
+    Add the indexes of pods or PodGroups by the claims and templates that they use.
 
-    def keys(names: Callable[[Claimant], tuple[str, ...]], obj: Any) -> list[str]:
+    :param asks: whether an object may use any; cheaper than `read`
+    """
+
+    def keys(names: Callable[[Claimant], tuple[str, ...]], obj: Any) -> Sequence[str]:
+        if not asks(obj):
+            return ()
         user = read(obj)
         return [f"{user.namespace}/{name}" for name in names(user)]
 

@@ -59,6 +59,8 @@ def partly(
 def _of_decoded(part: type[Any], fields: type[Any], convert: Callable[[Any, Any], Any] | None) -> Callable[[Any], Any]:
     """Make the function that reads the fields of a decoded part, and leaves its own lazy fields undecoded."""
     types, raw, lazy = get_type_hints(fields), msgspec.Raw, part.__lazy_fields__
+    if convert is None and lazy.keys().isdisjoint(fields.__struct_fields__):
+        return _itself
     steps = tuple(
         (lazy[name].peek if name in lazy else attrgetter(name), msgspec.json.Decoder(types[name]).decode, types[name])
         for name in fields.__struct_fields__
@@ -76,3 +78,7 @@ def _of_decoded(part: type[Any], fields: type[Any], convert: Callable[[Any, Any]
         return fields(*found)
 
     return read
+
+
+def _itself(value: Any) -> Any:
+    return value

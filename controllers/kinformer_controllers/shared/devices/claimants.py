@@ -37,6 +37,7 @@ __all__ = (
     "UnknownEntry",
     "add_group_index",
     "allocation_of",
+    "asks_for_claims",
     "claimant_of_group",
     "claimant_of_pod",
     "consumer_kind",
@@ -285,6 +286,12 @@ def claimant_of_pod(pod: V1Pod) -> Claimant:
     )
 
 
+def asks_for_claims(pod: V1Pod) -> bool:
+    """Whether a pod has entries. Nearly none has, and this takes a tenth of the time of :func:`claimant_of_pod`."""
+    spec = _spec_of(pod)
+    return spec is not None and bool(spec.resource_claims)
+
+
 def claimant_of_group(group: V1alpha2PodGroup) -> Claimant:
     """Read a PodGroup."""
     meta, status = group.metadata, group.status
@@ -319,8 +326,11 @@ def add_group_index(informer: SharedIndexInformer[V1Pod]) -> None:
 
 def group_of_pod(pod: V1Pod) -> str:
     """Return the key of a pod's PodGroup; empty if it has none."""
-    user = claimant_of_pod(pod)
-    return f"{user.namespace}/{user.group}" if user.group else ""
+    spec = _spec_of(pod)
+    group = spec.scheduling_group if spec is not None else None
+    return (
+        f"{pod.metadata.namespace or ''}/{group.pod_group_name}" if group is not None and group.pod_group_name else ""
+    )
 
 
 def _group_values(pod: V1Pod) -> tuple[str, ...]:
