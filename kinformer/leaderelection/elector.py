@@ -10,7 +10,8 @@
 A term goes like this: the lease is acquired, the guard opens, and the work begins. Each renewal keeps the guard open
 for a further time. If the lease cannot be renewed in time, the guard closes first, and then the work is cancelled. If
 the elector itself is cancelled, the work is cancelled. The lease is renewed until the work has ended, and only then
-released. A lost lease is not released: the server cannot be reached, or the lease is another's. A cancelled write may
+released. If it is not known whether the last writes were carried out, it is kept until they cannot arrive any more. A
+lost lease is not released: the server cannot be reached, or the lease is another's. A cancelled write may
 still be on its way, too, and nobody else may write until the lease has expired.
 """
 
@@ -161,6 +162,8 @@ class LeaderElector:
                     with working:
                         await lead()
                 finally:
+                    if self._release_on_cancel and lost is None:
+                        await self._let_writes_arrive()
                     renewing.cancel()
         finally:
             self.guard.close()
@@ -201,6 +204,13 @@ class LeaderElector:
         return self._coordinated and bool(self.keeper.preferred_holder)
 
     # --- after
+
+    async def _let_writes_arrive(self) -> None:
+        """Wait until no write of unknown result can arrive any more. It gets as much time as after a lost lease."""
+        left = self.guard.lost_at + self._options.lease_seconds - self._options.write_duration - self.keeper.now()
+        if left > 0:
+            with anyio.CancelScope(shield=True):
+                await self._clock.sleep(left)
 
     async def _release(self) -> None:
         with anyio.CancelScope(shield=True):

@@ -49,14 +49,17 @@ class Guard:
 
     :param lease: the lease's name in errors
     :param now: returns a time in seconds that cannot be set
+    :ivar lost_at: when it last became unknown whether a write will still arrive: its sync was cancelled, or its answer
+        was lost
     """
 
-    __slots__ = ("_lease", "_now", "_until", "refused", "writes")
+    __slots__ = ("_lease", "_now", "_until", "lost_at", "refused", "writes")
 
     def __init__(self, lease: str, now: Callable[[], float]) -> None:
         self._lease = lease
         self._now = now
         self._until = -inf
+        self.lost_at = -inf
         #: Number of refused writes.
         self.refused = 0
         #: The writes that went through it.
@@ -74,6 +77,11 @@ class Guard:
     def close(self) -> None:
         """Allow no more writes."""
         self._until = -inf
+
+    def lost(self, path: str) -> None:
+        """Note that it is not known whether a write was carried out, or will be."""
+        self.lost_at = self._now()
+        self.writes.lost(path)
 
     def check(self, what: str) -> None:
         """
@@ -139,12 +147,12 @@ class GuardedTransport:
                 answer: bytes = await self._transport.request(method, path, **request)
         except (ApiError, ServerUnreachable, WriteRefused) as error:
             if isinstance(error, ApiError) and error.code >= _SERVER_ERROR:
-                writes.lost(path)
+                self._guard.lost(path)
             else:
                 writes.refused(path)
             raise
         except BaseException:
-            writes.lost(path)
+            self._guard.lost(path)
             raise
         writes.answered(number, method, path, answer)
         return answer

@@ -329,9 +329,18 @@ class ShardMember:
                 self._failing = True
             finally:
                 timer.cancel()
-        if self._now() >= self.guard.table_until:
-            self._lose("the table could not be read")
-        return False
+        return self._is_late()
+
+    def _is_late(self) -> bool:
+        """
+        Whether the table allows no more writes. Then this member ends.
+
+        The table may be in order again by now. But others may have claimed its ranges in between, and may still write.
+        """
+        late = self._now() >= self.guard.table_until
+        if late:
+            self._lose("the table could not be read in time")
+        return late
 
     async def _round(self) -> bool:
         began = self._now()
@@ -339,7 +348,9 @@ class ShardMember:
         now = self._now()
         self._note_broken(seen.broken)
         table = self._checked(seen)
-        if not self._agrees(seen, table, now):
+        if self._is_late():
+            return True
+        if not self._agrees(seen, table):
             self._lose("others took its ranges")
             return True
         if not self._claims_again:
@@ -386,7 +397,7 @@ class ShardMember:
         waited = {number for number, since in self._unclaimed.items() if now - since >= self._sightings.longest}
         return self._claimed | waited
 
-    def _agrees(self, seen: Seen, table: Table, now: float) -> bool:
+    def _agrees(self, seen: Seen, table: Table) -> bool:
         """
         Whether this member can go on: the table gives none of its ranges to another member.
 
@@ -396,8 +407,7 @@ class ShardMember:
         missing = self.gate.held - table.of(self.name)
         lost = missing - self._giving
         is_new = seen.table is None or bool(table.waits)
-        # A closed guard would refuse the write of the new claim. The last condition ends the member before it tries.
-        if lost and not (is_new and lost <= table.of("") and now < self.guard.table_until):
+        if lost and not (is_new and lost <= table.of("")):
             return False
         self._claims_again = lost
         self._giving = frozenset()

@@ -9,6 +9,7 @@ import pytest
 from kinformer.client import ClientError
 from kinformer.clock import FakeClock
 from kinformer.leaderelection import ElectionRecord, LeaderElector, LeadershipLost, LeaseKeeper
+from kinformer.leaderelection.guard import GuardedTransport
 from tests.leaderelection.locks import MemoryLock, Shared
 from tests.metrics import metric_value
 
@@ -148,6 +149,31 @@ async def test_the_lease_is_released_only_when_the_work_has_ended_and_renewed_un
         assert two.working
     assert one.error is None
     assert one.lock.events == ["became leader", "stopped leading"]
+
+
+class _Silent:
+    """A transport that never answers."""
+
+    async def request(self, *_: object, **__: object) -> bytes:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+async def test_a_lease_is_kept_until_a_write_that_was_cut_cannot_arrive() -> None:
+    shared, clock = Shared(), FakeClock()
+
+    async def writes() -> None:
+        await GuardedTransport(_Silent(), candidate.elector.guard).request("POST", "/api/v1/pods")  # type: ignore[arg-type]
+
+    candidate = Candidate(shared, clock, work=writes)
+    async with running(candidate):
+        await clock.advance(1)
+        candidate.scope.cancel()
+        # It has as much time as after a lost lease: from 12.5 s, when the guard closes, to 15 s.
+        await clock.advance(2.4)
+        assert (candidate.working, shared.holder) == (False, "me")
+        await clock.advance(0.2)
+        assert (candidate.ended, shared.holder) == (True, "")
 
 
 async def test_a_lease_is_released_as_well_when_the_work_ends_by_itself() -> None:

@@ -500,6 +500,27 @@ async def test_who_cannot_claim_again_after_a_lost_table_stops_before_others_cla
         assert opened(b) >= should_own("b", "a", "b")
 
 
+async def test_a_guard_that_a_lost_table_has_closed_stays_closed_when_the_table_is_restored() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+
+        async def lost(seen: Any, table: Any) -> None:
+            raise ConnectionLost("memory", "reset")
+
+        a._leases.write = lost  # type: ignore[method-assign]
+        edit(group, shard_owners="{}x")
+        await group.clock.advance(8)
+        group.lines["a"].is_slow = True  # the next list comes when the guard is closed
+        await group.clock.advance(5)
+        assert not a.guard.is_open
+        edit(group, shard_owners='{"a":"0-7"}')
+        for _ in range(20):
+            await group.clock.advance(1)
+            assert not a.guard.is_open
+        assert isinstance(group.ended["a"], MembershipLost)
+
+
 async def test_a_range_that_a_waiting_table_gives_to_another_is_not_taken_back() -> None:
     async with a_group() as group:
         a = group.start("a")
