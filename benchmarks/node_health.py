@@ -118,7 +118,7 @@ async def waiting(count: int) -> None:
     clock = FakeClock()
     context = make_context(clock)
     caches, eviction = context.informers, TaintEvictionController(context)
-    queue, nodes = eviction.controller.queue, caches.informer_for(V1Node).indexer
+    queue, nodes = eviction.pods.queue, caches.informer_for(V1Node).indexer
     keys = [f"default/pod-{number}" for number in range(count)]
     for number in range(count):
         caches.informer_for(V1Pod).indexer.add(pod(number))

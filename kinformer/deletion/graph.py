@@ -151,11 +151,13 @@ class Graph:
     :param agenda: called with what is to be done
     :ivar nodes: the nodes by uid
     :ivar absents: the owners that are known not to exist
+    :ivar changes: how often it was told what was seen
     """
 
     def __init__(self, agenda: Agenda, absents: AbsentOwners | None = None) -> None:
         self.nodes: dict[str, Node] = {}
         self.absents = absents if absents is not None else AbsentOwners()
+        self.changes = 0
         self._agenda = agenda
 
     # --- what was seen
@@ -164,6 +166,7 @@ class Graph:
         self, kind: Kind, namespace: str, name: str, uid: str, owners: Sequence[ReferenceLike], phase: Phase
     ) -> None:
         """Note that an object exists: it is new or has changed."""
+        self.changes += 1
         node = self.nodes.get(uid)
         if node is None:
             node = Node(kind, namespace, name, uid, owners, Phase.LIVING)
@@ -185,6 +188,7 @@ class Graph:
 
     def gone(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         """Note that an object was deleted."""
+        self.changes += 1
         node = self.nodes.get(uid)
         if node is None:
             return

@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from kinformer.clock import Clock
 
 __all__ = (
+    "Buffer",
     "MetricsProvider",
     "NoMetrics",
     "PrometheusMetrics",
@@ -54,6 +55,18 @@ class MetricsProvider(Protocol):
 
     def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
         """The metrics for a queue with this name; None for no metrics."""
+
+
+class Buffer(Protocol):
+    """Something that holds items as a queue does, and measures no times. It is read in any thread."""
+
+    @property
+    def waiting(self) -> int:
+        """How many items are in it."""
+
+    @property
+    def taken(self) -> int:
+        """How many items were taken from it."""
 
 
 class NoMetrics:
@@ -150,6 +163,7 @@ class PrometheusMetrics(Collector):
 
     def __init__(self, registry: CollectorRegistry | None = REGISTRY) -> None:
         self._names: dict[str, _Name] = {}
+        self._buffers: dict[str, weakref.ref[Buffer]] = {}
         if registry is not None:
             registry.register(self)
 
@@ -159,6 +173,10 @@ class PrometheusMetrics(Collector):
         metrics = _Queue(of_name, clock)
         of_name.queues.append(weakref.ref(metrics))
         return metrics
+
+    def show_buffer(self, name: str, buffer: Buffer) -> None:
+        """Show the depth and the adds of a buffer that is no work queue, for as long as it exists."""
+        self._buffers[name] = weakref.ref(buffer)
 
     def describe(self) -> Iterable[Metric]:
         return self._families([])
@@ -200,6 +218,11 @@ class PrometheusMetrics(Collector):
             unfinished.add_metric(labels, sum(ages))
             longest.add_metric(labels, max(ages, default=0.0))
             retries.add_metric(labels, of_name.retries)
+        for name, reference in sorted(self._buffers.copy().items()):
+            if (buffer := reference()) is not None:
+                waiting = buffer.waiting
+                depth.add_metric((name,), waiting)
+                adds.add_metric((name,), waiting + buffer.taken)
         yield from (depth, adds, latency, work, unfinished, longest, retries)
 
 

@@ -309,3 +309,19 @@ def test_the_default_provider_is_prometheus_own_registry_until_another_is_set() 
         REGISTRY.unregister(first)
         if isinstance(others, PrometheusMetrics):
             REGISTRY.register(others)
+
+
+class _Buffer:
+    waiting, taken = 2, 5
+
+
+def test_a_buffer_that_is_no_queue_shows_its_depth_and_adds(
+    registry: CollectorRegistry, provider: PrometheusMetrics
+) -> None:
+    buffer, scrape = _Buffer(), Scrape(registry)
+    provider.show_buffer("test", buffer)
+    assert (scrape["depth"], scrape["adds_total"], scrape["retries_total"]) == (2, 7, None)
+
+    del buffer
+    gc.collect()
+    assert scrape["depth"] is None

@@ -20,6 +20,7 @@ from kinformer.manager import Controller, ControllerContext, Group, Runnable
 from kinformer.meta import GroupResource
 from kinformer.models import V1ObjectReference
 from kinformer.record import WARNING
+from kinformer.workqueue import PrometheusMetrics, default_provider
 from kinformer_controllers.garbagecollector.collecting import Collector
 from kinformer_controllers.garbagecollector.following import CachedHeads, GraphFollower, is_followed
 from kinformer_controllers.garbagecollector.objects import Objects
@@ -80,7 +81,20 @@ class GarbageCollector(Group):
             queue_name="garbage_collector_attempt_to_orphan",
             clock=clock,
         )
+        provider = default_provider()
+        if isinstance(provider, PrometheusMetrics):
+            provider.show_buffer("garbage_collector_graph_changes", self)
         super().__init__(self.deletions, self.orphanings)
+
+    @property
+    def waiting(self) -> int:
+        """How many changes of objects are not in the graph yet."""
+        return self.monitor.untold
+
+    @property
+    def taken(self) -> int:
+        """How many changes of objects were added to the graph."""
+        return self.graph.changes
 
     async def run(self) -> None:
         """Work until cancelled."""

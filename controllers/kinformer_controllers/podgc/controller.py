@@ -22,9 +22,9 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
+from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.podgc.failing import failed_pod_patch
 from kinformer_controllers.podgc.garbage import (
-    Quarantine,
     is_out_of_service,
     node_of,
     out_of_service_pods,
@@ -62,7 +62,8 @@ class PodGCController:
         self._pods, self._nodes = context.client.resource(V1Pod), context.client.resource(V1Node)
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
         self._cached_pods, self._cached_nodes = pods, nodes
-        self.quarantine = Quarantine(QUARANTINE)
+        #: The nodes that pods name and that are missing in the cache.
+        self.quarantine: DelayingQueue[str] = DelayingQueue("orphaned_pods_nodes", clock=self._clock)
         self.controller = Controller("podgc", self.sync, clock=self._clock).wait_for(pods).wait_for(nodes)
         self.controller.queue.add(_ALL_PODS)
 
@@ -77,11 +78,25 @@ class PodGCController:
         await self._delete_surplus(surplus_terminated_pods(pods, self._threshold))
         await self._delete_by_node(out_of_service_pods(pods, nodes), self._is_out_of_service, "out-of-service")
         missing = {node for pod in pods if (node := node_of(pod)) and node not in nodes}
-        gone = self.quarantine.missing(missing, self._clock.monotonic())
+        gone = self._after_quarantine(missing)
         await self._delete_by_node((pod for pod in pods if node_of(pod) in gone), self._is_gone, "orphaned")
         for pod in unscheduled_terminating_pods(pods):
             await _counted(pod, "unscheduled", self._fail_and_delete)
         return CHECK_PERIOD
+
+    def _after_quarantine(self, missing: set[str]) -> set[str]:
+        """
+        Put nodes that are missing into quarantine.
+
+        :return: the nodes whose quarantine is over. If one is still missing the next time, its quarantine starts again
+        """
+        over = set()
+        while len(self.quarantine):
+            over.add(node := self.quarantine.get_nowait())
+            self.quarantine.done(node)
+        for node in missing - over:
+            self.quarantine.add_after(node, QUARANTINE)
+        return missing & over
 
     async def _is_gone(self, node: str) -> bool:
         try:

@@ -5,8 +5,8 @@ In: pods and nodes from the caches, and the time. Out: the pods to delete, in or
 - *out-of-service*: the pod is being deleted, and its node is not ready and has the out-of-service taint;
 - *terminated*: the pod has ended, and there are more such pods than the threshold allows. Evicted pods come first, then
   the oldest;
-- *orphaned*: the pod's node is gone. A missing node counts as gone after a quarantine, because the cache of nodes may
-  be older than that of pods; the caller then asks the server;
+- *orphaned*: the pod's node is gone. The controller finds these: a missing node counts as gone after a quarantine,
+  because the cache of nodes may be older than that of pods, and if the server says so;
 - *unscheduled*: the pod is being deleted and has no node, so that no kubelet will end it.
 """
 
@@ -21,7 +21,6 @@ from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.shared.nodes.taints import OUT_OF_SERVICE
 
 __all__ = (
-    "Quarantine",
     "is_out_of_service",
     "node_of",
     "out_of_service_pods",
@@ -32,35 +31,6 @@ __all__ = (
 
 _NOT_TERMINATED: Final = ("Pending", "Running", "Unknown")
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
-
-
-class Quarantine:
-    """
-    The nodes that pods name and that are missing in the cache.
-
-    :param seconds: how long a node must be missing
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        #: When a node's quarantine ends, by the clock's monotonic time.
-        self._ends: dict[str, float] = {}
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def missing(self, nodes: Iterable[str], now: float) -> list[str]:
-        """
-        Note the nodes that are missing now.
-
-        :param now: the clock's monotonic time, in seconds
-        :return: the nodes whose quarantine is over. If one is still missing the next time, its quarantine starts again
-        """
-        self._ends = {node: self._ends.get(node, now + self._seconds) for node in nodes}
-        over = [node for node, end in self._ends.items() if end <= now]
-        for node in over:
-            del self._ends[node]
-        return over
 
 
 def node_of(pod: V1Pod) -> str:

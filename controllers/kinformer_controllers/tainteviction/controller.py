@@ -5,23 +5,24 @@ Promised: a pod is not deleted before its tolerations end; it is not deleted if 
 cache does not show that yet: pod and node are read from the server before; another pod with the same name is never
 deleted.
 
-Pods wait in the work queue, which has one timer. A pod is checked again when its time has come, so it stays if its
-taint was just removed.
+Nodes whose NoExecute taints have changed have a queue of their own; a worker queues the pods of each. Pods wait in
+their queue, which has one timer. A pod is checked again when its time has come, so it stays if its taint was just
+removed.
 """
 
 from __future__ import annotations
 
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
-from kinformer.controllerutil.owning import add_pod_node_index
+from kinformer.controllerutil.owning import POD_NODE_INDEX, add_pod_node_index
 from kinformer.controllerutil.pods import disruption_target, pod_condition_patch
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import split_key
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.shared.nodes.taints import no_execute_taints
 from kinformer_controllers.tainteviction.decision import Eviction, decide
 from kinformer_controllers.tainteviction.events import COMPONENT, EvictionEvents
-from kinformer_controllers.tainteviction.handlers import NodeHandler, PodHandler
+from kinformer_controllers.tainteviction.handlers import PodHandler, taints_changed
 from kinformer_controllers.tainteviction.metrics import POD_DELETION_SECONDS, POD_DELETIONS
 
 __all__ = ("TaintEvictionController", "make_controller")
@@ -30,12 +31,12 @@ __all__ = ("TaintEvictionController", "make_controller")
 _WORKERS = 8
 
 
-def make_controller(context: ControllerContext) -> Controller:
+def make_controller(context: ControllerContext) -> Group:
     """The entry point ``taint-eviction``. It has no options."""
-    return TaintEvictionController(context).controller
+    return TaintEvictionController(context)
 
 
-class TaintEvictionController:
+class TaintEvictionController(Group):
     """Deletes pods that do not, or no longer, tolerate the NoExecute taints of their node."""
 
     def __init__(self, context: ControllerContext) -> None:
@@ -50,11 +51,19 @@ class TaintEvictionController:
         self.waiting: dict[str, Eviction] = {}
         #: The keys of those for which the Event was recorded and the deletion has failed.
         self._told: set[str] = set()
-        self.controller = Controller(
-            COMPONENT, self.sync, workers=_WORKERS, queue_name="noexec_taint_pod", clock=self._clock
+        self.pods = Controller(COMPONENT, self.sync, workers=_WORKERS, queue_name="noexec_taint_pod", clock=self._clock)
+        self.pods.handle(pods, PodHandler(self.pods.queue.add)).wait_for(nodes)
+        # It writes nothing, so each shard does it for its own pods.
+        self.nodes = Controller(
+            f"{COMPONENT}-nodes", self.queue_pods, queue_name="noexec_taint_node", shard_by=None, clock=self._clock
         )
-        self.controller.handle(pods, PodHandler(self.controller.queue.add))
-        self.controller.handle(nodes, NodeHandler(self.controller.queue.add, pods.indexer))
+        self.nodes.watch(nodes, taints_changed).wait_for(pods)
+        super().__init__(self.pods, self.nodes)
+
+    async def queue_pods(self, node: str) -> None:
+        """Queue the pods of a node whose NoExecute taints have changed."""
+        for key in self._pods.index_keys(POD_NODE_INDEX, node):
+            self.pods.queue.add(key)
 
     async def sync(self, key: str) -> float | None:
         """

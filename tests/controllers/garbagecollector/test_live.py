@@ -8,6 +8,7 @@ from kinformer.client import PatchType
 from kinformer.meta import GroupResource
 from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD
 from tests.controllers.garbagecollector.world import WIDGETS, collecting, definition
+from tests.metrics import metric_value
 from tests.turning import eventually, turn
 
 
@@ -22,6 +23,17 @@ async def test_what_is_owned_goes_after_its_owner_and_so_does_what_that_owns() -
         await world.delete(owner)
         await world.are_gone(child, grandchild)
         await world.stay(stranger)
+
+
+async def test_changes_that_came_into_the_graph_are_counted_under_kubernetes_name() -> None:
+    name = {"name": "garbage_collector_graph_changes"}
+    async with collecting() as world:
+        before = metric_value("workqueue_adds_total", name) or 0
+        owner = await world.make("ConfigMap", "owner")
+        await world.knows(owner)
+
+        assert metric_value("workqueue_adds_total", name) == before + 1
+        assert metric_value("workqueue_depth", name) == 0
 
 
 async def test_what_has_another_owner_stays_and_names_the_one_that_is_gone_no_longer() -> None:

@@ -161,7 +161,22 @@ async def test_a_node_that_comes_during_its_quarantine_keeps_its_pods() -> None:
     await world.sync()
 
     assert not world.requests
-    assert not world.gc.quarantine
+    assert not len(world.gc.quarantine)
+
+
+async def test_missing_nodes_wait_in_kubernetes_queue() -> None:
+    def adds() -> float:
+        return metric_value("workqueue_adds_total", {"name": "orphaned_pods_nodes"}) or 0
+
+    world = World()
+    world.pod("a", node="gone")
+    before = adds()
+    await world.sync()
+    assert adds() == before
+
+    await turn(world.clock, QUARANTINE)
+
+    assert adds() == before + 1
 
 
 async def test_a_node_that_was_there_begins_a_quarantine_when_it_goes() -> None:

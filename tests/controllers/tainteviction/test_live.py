@@ -14,6 +14,7 @@ from kinformer.clock import FakeClock
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.tainteviction.controller import make_controller
 from tests.controllers.nodes import Cluster, cluster, toleration
+from tests.metrics import metric_value
 
 EVICTED = "TaintManagerEviction"
 
@@ -60,6 +61,21 @@ async def test_a_pod_says_first_why_it_goes() -> None:
         assert target.observed_generation == 1
         assert target.last_transition_time == world.clock.start
         assert await world.events(EVICTED) == ["Marking for deletion Pod default/p"]
+
+
+async def test_only_nodes_whose_taints_have_changed_are_queued() -> None:
+    def adds() -> float:
+        return metric_value("workqueue_adds_total", {"name": "noexec_taint_node"}) or 0
+
+    async with node_with_pods(p=[toleration("a")]) as world:
+        before = adds()
+        await world.set_taints("n", "a")
+        await world.turn(1)
+        await world.set_taints("n", "a")  # as it was
+        await world.client.resource(V1Node).patch("n", {"metadata": {"labels": {"a": "b"}}}, patch_type=PatchType.MERGE)
+        await world.turn(1)
+
+        assert adds() == before + 1
 
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "PreferNoSchedule"])

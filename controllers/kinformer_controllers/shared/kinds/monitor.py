@@ -125,9 +125,9 @@ class KindMonitor:
         return bool(self._followed) and all(one.informer.has_synced for one in self._followed.values())
 
     @property
-    def has_told(self) -> bool:
-        """Whether the handlers have been called for every change that the caches have."""
-        return not any(one.registration.pending for one in self._followed.values())
+    def untold(self) -> int:
+        """Number of changes that the handlers have not been called for yet. It can be read in any thread."""
+        return sum(one.registration.untold for one in tuple(self._followed.values()))
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
