@@ -38,6 +38,9 @@ class PodHandler:
     """
     Queues pods that were bound to a node.
 
+    Pods of the first list are left alone: they came to their nodes before this process started. A kubelet that runs
+    may say since that they are ready.
+
     :param add: called with the key of each such pod
     """
 
@@ -45,7 +48,7 @@ class PodHandler:
         self._add = add
 
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
-        if pod.spec.node_name:
+        if pod.spec.node_name and not is_in_initial_list:
             self._add(meta_namespace_key(pod))
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:

@@ -16,10 +16,13 @@ from typing import Final, NamedTuple, cast
 from kinformer.controllerutil.conditions import get_condition
 from kinformer.models import V1Lease, V1Node, V1NodeCondition
 
-__all__ = ("GracePeriods", "Moment", "NodeHealth", "Observation", "observe", "ready_condition")
+__all__ = ("GracePeriods", "Moment", "NodeHealth", "Observation", "observe", "ready_condition", "was_given_up")
 
 #: The conditions that become Unknown. NetworkUnavailable is not among them, because the kubelet does not report it.
 _REPORTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+#: The reasons of conditions that this controller writes. No kubelet writes them.
+_NEVER_UPDATED: Final = "NodeStatusNeverUpdated"
+_UNKNOWN: Final = "NodeStatusUnknown"
 
 
 class Moment(NamedTuple):
@@ -88,6 +91,12 @@ def ready_condition(node: V1Node) -> V1NodeCondition | None:
     return get_condition(status.conditions if status is not None else None, "Ready")
 
 
+def was_given_up(node: V1Node) -> bool:
+    """Whether a node is Unknown because a node lifecycle controller has said so."""
+    ready = ready_condition(node)
+    return ready is not None and ready.status == "Unknown" and ready.reason in (_NEVER_UPDATED, _UNKNOWN)
+
+
 def observe(
     known: NodeHealth | None, node: V1Node, lease: V1Lease | None, now: Moment, grace: GracePeriods
 ) -> Observation:
@@ -140,7 +149,7 @@ def _unknown(node: V1Node, type_: str, now: datetime) -> V1NodeCondition:
         return V1NodeCondition(
             type=type_,
             status="Unknown",
-            reason="NodeStatusNeverUpdated",
+            reason=_NEVER_UPDATED,
             message="Kubelet never posted node status.",
             last_heartbeat_time=node.metadata.creation_timestamp,
             last_transition_time=now,
@@ -149,7 +158,7 @@ def _unknown(node: V1Node, type_: str, now: datetime) -> V1NodeCondition:
         return there
     condition = copy.copy(there)
     condition.status = "Unknown"
-    condition.reason = "NodeStatusUnknown"
+    condition.reason = _UNKNOWN
     condition.message = "Kubelet stopped posting node status."
     condition.last_transition_time = now
     return condition

@@ -25,7 +25,14 @@ from kinformer.logs import get_logger
 from kinformer.models import V1Lease, V1Node, V1NodeCondition, V1ObjectMeta, V1Pod, to_dict
 from kinformer.record import EventRecorder
 from kinformer.workqueue import parallelize_until
-from kinformer_controllers.nodelifecycle.health import GracePeriods, Moment, NodeHealth, Observation, observe
+from kinformer_controllers.nodelifecycle.health import (
+    GracePeriods,
+    Moment,
+    NodeHealth,
+    Observation,
+    observe,
+    was_given_up,
+)
 from kinformer_controllers.nodelifecycle.metrics import ALL_NODES_SECONDS, NODE_SECONDS, forget_zone, tell_zone
 from kinformer_controllers.nodelifecycle.pods import PodReadiness
 from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
@@ -124,6 +131,9 @@ class NodeMonitor:
                 self._known[meta.name] = meta.uid
                 record_node_event(self._recorder, node, "RegisteredNode", f"Registered Node {meta.name} in Controller")
                 await self._mark_ready(node)
+                if was_given_up(node):
+                    # The process that gave it up may have ended before it had marked all of its pods.
+                    self._to_retry.add(meta.name)
         if len(self._known) == len(nodes):
             return
         there = {node.metadata.name for node in nodes}

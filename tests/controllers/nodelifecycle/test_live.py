@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 
 from kinformer.client import PatchType
+from kinformer.manager import Manager
 from kinformer.manager.checks import parts_of
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.nodelifecycle.controller import make_controller
@@ -211,7 +213,7 @@ async def test_a_pod_that_comes_to_a_node_which_is_not_ready_is_marked() -> None
         assert await pod_ready(world, "late") == "False"
 
 
-async def test_a_pod_on_a_node_that_was_not_ready_before_the_controller_started_is_marked() -> None:
+async def test_a_pod_that_comes_before_its_node_was_first_checked_is_marked() -> None:
     async with with_lifecycle() as world:
         await world.make_node("alive")
         await world.make_node("silent", "Unknown")
@@ -221,6 +223,29 @@ async def test_a_pod_on_a_node_that_was_not_ready_before_the_controller_started_
         await world.turn(0)
 
         assert await pod_ready(world, "late") == "False"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "ready"),
+    [("False", "KubeletNotReady", "True"), ("Unknown", "", "True"), ("Unknown", "NodeStatusUnknown", "False")],
+)
+async def test_pods_that_were_there_before_are_marked_only_on_nodes_that_were_given_up(
+    status: str, reason: str, ready: str
+) -> None:
+    async with cluster({}) as before:
+        await before.make_node("n", status)
+        condition = {"type": "Ready", "status": status, "reason": reason}
+        patch = {"status": {"conditions": [condition]}}
+        await before.client.resource(V1Node).patch("n", patch, patch_type=PatchType.STRATEGIC, subresource="status")
+        await before.make_pod("p", "n")
+        await before.run_pod("p")
+        async with anyio.create_task_group() as tasks:
+            manager = Manager(before.client, known={"nodelifecycle": make_controller}, clock=before.clock)
+            tasks.start_soon(manager.run)
+            await before.turn(10)
+            tasks.cancel_scope.cancel()
+
+        assert await pod_ready(before, "p") == ready
 
 
 async def test_a_health_that_cannot_be_written_is_written_from_what_the_server_has_then() -> None:
