@@ -53,7 +53,7 @@ _LONGER: Final[Mapping[str, float]] = MappingProxyType(
 )
 
 #: Users wait until what they did was heard of: nobody can count, or put in order, pods that users made a moment ago.
-_SETTLES: Final = frozenset({"rc_adopt", "rc_delete_order"})
+_SETTLES: Final = frozenset({"rc_adopt", "rc_delete_order", "rs_adopt"})
 
 #: Fields that may be others at the end, beside those of :data:`kinformer.simulation.oracles.normal.MAY_DIFFER`.
 _MAY_DIFFER: Final[Sequence[str]] = (
@@ -64,15 +64,6 @@ _MAY_DIFFER: Final[Sequence[str]] = (
     # When the last change was that made the endpoints: there if the pod's change was seen after the Service's.
     "endpoints/*:metadata.annotations",
     "endpointslices.discovery.k8s.io/*:metadata.annotations",
-)
-
-#: The same for single scenarios.
-_MAY_DIFFER_IN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {
-        # The node itself says that it is not ready, and its kubelet has to say so of the pods. But a controller that
-        # starts sees each pod as a new one, and marks it if it has looked at the node before, as in Kubernetes.
-        "node_pods_not_ready": ("pods/*:status.conditions.0.status",),
-    }
 )
 
 #: Past every time that a scenario mentions: pods of one have been ready since the new year.
@@ -118,7 +109,7 @@ def trial_of_recorded(name: str) -> Trial:
         loops=loops_beside(controllers), quiet=2.0, longest=2 * _HALF_A_YEAR, apis=apis_for(controllers)
     )
     # A successor sees all that was done before it, so that it makes nothing twice.
-    checks = Checks(may_differ=(*_MAY_DIFFER, *_MAY_DIFFER_IN.get(name, ())), extra_generated=0.0)
+    checks = Checks(may_differ=_MAY_DIFFER, extra_generated=0.0)
     return Trial(_OfRecorded(name), checks, options)
 
 

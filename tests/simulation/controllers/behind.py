@@ -6,11 +6,49 @@ a watch that says nothing, a network that is gone. Nothing may be deleted, evict
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from kinformer.client import AlreadyExists
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1ConfigMap, V1ObjectMeta
+from kinformer_controllers.noderoute.controller import NodeRouteController
+from kinformer_controllers.shared.cloud.interface import Route
+from tests.golden.controllers import SCENARIOS
+from tests.golden.scenario import Scenario
 from tests.simulation.controllers.catalogue import Case
+from tests.simulation.controllers.steps import NAMESPACE
 
-__all__ = ("BEHIND",)
+__all__ = ("BEHIND", "make_route")
+
+
+class _RoutesAsConfigMaps:
+    """A cloud whose routes are objects of the server, so that a route that was deleted is missed at the end."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._maps = context.client.resource(V1ConfigMap)
+
+    async def list_routes(self, cluster: str) -> Sequence[Route]:
+        found = (await self._maps.list(NAMESPACE)).items
+        return [Route(each.metadata.name, **each.data) for each in found if "destination_cidr" in (each.data or {})]
+
+    async def create_route(self, cluster: str, name_hint: str, route: Route) -> None:
+        data = {"target_node": route.target_node, "destination_cidr": route.destination_cidr}
+        meta = V1ObjectMeta(name=f"route-{route.target_node}", namespace=NAMESPACE)
+        try:
+            await self._maps.create(V1ConfigMap(metadata=meta, data=data))
+        except AlreadyExists:
+            return
+
+    async def delete_route(self, cluster: str, route: Route) -> None:
+        await self._maps.delete(route.name, NAMESPACE)
+
+
+def make_route(context: ControllerContext) -> Controller:
+    """The route controller with this cloud."""
+    context.options = {**context.options, "cluster_cidr": "10.244.0.0/16"}
+    return NodeRouteController(context, _RoutesAsConfigMaps(context)).controller
+
 
 _READY = {"type": "Ready", "status": "True", "reason": "K", "message": "m", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
 _NODE: dict[str, Any] = {
@@ -28,6 +66,16 @@ _CLAIM: dict[str, Any] = {
     "kind": "PersistentVolumeClaim",
     "metadata": {"name": "c"},
     "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "x", "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+_REQUEST = next(step for step in Scenario.read(SCENARIOS / "csr_denied.json").steps if "create" in step)
+_APPROVED = {"type": "Approved", "status": "True", "reason": "R"}
+_TOKEN: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "type": "kubernetes.io/service-account-token",
+    "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "bot"}},
 }
 
 
@@ -100,5 +148,77 @@ BEHIND = (
         ],
         options={"legacy_service_account_token_clean_up_period": 3600.0},
         plans=("seed=0 hide(manager,pods/case/p,event=1,seconds=280000)",),
+    ),
+    Case(
+        "route-behind",
+        ["tests.simulation.controllers.behind:make_route"],
+        [
+            {"create": {**_NODE, "spec": {"podCIDR": "10.244.1.0/24", "podCIDRs": ["10.244.1.0/24"]}}},
+            {
+                "create": {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": "route-n"},
+                    "data": {"target_node": "n", "destination_cidr": "10.244.1.0/24"},
+                }
+            },
+            {"sleep": 120},
+        ],
+        plans=("seed=0 hide(manager,nodes/n,event=1,seconds=60)",),
+    ),
+    Case(
+        "cloud-node-lifecycle-behind",
+        ["cloud-node-lifecycle"],
+        [
+            # The cloud says of a node of such a name that it is gone.
+            {
+                "create": {
+                    **_NODE,
+                    "metadata": {"name": "n-gone"},
+                    "status": {"conditions": [{**_READY, "status": "False"}]},
+                }
+            },
+            {
+                "patch": {
+                    "kind": "Node",
+                    "name": "n-gone",
+                    "type": "strategic",
+                    "subresource": "status",
+                    "body": {"status": {"conditions": [_READY]}},
+                }
+            },
+            {"sleep": 120},
+        ],
+        plans=("seed=0 hide(manager,nodes/n-gone,event=2,seconds=60)",),
+    ),
+    Case(
+        "csrcleaner-behind",
+        ["csrcleaner"],
+        [
+            _REQUEST,
+            {"wait": 23.5 * 3600},
+            {
+                "patch": {
+                    "kind": "CertificateSigningRequest",
+                    "name": "${ns}-r",
+                    "type": "merge",
+                    "subresource": "approval",
+                    "body": {"status": {"conditions": [_APPROVED]}},
+                }
+            },
+            {"sleep": 3600},
+        ],
+        plans=("seed=0 hide(manager,certificatesigningrequests.certificates.k8s.io/case-r,event=2,seconds=3000)",),
+    ),
+    Case(
+        "serviceaccount-token-behind",
+        ["serviceaccount-token"],
+        [
+            {"create": [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bot"}}, _TOKEN]},
+            {"sleep": 120},
+        ],
+        # Signatures have random numbers of OpenSSL's in them.
+        may_differ=("secrets/*:data.token",),
+        plans=("seed=0 hide(manager,serviceaccounts/case/bot,event=1,seconds=60)",),
     ),
 )
