@@ -26,7 +26,9 @@ from kinformer_controllers.shared.history.revisions import revision_hash, templa
 from kinformer_controllers.statefulset.revisions import revision_data
 from tests.turning import turn
 
-RECORD = json.loads((Path(__file__).parent / "handover" / "workloads.json").read_bytes())
+_FOLDER = Path(__file__).parent / "handover"
+RECORD = json.loads((_FOLDER / "workloads.json").read_bytes())
+UNREADY_NODE = json.loads((_FOLDER / "unready_node.json").read_bytes())
 #: Shortly after the objects were read.
 NOW = datetime(2026, 11, 22, 20, 49, tzinfo=UTC)
 REVISIONS, REPLICA_SETS = GroupResource("apps", "controllerrevisions"), GroupResource("apps", "replicasets")
@@ -50,8 +52,8 @@ def store(server: ApiServer, obj: dict[str, Any]) -> None:
     meta = obj["metadata"]
     group, _, version = obj["apiVersion"].rpartition("/")
     resource = resource_for(model_for(GroupVersionKind(group, version, obj["kind"]))).gvr.group_resource
-    if obj["kind"] == "ControllerRevision":
-        obj = {**obj, "data": json.loads(RECORD["data"][meta["name"]])}
+    if (data := RECORD["data"].get(meta["name"])) is not None:
+        obj = {**obj, "data": json.loads(data)}
     server.storage.create(resource, meta.get("namespace", ""), meta["name"], {**obj, "metadata": {**meta}})
 
 
@@ -78,6 +80,34 @@ async def test_controllers_that_take_over_from_kubernetes_write_nothing() -> Non
             after = len(server.storage.log(REVISIONS).objects), len(server.storage.log(REPLICA_SETS).objects)
             tasks.cancel_scope.cancel()
     assert (after[0] - before[0], after[1] - before[1]) == (2, 1)
+
+
+async def test_pods_that_are_ready_on_a_node_that_is_not_stay_so_at_a_hand_over() -> None:
+    clock = FakeClock(datetime(2026, 11, 23, 1, 4, tzinfo=UTC))
+    async with (
+        ApiServer(clock=clock, controllers=False) as server,
+        connect(url=server.url, token=server.token, clock=clock) as client,
+    ):
+        for obj in (
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "handed"}},
+            *UNREADY_NODE["objects"],
+        ):
+            store(server, obj)
+        manager = Manager(
+            client,
+            controllers=(*CONTROLLERS, "nodelifecycle"),
+            options={"node_monitor_grace_period": 3600.0},
+            clock=clock,
+        )
+        async with anyio.create_task_group() as tasks:
+            # When kube-controller-manager starts, it too takes a node's NoExecute taint off, and sets it again. And it
+            # tries to make a pod for the StatefulSet whose name a pod has that does not belong to it any more.
+            async with assert_no_writes(
+                server, seconds=120, ignoring=("events", "nodes"), matching=lambda write: write.code < 400
+            ):
+                tasks.start_soon(manager.run)
+            assert all(each.has_synced for each in manager.controllers.values())
+            tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(("type_", "name"), [(V1DaemonSet, "agent"), (V1DaemonSet, "ondelete"), (V1StatefulSet, "db")])
