@@ -11,6 +11,7 @@ evaluation. If some metrics cannot be read, the others may scale up, and never d
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, NoReturn
 
@@ -328,7 +329,8 @@ class HorizontalPodAutoscalerController:
             try:
                 await resource.update_scale(name, latest, namespace)
             except Conflict:
-                latest = await resource.get_scale(name, namespace)
+                with suppress(ClientError):
+                    latest = await resource.get_scale(name, namespace)
                 raise
 
         status, now = hpa.status, self._clock.now()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 import msgspec
@@ -40,6 +40,8 @@ __all__ = (
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
+#: A time that is missing is before all others, as in Go.
+_NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class ReplicaError(Exception):
@@ -277,12 +279,8 @@ def _is_starting(pod: V1Pod, metric: PodMetric, timing: Timing, now: datetime) -
     since = condition.last_transition_time
     if started + timedelta(seconds=timing.cpu_initialization) > now:
         # One window must have been measured since the pod has become ready.
-        too_early = (
-            since is not None
-            and metric.timestamp is not None
-            and metric.timestamp < since + timedelta(seconds=metric.window)
-        )
-        return condition.status == "False" or too_early
+        window = timedelta(seconds=metric.window)
+        return condition.status == "False" or (metric.timestamp or _NO_TIME) < (since or _NO_TIME) + window
     never_ready = since is None or started + timedelta(seconds=timing.initial_readiness) > since
     return condition.status == "False" and never_ready
 

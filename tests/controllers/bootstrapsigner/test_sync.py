@@ -88,6 +88,7 @@ def _encoded(data: bytes) -> str:
         token("abc124", type_="Opaque"),
         token("abc124", namespace="default"),
         token("abc124", name="bootstrap-token-abc124x"),
+        token("abc124", name="abc124"),
     ],
     ids=lambda secret: str(sorted(secret.data)) + secret.metadata.name,
 )

@@ -199,6 +199,20 @@ async def test_a_proposal_has_the_metrics_name_and_its_status(
         assert {"value": shown.value} if shown.value else {"averageValue": shown.average_value} == current
 
 
+@pytest.mark.parametrize(("resource", "usage"), [("memory", "1536Ki"), ("cpu", "1500m"), ("example.com/x", "200m")])
+async def test_memory_is_shown_in_powers_of_1024(resource: str, usage: str) -> None:
+    server = Server({"metadata": {"name": "p0"}, "containers": [{"name": "c", "usage": {resource: usage}}]})
+    target = Target("ns", pods(1), APP, 1, 1)
+    source = {"name": resource, "target": {"type": "AverageValue", "averageValue": usage}}
+    spec = of({"type": "Resource", "resource": source})
+    timing = TIMING._replace(cpu_initialization=0.0)
+
+    found = propose(spec, await measure(server.metrics, spec, target), target, TOLERANCES, timing, NOW)
+
+    assert found.status.resource is not None
+    assert found.status.resource.current.average_value == usage
+
+
 async def test_a_failure_has_the_texts_of_event_and_error() -> None:
     target, server = Target("ns", pods(2), APP, 2, 2), Server()
 

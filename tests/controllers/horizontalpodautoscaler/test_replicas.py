@@ -103,6 +103,13 @@ def test_a_sample_counts_once_the_pod_has_been_ready_for_a_window(fields: dict[s
             by_utilization(there, metrics(500, age=10), 50)
 
 
+def test_a_sample_without_a_time_says_nothing_about_a_pod_that_has_just_started() -> None:
+    there, measured = pods(2, started=200, since=100), metrics(500, 900) | {"p1": PodMetric(900)}
+
+    assert by_utilization(there, measured, 50) == Proposal(2, 500, 50)
+    assert by_utilization(pods(2), measured, 50) == Proposal(3, 700, 70)
+
+
 def test_pods_that_go_or_have_failed_do_not_count() -> None:
     there = [*pods(2), pod("p2", gone=True), pod("p3", phase="Failed")]
 

@@ -6,10 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from kinformer.client import PatchType
-from kinformer.envtest.strategy import autoscaling
 from kinformer.meta import GroupVersionResource
 from kinformer.models import V1Deployment, V1Pod, V2HorizontalPodAutoscaler, from_dict
 from kinformer_controllers.horizontalpodautoscaler.controller import make_controller
@@ -132,32 +129,9 @@ async def test_two_autoscalers_of_the_same_pods_do_nothing() -> None:
         assert text in await there.events("AmbiguousSelector")
 
 
-@pytest.fixture
-def may_be_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server lets minReplicas be 0, as Kubernetes' does where the gate is on."""
-    monkeypatch.setattr(autoscaling.AutoscalerStrategy, "check_spec", staticmethod(lambda spec: iter(())))
-
-
-@pytest.mark.usefixtures("may_be_zero")
-async def test_a_target_is_scaled_to_nothing_and_back_where_the_gate_is_on() -> None:
-    async with world(
-        feature_gates="HPAScaleToZero=true", horizontal_pod_autoscaler_downscale_stabilization=0.0
-    ) as there:
-        await autoscale(there, minReplicas=0)
-        await queue(there, "0")
-        await there.turn(31)
-        assert await replicas(there) == 0
-        assert (await conditions(there))["ScaledToZero"] == ("True", "ScaledToZero")
-
-        await queue(there, "25")
-        await there.turn(16)
-        assert await replicas(there) == 3
-
-
-@pytest.mark.usefixtures("may_be_zero")
 async def test_a_target_that_somebody_scaled_to_nothing_stays_so() -> None:
     async with world(feature_gates="HPAScaleToZero=true") as there:
-        await autoscale(there, minReplicas=0)
+        await autoscale(there)
         await there.client.resource(V1Deployment).patch("d", {"spec": {"replicas": 0}}, "default")
         await there.turn(31)
 
