@@ -16,7 +16,7 @@ from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
-from kinformer.client import Client, ClientOptions, OutageOptions, connect
+from kinformer.client import Client, ClientOptions, OutageOptions, TokenBucket, connect
 from kinformer.client.account import account_endpoint
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
@@ -105,8 +105,8 @@ async def run(
     limits = ClientOptions(
         qps=kube_api_qps,
         burst=kube_api_burst,
-        delete_qps=kube_api_delete_qps,
-        delete_burst=kube_api_delete_burst,
+        # One for all accounts: it is a guard against a process that deletes too much.
+        delete_limiter=TokenBucket(kube_api_delete_qps, kube_api_delete_burst) if kube_api_delete_qps else None,
         outage=outage,
     )
     async with AsyncExitStack() as stack:

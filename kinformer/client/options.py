@@ -27,6 +27,7 @@ class ClientOptions:
     :param rate_limiter: a limiter to use instead of `qps`; several clients may share it
     :param delete_qps: the most objects a second that this client deletes by name, with bursts of `delete_burst`. None:
         no limit but that of all requests.
+    :param delete_limiter: a limiter to use instead of `delete_qps`; several clients may share it
     :param read_timeout: seconds without a byte after which a request fails; watches have their own rule. None: never
     :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
         requests wait. More than 32 are useful only if responses take longer than 20 ms.
@@ -44,6 +45,7 @@ class ClientOptions:
     rate_limiter: RateLimiter | None = None
     delete_qps: float | None = None
     delete_burst: int = 100
+    delete_limiter: RateLimiter | None = None
     read_timeout: float | None = 65.0
     max_in_flight: int = MAX_IN_FLIGHT
     compression: bool = False
@@ -64,7 +66,8 @@ class ClientOptions:
 
         :raises ValueError: if `delete_qps` and `delete_burst` let nothing through
         """
-        return TokenBucket(self.delete_qps, self.delete_burst, clock=clock) if self.delete_qps else None
+        of_its_own = TokenBucket(self.delete_qps, self.delete_burst, clock=clock) if self.delete_qps else None
+        return self.delete_limiter or of_its_own
 
 
 DEFAULT_OPTIONS: Final = ClientOptions()

@@ -294,6 +294,24 @@ async def test_deletions_wait_for_their_own_limit_and_nothing_waits_behind_them(
         await server.wait_for_requests(4)
 
 
+async def test_clients_that_share_a_limiter_wait_for_each_others_deletions(
+    server: ScriptedServer, clock: FakeClock
+) -> None:
+    server.answer(times=2)
+    limiter = TokenBucket(0.5, 1, clock=clock)
+    async with (
+        connect(url=server.url, options=ClientOptions(delete_limiter=limiter), clock=clock) as one,
+        connect(url=server.url, options=ClientOptions(delete_limiter=limiter), clock=clock) as other,
+        anyio.create_task_group() as tasks,
+    ):
+        await one.request("DELETE", "/a")
+        tasks.start_soon(other.request, "DELETE", "/b")
+        await eventually(lambda: clock.next_due == 2)
+        assert len(server.requests) == 1
+        clock.turn(2)
+        await server.wait_for_requests(2)
+
+
 async def test_each_warning_of_the_server_is_logged_once(server: ScriptedServer, client: Client) -> None:
     server.answer(headers={"Warning": '299 - "v1 Endpoints is deprecated in v1.33+"'}, times=2)
 

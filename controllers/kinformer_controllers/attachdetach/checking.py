@@ -83,7 +83,7 @@ class Checks:
             self._write(name)
         for attachment in self._caches.attachments.list():
             self._recover_attachment(attachment)
-        for pod in self._caches.pods.list():
+        for _, pod in self._caches.pods_with_volumes():
             self._follower.take_pod(pod)
             self._recover_specs(pod)
         self._look({volume for volume, _, _ in self._actual.volumes()})
@@ -130,7 +130,7 @@ class Checks:
         if self._added_at is not None and now - self._added_at < _ADD_PERIOD:
             return
         self._added_at = now
-        for n, pod in enumerate(self._caches.pods.list()):
+        for n, (_, pod) in enumerate(list(self._caches.pods_with_volumes())):
             if n % _BATCH == 0:
                 await anyio.lowlevel.checkpoint()
             # It may be gone since the list was made.

@@ -33,7 +33,7 @@ from kinformer_controllers.attachdetach.attachments import OperationFailed, Volu
 from kinformer_controllers.attachdetach.checking import RESYNC_PERIOD, Checks
 from kinformer_controllers.attachdetach.deciding import Attach, Detach, Plan, Refuse, plan_volume
 from kinformer_controllers.attachdetach.desired import DesiredState
-from kinformer_controllers.attachdetach.following import NODE_INDEX, Caches, Follower, node_names
+from kinformer_controllers.attachdetach.following import NODE_INDEX, Caches, Follower, nodes_with_volumes
 from kinformer_controllers.attachdetach.messages import multi_attach, multi_attach_without_pods
 from kinformer_controllers.attachdetach.metrics import counted_volumes
 from kinformer_controllers.attachdetach.operations import VolumeOperations
@@ -76,7 +76,7 @@ class AttachDetachController(Group):
         )
         attachments = context.informers.informer_for(V1VolumeAttachment)
         add_claim_index(pods)
-        pods.add_indexers({NODE_INDEX: node_names})
+        pods.add_indexers({NODE_INDEX: nodes_with_volumes})
         self._caches = Caches(pods.indexer, nodes.indexer, claims.indexer, volumes.indexer, attachments.indexer)
         self._resolver = Resolver(claims.indexer.get_by_key, volumes.indexer.get_by_key, drivers.indexer.get_by_key)
         self.desired, self.actual, self.pending = DesiredState(), ActualState(), PendingOperations()
@@ -211,9 +211,8 @@ class AttachDetachController(Group):
     def _count(self) -> tuple[Tally[tuple[str, str]], Tally[tuple[str, str]]]:
         """Count volumes for the metrics."""
         in_use, total = Tally[tuple[str, str]](), Tally[tuple[str, str]]()
-        for pod in self._caches.pods.list():
-            for node in node_names(pod):
-                in_use.update((node, spec.full_plugin) for spec in self._resolver.specs(pod))
+        for node, pod in self._caches.pods_with_volumes():
+            in_use.update((node, spec.full_plugin) for spec in self._resolver.specs(pod))
         total.update((wanted.spec.full_plugin, "desired_state_of_world") for _, _, wanted in self.desired.volumes())
         for _, _, found in self.actual.volumes():
             if found.spec is not None:

@@ -6,7 +6,7 @@ Kubernetes looks at everything ten times a second. Here a change names what it c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,9 +24,9 @@ from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
 from kinformer_controllers.attachdetach.volumes import Resolver
 from kinformer_controllers.shared.volumes.pods import has_only_local_volumes, is_pod_done
 
-__all__ = ("NODE_INDEX", "Caches", "Follower", "node_names", "volumes_in_use")
+__all__ = ("NODE_INDEX", "Caches", "Follower", "nodes_with_volumes", "volumes_in_use")
 
-#: The index of pods by their node.
+#: The index of pods with volumes that may be attached, by their node.
 NODE_INDEX: Final = "attach-detach-node"
 
 
@@ -40,11 +40,17 @@ class Caches:
     volumes: Indexer[V1PersistentVolume]
     attachments: Indexer[V1VolumeAttachment]
 
+    def pods_with_volumes(self) -> Iterator[tuple[str, V1Pod]]:
+        """Return the pods that have a node and a volume that may be attached, each with its node."""
+        for node in self.pods.list_index_func_values(NODE_INDEX):
+            for pod in self.pods.by_index(NODE_INDEX, node):
+                yield node, pod
 
-def node_names(pod: V1Pod) -> tuple[str, ...]:
-    """Return the node of a pod, for the index."""
-    node = pod.spec.node_name if pod.spec is not None else None
-    return (node,) if node else ()
+
+def nodes_with_volumes(pod: V1Pod) -> tuple[str, ...]:
+    """Return the node of a pod that has a volume that may be attached, for the index."""
+    spec: Any = pod.spec
+    return (spec.node_name,) if spec is not None and spec.node_name and not has_only_local_volumes(pod) else ()
 
 
 def volumes_in_use(node: V1Node | None) -> list[str]:

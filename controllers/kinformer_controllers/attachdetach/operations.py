@@ -7,7 +7,11 @@ use it, and the node is read once more: a kubelet says that it uses a volume bef
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
+
+import anyio
 
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
@@ -56,7 +60,7 @@ class VolumeOperations:
         recorder: EventRecorder,
         clock: Clock,
     ) -> None:
-        self._nodes, self._pods = client.resource(V1Node), client.resource(V1Pod)
+        self._nodes, self._pods = client.resource(V1Node), _PodsOfNodes(client)
         self._attachments = attachments
         self._statuses = statuses
         self._desired = desired
@@ -142,7 +146,7 @@ class VolumeOperations:
         managed = node is not None and MANAGED in (node.metadata.annotations or {})
         if not managed and not self._desired.manages(what.node):
             return
-        for pod in (await self._pods.list(field_selector=f"spec.nodeName={what.node}")).items:
+        for pod in await self._pods.on(what.node):
             if not is_pod_done(pod) and any(it.unique_name == volume for it in self._resolver.attachable(pod)):
                 key = meta_namespace_key(pod)
                 raise SyncError(f"pod {key} on node {what.node} needs {volume}, and the cache does not show it yet")
@@ -152,6 +156,56 @@ class VolumeOperations:
             return await self._nodes.get(name)
         except NotFound:
             return None
+
+
+@dataclass(eq=False, slots=True)
+class _Listing:
+    """
+    The pods of a node.
+
+    :ivar number: of the request that has read them
+    :ivar waiting: how many callers need them
+    """
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    number: int = 0
+    waiting: int = 0
+    pods: Sequence[V1Pod] = ()
+
+
+class _PodsOfNodes:
+    """
+    Asks the server for the pods of nodes.
+
+    All volumes of a node that are detached together need the same list. So who waits for a list takes the one before,
+    if that one began after the caller has asked. Nothing is kept when nobody waits.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._server = client.resource(V1Pod)
+        self._listings: dict[str, _Listing] = {}
+        self._number = 0
+
+    async def on(self, node: str) -> Sequence[V1Pod]:
+        """
+        Return the pods of a node, not older than this call.
+
+        :raises ClientError: if the server refuses
+        """
+        asked = self._number = self._number + 1
+        listing = self._listings.setdefault(node, _Listing())
+        listing.waiting += 1
+        try:
+            async with listing.lock:
+                if listing.number < asked:
+                    number = self._number = self._number + 1
+                    listing.pods = (await self._server.list(field_selector=f"spec.nodeName={node}")).items
+                    listing.number = number
+                return listing.pods
+        finally:
+            listing.waiting -= 1
+            if not listing.waiting:
+                del self._listings[node]
 
 
 def _uses(node: V1Node | None, volume: str) -> bool:

@@ -97,6 +97,7 @@ class DeviceTaintEviction:
         self._driven_off: dict[str, int] = {}
         pods, claims = informers.informer_for(V1Pod), informers.informer_for(Claim)
         slices = informers.informer_for(V1ResourceSlice)
+        self._slices = slices.indexer
         if self._with_groups:
             add_group_index(pods)
         self._pods = pods.indexer
@@ -250,13 +251,29 @@ class DeviceTaintEviction:
         :param reasons: the taints that the cache shows
         """
         live = Devices(with_groups=self._with_groups)
-        for name in {it.source for it in reasons if it.is_device}:
-            live.set_slice(None, await _get(self._slice_server, name))
+        pools = {(it.driver, it.pool): it for it in reasons if it.is_device}
+        for reason in pools.values():
+            for slice_ in await self._slices_of_pool(reason):
+                live.set_slice(None, slice_)
         for name in {it.source for it in reasons if not it.is_device}:
             live.set_rule(None, await _get(self._rule_server, name))
         for name in pod.claim_names():
             live.set_claim(None, await _get(self._claim_server, name, pod.namespace))
         return live.eviction_of(pod)
+
+    async def _slices_of_pool(self, reason: Reason) -> list[V1ResourceSlice]:
+        """
+        Ask the server for all slices of a tainted device's pool.
+
+        The slice with the taint alone would not do: newer slices of the pool may have taken its place.
+        """
+        where = f"spec.driver={reason.driver}"
+        cached = self._slices.get_by_key(reason.source)
+        if cached is not None and cached.spec.node_name:
+            # The devices of a pool are on one node, or can all be reached from several.
+            where += f",spec.nodeName={cached.spec.node_name}"
+        listed = await self._slice_server.list(field_selector=where)
+        return [slice_ for slice_ in listed.items if slice_.spec.pool.name == reason.pool]
 
     async def _delete(self, ref: _Ref, pod: V1Pod) -> None:
         self._tell(ref, "Marking for deletion")

@@ -63,11 +63,15 @@ class World(Cluster):
         metadata = {"name": "n", "annotations": {MANAGED: "true"}}
         self.put_on_server(from_dict(V1Node, {"metadata": metadata, "spec": {"taints": taints}, "status": status}))
 
-    def pod_with_volume(self, phase: str = "Pending") -> None:
-        """A pod that only the server has, and whose claim and volume the caches have, too."""
+    def pod_with_volume(self, phase: str = "Pending", bound_to: str = "u") -> None:
+        """
+        A pod that only the server has, and whose claim and volume the caches have, too.
+
+        :param bound_to: the uid of the claim that the volume names
+        """
         claim = {"metadata": {"name": "c", "namespace": "ns", "uid": "u"}, "spec": {"volumeName": "v"}}
         self.put(from_dict(V1PersistentVolumeClaim, claim | {"status": {"phase": "Bound"}}))
-        spec: dict[str, Any] = {"csi": {"driver": "d", "volumeHandle": "h"}, "claimRef": {"uid": "u"}}
+        spec: dict[str, Any] = {"csi": {"driver": "d", "volumeHandle": "h"}, "claimRef": {"uid": bound_to}}
         self.put(from_dict(V1PersistentVolume, {"metadata": {"name": "v"}, "spec": spec}))
         spec = {
             "nodeName": "n",
@@ -116,17 +120,32 @@ async def test_a_volume_is_detached_only_if_the_server_says_so_of_the_node(force
     assert there is None if goes else there is not None and there.confirmed
 
 
-@pytest.mark.parametrize(("phase", "goes"), [("Pending", False), ("Succeeded", True)])
-async def test_a_volume_stays_for_a_pod_that_the_cache_does_not_show(phase: str, goes: bool) -> None:
+@pytest.mark.parametrize(
+    ("phase", "bound_to", "goes"),
+    [("Pending", "u", False), ("Succeeded", "u", True), ("Pending", "an older claim", True)],
+)
+async def test_a_volume_stays_for_a_pod_that_the_cache_does_not_show(phase: str, bound_to: str, goes: bool) -> None:
     world = World()
     world.node()
-    world.pod_with_volume(phase)
+    world.pod_with_volume(phase, bound_to)
     if goes:
         await world.detach()
     else:
         with pytest.raises(SyncError, match="pod ns/p on node n"):
             await world.detach(BY_TIMEOUT)
     assert world.is_attached is not goes
+
+
+async def test_one_list_of_pods_serves_all_volumes_of_a_node() -> None:
+    world = World()
+    world.node()
+    async with anyio.create_task_group() as tasks:
+        for name in "abc":
+            tasks.start_soon(world.operations.detach, f"kubernetes.io/iscsi/{name}", None, Detach("n", Key(name)))
+    assert world.requests.count("list Pod ") == 1
+
+    await world.detach()
+    assert world.requests.count("list Pod ") == 2
 
 
 async def test_a_node_that_says_it_uses_a_volume_while_it_is_detached_keeps_it() -> None:

@@ -175,6 +175,18 @@ async def test_slices_of_the_newest_generation_count() -> None:
         assert await found.staying() == []
 
 
+async def test_a_pod_stays_if_the_cache_lacks_the_slice_that_replaces_the_tainted_one() -> None:
+    async with world("a") as found:
+        await make_pod(found, "p", toleration("a", 60))
+        await found.turn(30)
+        found.server.faults.stall_watches()
+        await found.client.resource(V1ResourceSlice).create(slice_("t", 2))
+        await found.turn(31)
+
+        assert await found.staying() == ["p"]
+        assert await found.events(EVICTED) == ["Cancelling deletion"]
+
+
 async def test_a_deletion_that_fails_is_tried_again() -> None:
     async with world("a") as found:
         found.server.faults.refuse(
