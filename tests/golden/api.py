@@ -22,7 +22,10 @@ PATCHES = {"merge": _MERGE, "strategic": _STRATEGIC, "json": _JSON}
 
 
 #: Kinds that custom resources serve in a scenario: group, version, plural.
-_CUSTOM = {"PodMetrics": ("metrics.k8s.io", "v1beta1", "pods")}
+_CUSTOM = {
+    "ExternalMetricValue": ("external.metrics.k8s.io", "v1beta1", "queue"),
+    "PodMetrics": ("metrics.k8s.io", "v1beta1", "pods"),
+}
 _STAGES = {"alpha": 0, "beta": 1, "": 2}
 
 

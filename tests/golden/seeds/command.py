@@ -13,7 +13,7 @@ import click
 from tests.golden.api import Api
 from tests.golden.pace import RealPace
 from tests.golden.seeds import compare
-from tests.golden.seeds.generate import plan_of
+from tests.golden.seeds.generate import FAMILIES, plan_of
 from tests.golden.seeds.play import Played, namespace_of, play
 from tests.golden.seeds.watching import watching
 
@@ -25,8 +25,12 @@ def seeds() -> None:
     """Random scenarios: each seed is one."""
 
 
+_FAMILY = click.option("--family", type=click.Choice(sorted(FAMILIES)), default="workloads", show_default=True)
+
+
 @seeds.command("play")
 @click.argument("numbers", metavar="FIRST-LAST|N,N,...")
+@_FAMILY
 @click.option("--server", "url", required=True, help="URL of the server. Its controllers run already.")
 @click.option("--token", default="", help="Bearer token for that server.")
 @click.option("--ca", "ca_file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -35,17 +39,32 @@ def seeds() -> None:
 @click.option("--patience", default=1.0, show_default=True, help="Multiplies the time a state has to stand still.")
 @click.option("--keep", is_flag=True, help="Leave everything in place, for another manager to take over.")
 def play_command(
-    numbers: str, url: str, token: str, ca_file: Path | None, out: Path, at_once: int, patience: float, keep: bool
+    numbers: str,
+    family: str,
+    url: str,
+    token: str,
+    ca_file: Path | None,
+    out: Path,
+    at_once: int,
+    patience: float,
+    keep: bool,
 ) -> None:
     """Play seeds, each in a namespace of its own, and save what came of them."""
-    played = anyio.run(_play_all, _numbers(numbers), url, token, ca_file, at_once, patience, keep)
+    played = anyio.run(_play_all, _numbers(numbers), family, url, token, ca_file, at_once, patience, keep)
     compare.write(out, played)
     failed = [each.seed for each in played if any("failed" in state for _, state in each.states)]
     click.echo(f"{len(played)} played, {len(failed)} could not be finished: {failed}")
 
 
 async def _play_all(
-    numbers: list[int], url: str, token: str, ca_file: Path | None, at_once: int, patience: float, keep: bool
+    numbers: list[int],
+    family: str,
+    url: str,
+    token: str,
+    ca_file: Path | None,
+    at_once: int,
+    patience: float,
+    keep: bool,
 ) -> list[Played]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     trust: ssl.SSLContext | bool = ssl.create_default_context(cafile=ca_file) if ca_file is not None else False
@@ -62,7 +81,7 @@ async def _play_all(
             async with limiter:
                 api = Api(session, namespace_of(seed))
                 pace = RealPace(patience, timeout=180.0)
-                played.append(await play(plan_of(seed), api, pace, changes=changes, keep=keep))
+                played.append(await play(plan_of(seed, family), api, pace, changes=changes, keep=keep))
                 click.echo(f"seed {seed}: {played[-1].seconds:.0f} s, {len(played)} of {len(numbers)}")
 
         for seed in numbers:
@@ -105,9 +124,10 @@ def compare_command(context: click.Context, got: Path, want: Path, again: tuple[
 
 @seeds.command("show")
 @click.argument("number", type=int)
-def show_command(number: int) -> None:
+@_FAMILY
+def show_command(number: int, family: str) -> None:
     """Print what a seed does."""
-    plan = plan_of(number)
+    plan = plan_of(number, family)
     click.echo(f"seed {number}: {plan.title}; looks at {', '.join(plan.looks)}")
     for name, steps in plan.operations:
         click.echo(f"- {name}")

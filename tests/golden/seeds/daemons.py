@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.golden.seeds.parts import LONG_AGO, Draw, Operation, delete, patch, template
+from tests.golden.seeds.parts import LONG_AGO, Draw, Operation, patch, template
+from tests.golden.seeds.rolled import Rolled
 
 __all__ = ("DaemonSet", "healthy_elsewhere", "node")
 
@@ -34,20 +35,14 @@ def healthy_elsewhere() -> dict[str, Any]:
     return elsewhere
 
 
-class DaemonSet:
+class DaemonSet(Rolled):
     kind = "DaemonSet"
     looks = ("DaemonSet", "ControllerRevision")
-    settle = 1.1
-    settled = 2.0
 
     def __init__(self, draw: Draw, name: str) -> None:
-        self._draw = draw
-        self.name = name
-        self.selector = f"app={name}"
-        self._version = 1
         self._disk = draw.chance(0.3)
         self._tolerates = draw.chance(0.3)
-        self._templates = [self._template()]
+        super().__init__(draw, name)
         spec: dict[str, Any] = {
             "selector": {"matchLabels": {"app": name}},
             "template": self._templates[0],
@@ -78,26 +73,10 @@ class DaemonSet:
         unavailable = self._draw.one([5, 6, "80%", "100%"])
         return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable, "maxSurge": 0}}
 
-    def _replace(self, path: str, value: Any) -> list[dict[str, Any]]:
-        return [patch(self.kind, self.name, [{"op": "add", "path": path, "value": value}], "json")]
-
-    def roll(self) -> Operation:
-        self._version += 1
-        self._templates.append(self._template())
-        return f"roll to {self._version}", self._replace("/spec/template", self._templates[-1])
-
-    def roll_back(self) -> Operation:
-        chosen = self._draw.number(0, len(self._templates) - 1)
-        return f"roll back to {chosen + 1}", self._replace("/spec/template", self._templates[chosen])
-
-    def restrategise(self) -> Operation:
-        return "change the strategy", self._replace("/spec/updateStrategy", self._strategy())
-
     def select_disks(self) -> Operation:
         self._disk = not self._disk
-        self._version += 1
-        self._templates.append(self._template())
-        return f"select other nodes, {self._version}", self._replace("/spec/template", self._templates[-1])
+        steps = self._roll()
+        return f"select other nodes, {self._version}", steps
 
     def label_node(self) -> Operation:
         name, disk = self._node(), self._draw.one(["ssd", "ssd", "hdd", None])
@@ -134,14 +113,6 @@ class DaemonSet:
         # A node that goes is no reason to look at a DaemonSet, so that it is told.
         touch = patch(self.kind, self.name, {"metadata": {"annotations": {"touched": name}}})
         return f"delete {name}", [{"delete": {"kind": "Node", "name": name}}, {"sleep": _COLLECTED}, touch]
-
-    def make_anew(self) -> Operation:
-        policy = self._draw.one(["Orphan", "Background", "Foreground"])
-        return f"delete ({policy}) and make anew", [
-            delete(self.kind, self.name, policy),
-            {"settle": 1.1},
-            {"create": self.object},
-        ]
 
     def _node(self) -> str:
         return f"${{ns}}-{self._draw.one(self._nodes)}"

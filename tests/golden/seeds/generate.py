@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.golden.seeds.around import Budget, Node, Quota, Service
+from tests.golden.seeds.attaching import Attached
+from tests.golden.seeds.autoscaling import Autoscaled
 from tests.golden.seeds.batch import CronJob, Job
 from tests.golden.seeds.daemons import DaemonSet, healthy_elsewhere, node
 from tests.golden.seeds.parts import Draw, Operation, Step, patch, pods
 from tests.golden.seeds.replicated import Deployment, ReplicaSet
 from tests.golden.seeds.stateful import StatefulSet
 
-__all__ = ("CONTROLLERS", "FLAGS", "Plan", "plan_of")
+__all__ = ("CONTROLLERS", "FAMILIES", "FLAGS", "Plan", "plan_of")
 
 _WORKLOADS: Sequence[tuple[Any, int]] = (
     (Deployment, 8),
@@ -79,9 +81,19 @@ class Plan:
     operations: Sequence[Operation]
 
 
-def plan_of(seed: int) -> Plan:
-    """The scenario of a seed. It is the same in every process and on every machine."""
+#: What seeds are about. Each seed is another scenario in each family.
+FAMILIES: dict[str, Any] = {"attaching": Attached, "autoscaling": Autoscaled, "workloads": None}
+
+
+def plan_of(seed: int, family: str = "workloads") -> Plan:
+    """
+    The scenario of a seed. It is the same in every process and on every machine.
+
+    :param family: one of :data:`FAMILIES`
+    """
     draw = Draw(seed)
+    if (made := FAMILIES[family]) is not None:
+        return _plan_of_family(seed, family, made(draw), draw)
     workload = draw.weighted(_WORKLOADS)(draw, "w")
     objects: list[Any] = [workload]
     if draw.chance(0.5):
@@ -118,6 +130,12 @@ def plan_of(seed: int) -> Plan:
         operations = [(name, [*steps, *_touch(workload, number)]) for number, (name, steps) in enumerate(operations)]
     title = " ".join(type(each).__name__ for each in objects)
     return Plan(seed, title, list(dict.fromkeys(looks)), workload.settled, operations)
+
+
+def _plan_of_family(seed: int, family: str, subject: Any, draw: Draw) -> Plan:
+    begin: list[Step] = [{"wait_for": ["ServiceAccount", "default"]}, *subject.begin()]
+    drawn = [draw.weighted(subject.operations())() for _ in range(draw.number(_LEAST, _MOST))]
+    return Plan(seed, family, subject.looks, subject.settled, [("begin", begin), *drawn])
 
 
 def _drawn(draw: Draw, workload: Any, objects: Sequence[Any]) -> list[Operation]:

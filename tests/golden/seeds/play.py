@@ -153,6 +153,13 @@ class _SeedRun(Run):
             _without(node, "node.alpha.kubernetes.io/ttl")
             # Two writers add them.
             node["spec"].get("taints", []).sort(key=lambda taint: (taint["key"], taint["effect"]))
+            # In the order of a Go map.
+            node["status"].get("volumesAttached", []).sort(key=lambda volume: volume["name"])
+        if "HorizontalPodAutoscaler" in found:
+            for obj in found.get("Deployment", ()):
+                # How many steps the autoscaler has needed.
+                obj["metadata"].pop("generation", None)
+                obj["status"].pop("observedGeneration", None)
         self.answers.append(self._reducer.state({kind: found[kind] for kind in kinds}))
 
     async def _wait_for(self, kind_and_name: list[str]) -> None:
@@ -210,6 +217,28 @@ class _SeedRun(Run):
         since = NEVER if what.get("fresh") else LONG_AGO
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": since}
         await self._write(pod, {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "conditions": [ready]})
+
+    async def _pod_serve(self, pod: dict[str, Any], what: dict[str, Any]) -> None:
+        """Be ready, and have started long ago: then the use of its CPU counts."""
+        await self._pod_ready(pod, what)
+        await self._write(pod, {"startTime": LONG_AGO})
+
+    async def _pod_measure(self, pod: dict[str, Any], what: dict[str, Any]) -> None:
+        meta = {"name": pod["metadata"]["name"], "labels": pod["metadata"].get("labels") or {}}
+        containers = [{"name": each["name"], "usage": what["usage"]} for each in pod["spec"]["containers"]]
+        time = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = {"timestamp": time, "window": "30s", "containers": containers}
+        metrics = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "metadata": meta, **body}
+        await self._replace_metric(metrics)
+
+    async def _replace_metric(self, metric: dict[str, Any]) -> None:
+        """Create an object of a custom resource, or patch the one that is there."""
+        try:
+            await self._api.create(metric)
+        except Refused as error:
+            if error.code != 409:
+                raise
+            await self._api.patch(metric["kind"], metric["metadata"]["name"], metric, type_="merge")
 
     async def _pod_unready(self, pod: dict[str, Any], what: dict[str, Any]) -> None:
         await self._write(pod, {"conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": LONG_AGO}]})
@@ -291,7 +320,9 @@ def _concerns(verb: str, pod: dict[str, Any]) -> bool:
     if verb in ("relabel", "price"):
         return not deleting
     active = not deleting and phase not in ("Succeeded", "Failed")
-    if verb == "ready":
+    if verb == "measure":
+        return active
+    if verb in ("ready", "serve"):
         return active and not _is_ready(pod)
     if verb == "unready":
         return active and _is_ready(pod)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.golden.seeds.parts import Draw, Operation, delete, patch, template
+from tests.golden.seeds.parts import Draw, Operation, patch
+from tests.golden.seeds.rolled import Rolled
 
 __all__ = ("Deployment", "ReplicaSet")
 
 _LIMITS = (0, 1, 2, "25%", "50%", "100%")
 
 
-class Deployment:
+class Deployment(Rolled):
     kind = "Deployment"
-    looks = ("Deployment", "ReplicaSet")
-    settle = 1.1
-    settled = 2.0
+    strategy_path = "/spec/strategy"
+    looks: tuple[str, ...] = ("Deployment", "ReplicaSet")
 
     def __init__(self, draw: Draw, name: str) -> None:
-        self._draw = draw
-        self.name = name
-        self.selector = f"app={name}"
-        self._version = 1
-        self._templates = [template(draw, name, 1)]
+        super().__init__(draw, name)
         spec: dict[str, Any] = {
             "replicas": draw.weighted([(0, 1), (1, 2), (2, 4), (3, 4), (4, 3)]),
             "selector": {"matchLabels": {"app": name}},
@@ -45,21 +41,6 @@ class Deployment:
             surge = 1
         return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
 
-    def _patch(self, spec: dict[str, Any]) -> list[dict[str, Any]]:
-        return [patch(self.kind, self.name, {"spec": spec})]
-
-    def roll(self) -> Operation:
-        self._version += 1
-        self._templates.append(template(self._draw, self.name, self._version))
-        return f"roll to {self._version}", self._replace("/spec/template", self._templates[-1])
-
-    def roll_back(self) -> Operation:
-        chosen = self._draw.number(0, len(self._templates) - 1)
-        return f"roll back to {chosen + 1}", self._replace("/spec/template", self._templates[chosen])
-
-    def _replace(self, path: str, value: Any) -> list[dict[str, Any]]:
-        return [patch(self.kind, self.name, [{"op": "add", "path": path, "value": value}], "json")]
-
     def scale(self) -> Operation:
         replicas = self._draw.weighted([(0, 1), (1, 2), (2, 2), (3, 2), (4, 2), (5, 1), (6, 1)])
         return f"scale to {replicas}", self._patch({"replicas": replicas})
@@ -69,12 +50,6 @@ class Deployment:
 
     def resume(self) -> Operation:
         return "resume", self._patch({"paused": False})
-
-    def restrategise(self) -> Operation:
-        return "change the strategy", self._replace("/spec/strategy", self._strategy())
-
-    def limit_history(self) -> Operation:
-        return "limit the history", self._patch({"revisionHistoryLimit": self._draw.number(0, 2)})
 
     def annotate(self) -> Operation:
         note = {"metadata": {"annotations": {"note": self._draw.one(["a", "<&>", None])}}}
@@ -89,11 +64,6 @@ class Deployment:
         first = {"kind": "ReplicaSet", "selector": self.selector, "by": "deployment.kubernetes.io/revision"}
         policy = self._draw.one(["Background", "Foreground"])
         return "delete a ReplicaSet", [{"delete_first": {**first, "options": {"propagationPolicy": policy}}}]
-
-    def make_anew(self) -> Operation:
-        policy = self._draw.one(["Orphan", "Background", "Foreground"])
-        steps = [delete(self.kind, self.name, policy), {"settle": 1.1}, {"create": self.object}]
-        return f"delete ({policy}) and make anew", steps
 
     def operations(self) -> list[tuple[Any, int]]:
         return [
@@ -117,7 +87,7 @@ class ReplicaSet(Deployment):
     def __init__(self, draw: Draw, name: str) -> None:
         super().__init__(draw, name)
         self.kind = draw.one(["ReplicaSet", "ReplicationController"])
-        self.looks = (self.kind,)  # type: ignore[assignment]
+        self.looks = (self.kind,)
         spec: dict[str, Any] = {
             "replicas": draw.weighted([(0, 1), (1, 2), (2, 4), (3, 4), (4, 3)]),
             "template": self._templates[0],

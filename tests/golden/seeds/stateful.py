@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.golden.seeds.parts import Draw, Operation, delete, patch, template
+from tests.golden.seeds.parts import Draw, Operation, Step
+from tests.golden.seeds.rolled import Rolled
 
 __all__ = ("StatefulSet",)
 
 
-class StatefulSet:
+class StatefulSet(Rolled):
     kind = "StatefulSet"
-    settle = 1.1
-    settled = 2.0
 
     def __init__(self, draw: Draw, name: str) -> None:
-        self._draw = draw
-        self.name = name
-        self.selector = f"app={name}"
-        self._version = 1
-        self._templates = [template(draw, name, 1)]
+        super().__init__(draw, name)
         self.looks = ["StatefulSet", "ControllerRevision"]
         spec: dict[str, Any] = {
             "serviceName": name,
@@ -81,27 +76,9 @@ class StatefulSet:
         policies = ["Retain", "Delete"]
         return {"whenDeleted": self._draw.one(policies), "whenScaled": self._draw.one(policies)}
 
-    def _patch(self, spec: dict[str, Any]) -> list[dict[str, Any]]:
-        return [patch(self.kind, self.name, {"spec": spec})]
-
-    def _replace(self, path: str, value: Any) -> list[dict[str, Any]]:
-        return [patch(self.kind, self.name, [{"op": "add", "path": path, "value": value}], "json")]
-
-    def roll(self) -> Operation:
-        self._version += 1
-        self._templates.append(template(self._draw, self.name, self._version))
-        return f"roll to {self._version}", self._replace("/spec/template", self._templates[-1])
-
-    def roll_back(self) -> Operation:
-        chosen = self._draw.number(0, len(self._templates) - 1)
-        return f"roll back to {chosen + 1}", self._replace("/spec/template", self._templates[chosen])
-
     def scale(self) -> Operation:
         replicas = self._draw.weighted([(0, 1), (1, 2), (2, 2), (3, 2), (4, 1)])
         return f"scale to {replicas}", self._patch({"replicas": replicas})
-
-    def restrategise(self) -> Operation:
-        return "change the strategy", self._replace("/spec/updateStrategy", self._strategy())
 
     def partition(self) -> Operation:
         partition = self._draw.number(0, 3)
@@ -120,14 +97,8 @@ class StatefulSet:
     def shift_ordinals(self) -> Operation:
         return "change the first ordinal", self._patch({"ordinals": {"start": self._draw.number(0, 3)}})
 
-    def limit_history(self) -> Operation:
-        return "limit the history", self._patch({"revisionHistoryLimit": self._draw.number(0, 2)})
-
-    def make_anew(self) -> Operation:
-        policy = self._draw.one(["Orphan", "Background", "Foreground"])
-        end = {"each_pod": {"do": "end", "selector": self.selector, "count": 9}}
-        steps = [delete(self.kind, self.name, policy), {"settle": 1.1}, end, {"create": self.object}]
-        return f"delete ({policy}) and make anew", steps
+    def make_anew(self, *before: Step) -> Operation:
+        return super().make_anew(*before, {"each_pod": {"do": "end", "selector": self.selector, "count": 9}})
 
     def operations(self) -> list[tuple[Any, int]]:
         every = [

@@ -26,6 +26,7 @@ _KINDS = (
     "Deployment",
     "EndpointSlice",
     "Endpoints",
+    "HorizontalPodAutoscaler",
     "Job",
     "Node",
     "PersistentVolume",
@@ -38,6 +39,7 @@ _KINDS = (
     "Service",
     "ServiceAccount",
     "StatefulSet",
+    "VolumeAttachment",
 )
 
 
