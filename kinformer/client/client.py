@@ -24,6 +24,7 @@ from kinformer.client.keywords import check_names
 from kinformer.client.options import DEFAULT_OPTIONS, ClientOptions
 from kinformer.client.reachability import Reachability
 from kinformer.client.resource import Resource
+from kinformer.client.status import About
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from kinformer.models import ResourceInfo, builtin_resources, encode, resource_for
@@ -234,6 +235,7 @@ class Client:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
+        about: About | None = None,
     ) -> bytes: ...
 
     @overload
@@ -245,6 +247,7 @@ class Client:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
+        about: About | None = None,
         type_: type[T],
     ) -> T: ...
 
@@ -256,6 +259,7 @@ class Client:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
+        about: About | None = None,
         type_: type[Any] = bytes,
     ) -> Any:
         """
@@ -263,13 +267,16 @@ class Client:
 
         :param path: the path of the URL, with special characters escaped
         :param body: an object, or bytes to be sent as they are
+        :param about: what an error is to name, if the server's answer does not; None: the path
         :param type_: the type to decode the response to
         :raises ConfigError: if a header cannot be sent
         """
         for value in (headers or {}).values():
             checked_header(value)
         data = body if body is None or isinstance(body, bytes) else encode(body)
-        answer = await self._transport.request(method.upper(), path, params=params, body=data, headers=headers)
+        answer = await self._transport.request(
+            method.upper(), path, params=params, body=data, headers=headers, about=about or About()
+        )
         return decode_as(type_, answer, path)
 
     async def _get(self, path: str, accept: str | None) -> bytes:

@@ -29,7 +29,9 @@ from kinformer.client import (
 )
 from kinformer.client.causes import cause_of as _cause
 from kinformer.client.config import Credentials
+from kinformer.client.status import About
 from kinformer.clock import FakeClock
+from kinformer.meta import GroupResource
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, eventually
 from tests.metrics import metric_value
@@ -310,6 +312,15 @@ async def test_clients_that_share_a_limiter_wait_for_each_others_deletions(
         assert len(server.requests) == 1
         clock.turn(2)
         await server.wait_for_requests(2)
+
+
+async def test_an_answer_without_words_names_what_the_request_was_about(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"404 page not found", 404, times=2)
+
+    with pytest.raises(NotFound, match=r"\(get queue\.example\.com\)$"):
+        await client.request("GET", "/a/queue", about=About(GroupResource("example.com", "queue")))
+    with pytest.raises(NotFound, match=r"\(get /a/queue\)$"):
+        await client.request("GET", "/a/queue")
 
 
 async def test_each_warning_of_the_server_is_logged_once(server: ScriptedServer, client: Client) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from kinformer.cache import deletion_handling_key
 from kinformer.client import Resource
-from kinformer.client.errors import ClientError, Conflict
+from kinformer.client.errors import ClientError, Conflict, NoKindMatch
 from kinformer.controllerutil.conditions import is_condition_true, replace_condition, without_condition
 from kinformer.controllerutil.writing import retry_on_conflict
 from kinformer.manager import Controller, ControllerContext, SyncError
@@ -233,7 +233,10 @@ class HorizontalPodAutoscalerController:
         """
         about = hpa.spec.scale_target_ref
         group = GroupVersion.parse(about.api_version or "").group
-        served = await self._client.discovery.resource_for_kind(GroupKind(group, about.kind))
+        try:
+            served = await self._client.discovery.resource_for_kind(GroupKind(group, about.kind))
+        except NoKindMatch as error:
+            raise NoKindMatch(f'no matches for kind "{about.kind}" in group "{group}"') from error
         resource: Resource[Any] = self._client.resource(dict, served.gvr, namespaced=served.namespaced)
         return resource, await resource.get_scale(about.name, hpa.metadata.namespace)
 

@@ -21,8 +21,9 @@ import msgspec
 
 from kinformer.client import Client
 from kinformer.client.errors import ClientError
+from kinformer.client.status import About
 from kinformer.clock import Clock
-from kinformer.meta import GroupKind, GroupVersion, GroupVersionResource, Selector
+from kinformer.meta import GroupKind, GroupResource, GroupVersion, GroupVersionResource, Selector
 from kinformer.meta.quantity import Quantity, QuantityError
 from kinformer.models import V2CrossVersionObjectReference
 from kinformer_controllers.horizontalpodautoscaler.replicas import MAX_INT64, PodMetric, ReplicaError
@@ -35,7 +36,7 @@ _CUSTOM: Final = "custom.metrics.k8s.io"
 _CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
 #: For how long the metrics of a namespace are kept for its other autoscalers.
 _SHARED_SECONDS: Final = 1.0
-_EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1/namespaces"
+_EXTERNAL: Final = "external.metrics.k8s.io"
 
 
 class _Name(msgspec.Struct, rename="camel", frozen=True):
@@ -158,7 +159,8 @@ class MetricsClient:
     async def _list_pods(self, namespace: str, selector: Selector) -> list[_PodMetrics]:
         path = f"/apis/{_PODS.group}/{_PODS.version}/namespaces/{namespace}/{_PODS.resource}"
         params = {} if selector.is_empty else {"labelSelector": str(selector)}
-        listed = await self._client.request("GET", path, params=params, type_=_PodMetricsList)
+        about = About(_PODS.group_resource)
+        listed = await self._client.request("GET", path, params=params, about=about, type_=_PodMetricsList)
         return listed.items or []
 
     async def of_pods(
@@ -170,7 +172,8 @@ class MetricsClient:
         :raises ReplicaError: if the metric cannot be read, or there are no values
         """
         params = {"labelSelector": str(selector)}
-        listed = await self._custom(f"namespaces/{namespace}/pods/*/{quote(metric, safe='')}", metric_selector, params)
+        path = f"namespaces/{namespace}/pods/*/{quote(metric, safe='')}"
+        listed = await self._custom(path, About(GroupResource(_CUSTOM, "pods"), "*"), metric_selector, params)
         if not listed:
             raise ReplicaError("no metrics returned from custom metrics API")
         return {
@@ -193,6 +196,7 @@ class MetricsClient:
         if (group, about.kind) == ("", "Namespace"):
             # The autoscaler's own namespace, whatever the reference says.
             where = f"namespaces/{namespace}/metrics/{name}"
+            about_it = About(GroupResource(_CUSTOM, "metrics"), metric)
         else:
             kind = GroupKind(group, about.kind)
             try:
@@ -202,7 +206,8 @@ class MetricsClient:
                     f"unable to fetch metrics from custom metrics API: unable to map kind {kind} to resource: {error}"
                 ) from error
             where = f"namespaces/{namespace}/{served.gvr.group_resource}/{quote(about.name, safe='')}/{name}"
-        listed = await self._custom(where, metric_selector, {})
+            about_it = About(GroupResource(_CUSTOM, str(served.gvr.group_resource)), about.name)
+        listed = await self._custom(where, about_it, metric_selector, {})
         if len(listed) != 1:
             raise ReplicaError(
                 "unable to fetch metrics from custom metrics API: the custom metrics API server returned "
@@ -218,21 +223,24 @@ class MetricsClient:
         """
         text = str(metric_selector)
         params = {"labelSelector": text} if text else {}
-        path = f"{_EXTERNAL}/{namespace}/{quote(metric, safe='')}"
+        path = f"/apis/{_EXTERNAL}/v1beta1/namespaces/{namespace}/{quote(metric, safe='')}"
         try:
-            listed = await self._client.request("GET", path, params=params, type_=_MetricValueList)
+            about = About(GroupResource(_EXTERNAL, metric))
+            listed = await self._client.request("GET", path, params=params, about=about, type_=_MetricValueList)
         except ClientError as error:
             raise ReplicaError(f"unable to fetch metrics from external metrics API: {error}") from error
         if not listed.items:
             raise ReplicaError("no metrics returned from external metrics API")
         return min(sum(_milli(one.value) for one in listed.items), MAX_INT64)
 
-    async def _custom(self, where: str, metric_selector: Selector, params: dict[str, str]) -> list[_MetricValue]:
+    async def _custom(
+        self, where: str, about: About, metric_selector: Selector, params: dict[str, str]
+    ) -> list[_MetricValue]:
         if text := str(metric_selector):
             params["metricLabelSelector"] = text
         try:
             path = f"/apis/{_CUSTOM}/{await self._custom_version()}/{where}"
-            listed: Any = await self._client.request("GET", path, params=params, type_=_MetricValueList)
+            listed: Any = await self._client.request("GET", path, params=params, about=about, type_=_MetricValueList)
         except ClientError as error:
             raise ReplicaError(f"unable to fetch metrics from custom metrics API: {error}") from error
         return listed.items or []

@@ -260,7 +260,7 @@ class Servers:
     async def update_status(self, hpa: V2HorizontalPodAutoscaler) -> None:
         self.statuses.append(to_dict(hpa.status))
 
-    async def request(self, method: str, path: str, *, params: dict[str, str], type_: type[Any]) -> Any:
+    async def request(self, method: str, path: str, *, params: dict[str, str], about: Any, type_: type[Any]) -> Any:
         self._refuse("metrics")
         levels = [int(level) for level in self.case.levels.split()]
         time = self.clock.now().isoformat()

@@ -15,7 +15,7 @@ from kinformer.client.codec import decode_as
 from kinformer.client.errors import NotFound
 from kinformer.client.status import Status
 from kinformer.clock import FakeClock
-from kinformer.meta import Selector, label_selector_as_selector, parse_selector
+from kinformer.meta import GroupResource, Selector, label_selector_as_selector, parse_selector
 from kinformer.models import V2MetricSpec, from_dict
 from kinformer_controllers.horizontalpodautoscaler.measuring import MetricsClient
 from kinformer_controllers.horizontalpodautoscaler.proposals import MetricFailed, Target, measure, propose
@@ -32,10 +32,12 @@ class Server:
     Answers of metrics servers.
 
     :ivar asked: the paths and parameters of the requests
+    :ivar about: what their errors would name
     """
 
     def __init__(self, *items: dict[str, Any], versions: tuple[str, ...] = ("v1beta2",)) -> None:
         self.asked: list[tuple[str, dict[str, str]]] = []
+        self.about: list[str] = []
         self.error: Exception | None = None
         self.clock = FakeClock()
         self._items = items
@@ -48,8 +50,9 @@ class Server:
         client: Client = fake
         return MetricsClient(client, self.clock)
 
-    async def request(self, method: str, path: str, *, params: dict[str, str], type_: type[Any]) -> Any:
+    async def request(self, method: str, path: str, *, params: dict[str, str], about: Any, type_: type[Any]) -> Any:
         self.asked.append((path, params))
+        self.about.append(str(GroupResource(*about.resource)) + f" {about.name}".rstrip())
         if self.error is not None:
             raise self.error
         return decode_as(type_, json.dumps({"items": self._items}).encode(), path)
@@ -128,6 +131,10 @@ async def test_an_objects_metric_is_read_by_the_objects_resource() -> None:
         "ns/ingresss.networking.k8s.io/r/hits",
         "ns/metrics/hits",
     ]
+    assert server.about == [
+        "ingresss.networking.k8s.io.custom.metrics.k8s.io r",
+        "metrics.custom.metrics.k8s.io hits",
+    ]
 
 
 async def test_external_values_are_added_up() -> None:
@@ -136,6 +143,7 @@ async def test_external_values_are_added_up() -> None:
     assert await server.metrics.external("queue", "ns", ALL) == 3500
     assert await Server(*[{"value": str(2**53)}] * 2000).metrics.external("queue", "ns", NONE) == 2**63 - 1
     assert server.asked == [("/apis/external.metrics.k8s.io/v1beta1/namespaces/ns/queue", {})]
+    assert server.about == ["queue.external.metrics.k8s.io"]
 
 
 async def test_what_cannot_be_read_is_said_in_kubernetes_words() -> None:

@@ -154,3 +154,12 @@ async def test_some_metrics_that_fail_do_not_let_it_scale_down() -> None:
         await queue(there, "50")
         await there.turn(16)
         assert await replicas(there) == 4  # at most doubled
+
+
+async def test_a_target_of_a_kind_that_nobody_serves_is_named_as_in_kubernetes() -> None:
+    async with world() as there:
+        await autoscale(there, scaleTargetRef={"apiVersion": "apps/v1", "kind": "Nothing", "name": "d"})
+        await there.turn(16)
+
+        assert (await conditions(there))["AbleToScale"] == ("False", "FailedGetScale")
+        assert await there.events("FailedGetScale") == ['no matches for kind "Nothing" in group "apps"']

@@ -78,13 +78,15 @@ class Asking(Transport):
 
 @asynccontextmanager
 async def managers_with_their_permissions(
-    server: ApiServer, rules: Mapping[str, Iterable[Rule]], clock: Clock
+    server: ApiServer, rules: Mapping[str, Iterable[Rule]], clock: Clock, flags: Mapping[str, Any] | None = None
 ) -> AsyncIterator[dict[str, Asking]]:
     """
     Run each controller in a manager of its own, as a user who has its role and no other; give their connections.
 
     :param rules: by the names of the controllers
+    :param flags: what they are told beside :func:`~tests.golden.keys.key_flags`
     """
+    told = key_flags() | dict(flags or {})
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(connected(server.url, server.token, namespace="default"))
         asking: dict[str, Asking] = {}
@@ -97,9 +99,7 @@ async def managers_with_their_permissions(
             asking[name] = await stack.enter_async_context(Asking(server, name, clock))
         for name, transport in asking.items():
             client = Client(transport)
-            manager = Manager(
-                client, controllers=[name], flags=key_flags(), clock=clock, beside_kube_controller_manager=True
-            )
+            manager = Manager(client, controllers=[name], flags=told, clock=clock, beside_kube_controller_manager=True)
             tasks.start_soon(manager.run)
         yield asking
         tasks.cancel_scope.cancel()

@@ -1,6 +1,7 @@
 """Each built-in controller declares what it may do, and has no other permissions.
 
-With these permissions the golden scenarios are replayed: ``tests/golden/test_scenarios.py``.
+With these permissions the golden scenarios are replayed: ``tests/golden/test_scenarios.py``. Controllers without a
+golden scenario are tried here, with the steps that they have in the simulator.
 """
 
 from __future__ import annotations
@@ -40,13 +41,24 @@ def test_each_built_in_controller_declares_its_permissions() -> None:
     assert [name for name in builtin_controllers(KNOWN) if not rules_of(name)] == []
 
 
-@pytest.mark.parametrize("name", ["podgroup-protection", "resourcepoolstatusrequest", "selinux-warning"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "clusterrole-aggregation",
+        "csrcleaner",
+        "nodeipam",
+        "persistentvolume-expander",
+        "podgroup-protection",
+        "resourcepoolstatusrequest",
+        "selinux-warning",
+    ],
+)
 async def test_a_controller_without_a_recording_declares_all_that_it_asks_for(name: str) -> None:
     [case] = [case for case in CASES if case.name == name]
     clock = scenario_clock()
     async with ApiServer(clock=clock, controllers=WITHOUT_KUBELET, apis=apis_for(case.controllers)) as server:
         rules = {each: rules_of(each) for each in case.controllers}
-        async with managers_with_their_permissions(server, rules, clock) as asking:
+        async with managers_with_their_permissions(server, rules, clock, case.options) as asking:
             outcome = await replay(Scenario(name, [*case.steps], []), server.url, server.token, pace=TurnedPace(clock))
 
     assert not outcome.problem, outcome.problem
