@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinformer.envtest.datafiles import read_table
+from kinformer.envtest.datafiles import read_table, read_yaml
 from kinformer.envtest.openapi import openapi_document, openapi_index
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.meta.names import GroupVersion
@@ -15,21 +15,7 @@ from kinformer.meta.names import GroupVersion
 __all__ = ("VERSION", "Discovery")
 
 #: The default content of ``/version``.
-VERSION = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.2+kinformer",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "gc",
-    "platform": "linux/amd64",
-}
+VERSION: dict[str, str] = read_yaml(__package__, "version.yaml")
 
 Document = dict[str, Any]
 
@@ -152,6 +138,11 @@ class Discovery:
         }
 
 
+def _other_names(resource: Resource) -> Document:
+    names = {"shortNames": resource.short_names, "categories": resource.categories}
+    return {name: list(given) for name, given in names.items() if given}
+
+
 def _describe(resource: Resource) -> Document:
     described: Document = {
         "name": resource.plural,
@@ -160,10 +151,7 @@ def _describe(resource: Resource) -> Document:
         "kind": resource.kind,
         "verbs": list(resource.verbs),
     }
-    if resource.short_names:
-        described["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        described["categories"] = list(resource.categories)
+    described |= _other_names(resource)
     if "watch" in resource.verbs:
         described["storageVersionHash"] = resource.storage_version_hash
     return described
@@ -193,10 +181,7 @@ def _describe_aggregated(resource: Resource) -> Document:
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
     }
-    if resource.short_names:
-        described["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        described["categories"] = list(resource.categories)
+    described |= _other_names(resource)
     if resource.subresources:
         described["subresources"] = [
             {

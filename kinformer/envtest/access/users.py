@@ -3,6 +3,9 @@
 The credentials are the server's own token (its user may do everything), a service account's token, or a client's
 certificate. A service account's token is a JWT that this server has signed. It is valid until it expires (by the
 server's clock), and only while the account with that uid exists.
+
+A user may make a request as another user, whom the ``Impersonate-*`` headers name. For each part of the other (user or
+service account, groups, uid, extra) the first user needs the verb ``impersonate``.
 """
 
 from __future__ import annotations
@@ -11,23 +14,31 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
 from kinformer.clock import Clock
+from kinformer.envtest import status
+from kinformer.envtest.access.authorization import Action, Authorizer
 from kinformer.envtest.admission import User
 from kinformer.envtest.certificates import user_of_certificate
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 
-__all__ = ("Users",)
+__all__ = ("Users", "impersonated")
 
 _ACCOUNTS = GroupResource("", "serviceaccounts")
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
-_KNOWN = "system:authenticated"
+_KNOWN, _UNKNOWN = "system:authenticated", "system:unauthenticated"
+_PREFIX = "impersonate-"
+_EXTRA = "impersonate-extra-"
+_ACCOUNT = "system:serviceaccount:"
+_ANONYMOUS = "system:anonymous"
+_AUTHENTICATION = "authentication.k8s.io"
 
 
 class _Account(msgspec.Struct):
@@ -128,3 +139,54 @@ def _packed(data: bytes) -> str:
 
 def _unpacked(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+# -- impersonation ----------------------------------------------------------------------------------------------------
+
+
+def impersonated(headers: Iterable[tuple[str, str]], user: User, authorizer: Authorizer) -> User:
+    """
+    The user that a request is authorized as: the one in its headers, or else the authenticated one.
+
+    :param headers: the request's headers. A header that was sent several times is in it several times
+    :param user: the user of the request's credentials
+    :raises StatusError: Forbidden if `user` may not impersonate the other one. BadRequest if the headers have groups,
+        extra or a uid, but no user
+    """
+    said = [(name.lower(), value) for name, value in headers if name[:1] in "iI" and name.lower().startswith(_PREFIX)]
+    if not said:
+        return user
+    name = next((value for header, value in said if header == "impersonate-user"), "")
+    uid = next((value for header, value in said if header == "impersonate-uid"), "")
+    groups = [value for header, value in said if header == "impersonate-group"]
+    extra: dict[str, list[str]] = {}
+    for header, value in said:
+        if header.startswith(_EXTRA):
+            extra.setdefault(unquote(header.removeprefix(_EXTRA)), []).append(value)
+    if not name:
+        if groups or extra or uid:
+            raise status.bad_request("requested groups, extra or uid without impersonating a user")
+        return user
+    _, _, account = name.partition(_ACCOUNT)
+    namespace, _, account = account.partition(":") if name.startswith(_ACCOUNT) else ("", "", "")
+    if account:
+        authorizer.check(user, Action("impersonate", "", "serviceaccounts", "", namespace, account))
+    else:
+        authorizer.check(user, Action("impersonate", "", "users", name=name))
+    for group in groups:
+        authorizer.check(user, Action("impersonate", "", "groups", name=group))
+    for key, values in extra.items():
+        for value in values:
+            authorizer.check(user, Action("impersonate", _AUTHENTICATION, "userextras", key, name=value))
+    if uid:
+        authorizer.check(user, Action("impersonate", _AUTHENTICATION, "uids", name=uid))
+    if account and not groups:
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    return User(name, uid, (*groups, *_implied(name, groups)), extra)
+
+
+def _implied(name: str, groups: list[str]) -> tuple[str, ...]:
+    """The group of all authenticated users, or of all others, unless `groups` has one of them."""
+    if name == _ANONYMOUS:
+        return () if _UNKNOWN in groups else (_UNKNOWN,)
+    return () if _KNOWN in groups or _UNKNOWN in groups else (_KNOWN,)

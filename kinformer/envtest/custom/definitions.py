@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
-from kinformer.envtest.custom.names import accept_names
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS
 from kinformer.envtest.registry.schema import zero_of
@@ -109,7 +108,7 @@ class Definitions:
         wanted = {key: value for key, value in obj["spec"]["names"].items() if value}
         if {key: value for key, value in accepted.items() if value} == wanted:
             return
-        names, reason, message = accept_names(wanted, accepted, *self._taken(obj["spec"]["group"]))
+        names, reason, message = _accept_names(wanted, accepted, *self._taken(obj["spec"]["group"]))
         now = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         before = {one["type"]: one for one in status.get("conditions") or ()}
         conditions = [
@@ -330,3 +329,55 @@ def _unknown_formats(definition: Obj) -> list[str]:
     for version in definition["spec"].get("versions") or ():
         look((version.get("schema") or {}).get("openAPIV3Schema"))
     return found
+
+
+# -- names of custom resources: each belongs to the first definition of a group that asks for it ----------------------
+
+_Names = Mapping[str, Any]
+
+
+class _Accepted(NamedTuple):
+    """
+    The names that a definition is given.
+
+    :param names: the names that it has
+    :param reason: why it does not have all the names that it asks for. Empty if it has all of them
+    """
+
+    names: dict[str, Any]
+    reason: str = ""
+    message: str = ""
+
+
+def _accept_names(wanted: _Names, own: _Names, resources: Collection[str], kinds: Collection[str]) -> _Accepted:
+    """
+    Decide which names a definition is given.
+
+    :param own: the names that the definition already has
+    :param resources: the plural, singular and short names that are in use in the group
+    :param kinds: the kinds and list kinds that are in use in the group
+    """
+    names, reason, message = dict(own), "", ""
+    for field, taken in (
+        ("plural", resources),
+        ("singular", resources),
+        ("short_Names", resources),
+        ("kind", kinds),
+        ("listKind", kinds),
+    ):
+        name, mine = wanted.get(field), own.get(field)
+        several = field == "short_Names"
+        asked = (name or []) if several else [name] if name else []
+        held = (mine or []) if several else [mine]
+        wrong = [f'"{one}" is already in use' for one in asked if one not in held and one in taken]
+        if wrong:
+            reason = f"{field[0].upper()}{field[1:]}Conflict"
+            message = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+        elif name:
+            names[field] = name
+        elif several:
+            names.pop(field, None)
+    names.pop("categories", None)
+    if wanted.get("categories"):
+        names["categories"] = wanted["categories"]
+    return _Accepted(names, reason, message)

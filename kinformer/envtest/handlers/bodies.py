@@ -12,7 +12,6 @@ from kinformer.envtest.apply import Managed
 from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.duplicates import MOST_TOLD, duplicate_fields
-from kinformer.envtest.handlers.patch_errors import not_registered
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
@@ -27,6 +26,7 @@ __all__ = (
     "decode_object",
     "finish_object",
     "media_type",
+    "not_registered",
     "read_json",
     "read_yaml",
 )
@@ -267,6 +267,11 @@ def _wrong_kind(got: GroupVersionKind, want: GroupVersionKind) -> status.StatusE
     return status.bad_request(
         f"the API version in the data ({got.api_version}) does not match the expected API version ({want.api_version})"
     )
+
+
+def not_registered(kind: str, version: str) -> str:
+    scheme = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    return f'no kind "{kind}" is registered for version "{version}" {scheme}'
 
 
 def finish_object(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.handlers.spans import NONE, age_of, since
 from kinformer.meta.selectors import label_selector_as_selector
 
@@ -61,21 +62,12 @@ Obj = dict[str, Any]
 Reader = Callable[[Obj, datetime], Any]
 
 _MOST = 3
+age = age_of
 
 
 def at(path: str, otherwise: Any = "") -> Reader:
-    parts = path.split(".")
+    return lambda obj, now: next((one for one in find(obj, path) if one is not None), otherwise)
 
-    def read(obj: Obj, now: datetime) -> Any:
-        value: Any = obj
-        for part in parts:
-            value = value.get(part) if isinstance(value, dict) else None
-        return otherwise if value is None else value
-
-    return read
-
-
-age = age_of
 
 # -- what several kinds show ------------------------------------------------------------------------------------------
 

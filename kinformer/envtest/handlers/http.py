@@ -27,11 +27,11 @@ from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
 from kinformer.envtest.handlers.aside import Aside, takes_long
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
-from kinformer.envtest.handlers.removing import answer_delete
 from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
+from kinformer.envtest.handlers.writing import answer_delete
 from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.tracking import TokenTracking

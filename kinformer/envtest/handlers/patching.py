@@ -18,14 +18,9 @@ from kinformer.envtest.apply import (
     scope_of,
 )
 from kinformer.envtest.depth import is_too_deep
-from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
+from kinformer.envtest.handlers.bodies import finish_object, media_type, not_registered, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.duplicates import duplicate_fields
-from kinformer.envtest.handlers.patch_errors import (
-    body_complaint,
-    no_object,
-    not_registered,
-)
 from kinformer.envtest.handlers.yaml_bodies import lines_of
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
@@ -141,11 +136,11 @@ def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
     """Makes the error for a patch whose result is not an object of the kind."""
     type_ = media_type(call.content_type)
     if type_ == STRATEGIC_PATCH:
-        return lambda why: no_object(go_text(read_json(call.body, "")), why)
+        return lambda why: _no_object(go_text(read_json(call.body, "")), why)
     if type_ == APPLY_PATCH:
         return status.internal
     shown = dict(patched)
-    return lambda why: no_object(msgspec.json.encode(shown, order="sorted").decode(), why)
+    return lambda why: _no_object(msgspec.json.encode(shown, order="sorted").decode(), why)
 
 
 def _live_managed(operations: Operations, call: Call) -> Managed | None:
@@ -277,7 +272,7 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
 def _function(call: Call, apply: Callable[[Obj, Any], Any], type_: str) -> Callable[[Obj], Any]:
     what = "" if type_ == STRATEGIC_PATCH else "error decoding patch: "
     patch = read_json(call.body, what)
-    if (complaint := body_complaint(patch, is_json_patch=type_ == JSON_PATCH)) is not None:
+    if (complaint := _body_complaint(patch, is_json_patch=type_ == JSON_PATCH)) is not None:
         raise status.bad_request(f"{what}{complaint}")
     if patch is None and type_ == MERGE_PATCH:
         raise status.bad_request("Invalid JSON Patch")
@@ -300,3 +295,45 @@ def _function(call: Call, apply: Callable[[Obj, Any], Any], type_: str) -> Calla
             raise status.unprocessable_patch() from None
 
     return change
+
+
+# -- the real server's errors, in the words of Go's decoders ---------------------------------------------------------
+
+_WORDS = {str: "string", bool: "bool", list: "array", dict: "object", int: "number", float: "number"}
+_MAP = "map[string]interface {}"
+_OP_FIELDS = ("op", "path", "from")
+
+
+def _body_complaint(patch: Any, is_json_patch: bool) -> str | None:
+    """The error text for a patch that is valid JSON and not a valid patch. None if it is valid."""
+    if not is_json_patch:
+        return None if isinstance(patch, dict) or patch is None else _unmarshal(patch, _MAP)
+    if patch is None:
+        return None
+    if not isinstance(patch, list):
+        return _unmarshal(patch, "[]handlers.jsonPatchOp")
+    for operation in patch:
+        if operation is not None and not isinstance(operation, dict):
+            return _unmarshal(operation, "handlers.jsonPatchOp")
+        for name in _OP_FIELDS:
+            value = (operation or {}).get(name)
+            if value is not None and not isinstance(value, str):
+                word = _WORDS[type(value)]
+                return f"json: cannot unmarshal {word} into Go struct field jsonPatchOp.{name} of type string"
+    return None
+
+
+def _unmarshal(value: Any, type_: str) -> str:
+    return f"json: cannot unmarshal {_WORDS[type(value)]} into Go value of type {type_}"
+
+
+def _no_object(shown: str, why: str) -> status.StatusError:
+    """
+    The error for a patch that can be applied, and whose result is not an object of the kind.
+
+    :param shown: the object or the patch, as the error shows it
+    """
+    said = msgspec.json.encode(shown).decode()
+    cause = status.Cause("patch", "FieldValueInvalid", f"Invalid value: {said}: {why}")
+    details = {"causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field}]}
+    return status.StatusError(422, "Invalid", f' "" is invalid: patch: {cause.message}', details)

@@ -1,24 +1,21 @@
 """YAML scalars as JSON values, as Go's YAML decoder reads them.
 
 The input is a scalar's text and tag. The result is a string, a number, a boolean or null. Numbers to the base of 60 are
-not read, and a time stays a string. The time needed is linear in the length of the text.
+not read, and a time stays a string. Of all tags, only those of strings count. The time is linear in the length of the
+text.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
 from typing import Final
 
-__all__ = ("MERGE", "BadScalar", "Scalar", "as_name", "read_scalar")
+__all__ = ("BadScalar", "Scalar", "as_name", "read_scalar")
 
 Scalar = str | int | float | bool | None
 
 _PREFIX: Final = "tag:yaml.org,2002:"
-#: The tag of a merge key. Its value is merged into the object around it.
-MERGE: Final = f"{_PREFIX}merge"
 
 _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -38,11 +35,10 @@ _INTEGERS: Final = (
 )
 #: Python refuses to parse longer integers. The fields of the API need less than a tenth of this.
 _MOST_DIGITS: Final = 4000
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}.{0,20})?", re.ASCII)
 
 
 class BadScalar(ValueError):
-    """A scalar does not match its tag, or has no JSON value."""
+    """A scalar has no JSON value."""
 
 
 def read_scalar(text: str, tag: str | None) -> Scalar:
@@ -50,34 +46,11 @@ def read_scalar(text: str, tag: str | None) -> Scalar:
     The JSON value of a scalar.
 
     :param tag: its tag. None for a plain scalar whose type follows from its text, ``!`` for a quoted one
-    :raises BadScalar: if the text does not match the tag, or a number has no JSON value
+    :raises BadScalar: if a number has no JSON value
     """
-    if tag is None:
+    if tag is None or tag.removeprefix(_PREFIX) in ("bool", "float", "int", "null"):
         return _checked(_guess(text))
-    kind = tag.removeprefix(_PREFIX)
-    if kind == "binary":
-        return _binary(text)
-    if kind == tag or kind not in _KINDS:
-        return text  # quoted scalars, and those with an application's own tag
-    if kind == "timestamp":
-        if _DATE.fullmatch(text) is None:
-            raise _unfit(text, _guess(text), kind)
-        return text
-    value = _guess(text)
-    if kind == "float" and type(value) is int:
-        return float(value) if abs(value) < 1 << 64 else text
-    if not isinstance(value, _KINDS[kind]) or (kind == "int" and isinstance(value, bool)):
-        raise _unfit(text, value, kind)
-    return _checked(value)
-
-
-_KINDS: Final[dict[str, type | tuple[type, ...]]] = {
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "null": type(None),
-    "timestamp": str,
-}
+    return text  # quoted scalars, and those with another tag
 
 
 def as_name(key: Scalar) -> str:
@@ -118,16 +91,3 @@ def _checked(value: Scalar) -> Scalar:
         shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
         raise BadScalar(f"json: unsupported value: {shown}")
     return value
-
-
-def _binary(text: str) -> str:
-    try:
-        data = base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
-        raise BadScalar("!!binary value contains invalid base64 data") from None
-    return data.decode("utf-8", "replace")
-
-
-def _unfit(text: str, value: Scalar, kind: str) -> BadScalar:
-    found = {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "null")
-    return BadScalar(f"cannot decode !!{found} `{text[:100]}` as a !!{kind}")

@@ -13,12 +13,11 @@ from typing import Any
 
 import yaml
 
-from kinformer.envtest.handlers.yaml_scalars import MERGE, BadScalar, Scalar, as_name, read_scalar
+from kinformer.envtest.handlers.yaml_scalars import BadScalar, Scalar, as_name, read_scalar
 
 __all__ = ("BadTree", "Tree", "read_tree")
 
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NO_MAP = "map merge requires map or sequence of maps as the value"
 
 
 class BadTree(Exception):
@@ -69,7 +68,6 @@ class _Open:
     seen: set[tuple[str | None, str]] | None = None
     key: tuple[str | None, str] | None = None
     name: str = ""
-    merged: list[Any] = field(default_factory=list)
 
 
 def read_tree(body: bytes, *, most_bytes: int, most_levels: int) -> Tree:
@@ -123,8 +121,7 @@ class _Builder:
         try:
             value = read_scalar(event.value, tag)
             if self._awaits_key():
-                merges = event.value == "<<" and tag in (None, MERGE)
-                self._name((MERGE if merges else tag or _kind(value), event.value), as_name(value))
+                self._name((tag or _kind(value), event.value), as_name(value))
                 return self._keep_anchor(event.anchor, _Node(value, len(event.value) + 2))
         except BadScalar as error:
             raise BadTree(str(error), line) from None
@@ -146,10 +143,6 @@ class _Builder:
 
     def _end(self) -> None:
         done = self._open.pop()
-        for merged in done.merged:
-            # An object's own fields take precedence over merged ones, at any position.
-            for name, value in merged.items():
-                done.node.value.setdefault(name, value)
         if done.anchor is not None:
             self._anchors[done.anchor] = done.node
         self._place(done.node, done.line)
@@ -200,9 +193,6 @@ class _Builder:
             return
         assert around.key is not None
         key, around.key = around.key, None
-        if key[0] == MERGE:
-            around.merged += _to_merge(node.value, line)
-            return
         if key in around.seen:
             shown = json.dumps(key[1], ensure_ascii=False) if key[0] in _TEXTS else key[1]
             self._tree.told.append(f"line {line + 1}: key {shown} already set in map")
@@ -228,12 +218,3 @@ _TEXTS = ("!", "str", "tag:yaml.org,2002:str")
 
 def _kind(value: Scalar) -> str:
     return type(value).__name__
-
-
-def _to_merge(value: Any, line: int) -> list[dict[str, Any]]:
-    """The objects of a merge key. If several have the same field, the first is used."""
-    wanted = value if isinstance(value, list) else [value]
-    for one in wanted:
-        if not isinstance(one, dict):
-            raise BadTree(_NO_MAP, line)
-    return wanted

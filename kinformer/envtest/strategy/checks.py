@@ -23,6 +23,7 @@ from kinformer.meta.validation import (
 
 __all__ = (
     "BAD_ADDRESS",
+    "BAD_NETWORK",
     "check_endpoint_address",
     "check_ingress_point",
     "check_label_selector",
@@ -31,6 +32,7 @@ __all__ = (
     "check_port",
     "check_port_number_or_name",
     "check_selects",
+    "check_token_lifetime",
     "data_key_errors",
     "duplicate",
     "forbidden",
@@ -40,6 +42,7 @@ __all__ = (
     "not_less_than_zero",
     "not_supported",
     "parse_address",
+    "parse_network",
     "port_name_errors",
     "repeats",
     "required",
@@ -230,6 +233,26 @@ def parse_address(text: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | 
         return None
     # Python accepts any text as the zone of an IPv6 address.
     return None if re.search(r"\s", str(text)) else address
+
+
+BAD_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """The network of a text, with its length. None if the text is not a network."""
+    if "/" not in text:
+        return None
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+def check_token_lifetime(seconds: int, field: str) -> Iterator[Cause]:
+    if seconds < 600:
+        yield invalid(field, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > 1 << 32:
+        yield invalid(field, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 def check_endpoint_address(text: str, field: str) -> Iterator[Cause]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.gojson import complaint
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
@@ -320,19 +321,5 @@ class PriorityClassStrategy(Strategy):
 
 _HIGHEST_PRIORITY = 1000000000
 #: The priority classes that exist from the start.
-SYSTEM_CLASSES: tuple[Obj, ...] = (
-    {
-        "metadata": {"name": "system-node-critical"},
-        "value": 2000001000,
-        "preemptionPolicy": "PreemptLowerPriority",
-        "description": "Used for system critical pods that must not be moved from their current node.",
-    },
-    {
-        "metadata": {"name": "system-cluster-critical"},
-        "value": 2000000000,
-        "preemptionPolicy": "PreemptLowerPriority",
-        "description": "Used for system critical pods that must run in the cluster, but can be moved to another node "
-        "if necessary.",
-    },
-)
+SYSTEM_CLASSES: tuple[Obj, ...] = tuple(read_yaml(__package__, "system_classes.yaml")["classes"])
 _SYSTEM_PRIORITIES = {one["metadata"]["name"]: one["value"] for one in SYSTEM_CLASSES}

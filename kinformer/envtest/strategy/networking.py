@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
+    BAD_NETWORK,
     check_ingress_point,
     check_label_selector,
     check_names,
@@ -18,6 +17,8 @@ from kinformer.envtest.strategy.checks import (
     forbidden,
     invalid,
     not_supported,
+    parse_address,
+    parse_network,
     port_name_errors,
     required,
     too_long,
@@ -28,7 +29,6 @@ from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_er
 __all__ = ("IngressClassStrategy", "IngressStrategy", "NetworkPolicyStrategy")
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
-_BAD_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 # -- network policies -------------------------------------------------------------------------------------------------
@@ -97,26 +97,17 @@ def _check_block(block: Obj, path: str) -> Iterator[Cause]:
     if not text:
         yield required(f"{path}.cidr")
         return
-    network = _network(text)
+    network = parse_network(text)
     if network is None:
-        yield invalid(f"{path}.cidr", text, _BAD_CIDR)
+        yield invalid(f"{path}.cidr", text, BAD_NETWORK)
         return
     for index, out in enumerate(block.get("except") or ()):
         here = f"{path}.except[{index}]"
-        inner = _network(out)
+        inner = parse_network(out)
         if inner is None:
-            yield invalid(here, out, _BAD_CIDR)
-        elif inner == network or inner.version != network.version or not inner.subnet_of(network):
+            yield invalid(here, out, BAD_NETWORK)
+        elif inner == network or inner.version != network.version or not inner.subnet_of(network):  # type: ignore[arg-type]
             yield invalid(here, out, "must be a strict subset of `cidr`")
-
-
-def _network(text: str) -> Any:
-    if "/" not in text:
-        return None
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return None
 
 
 # -- ingresses --------------------------------------------------------------------------------------------------------
@@ -182,7 +173,7 @@ def _check_host(host: str, field: str) -> Iterator[Cause]:
 
 def _check_rule(rule: Obj, path: str) -> Iterator[Cause]:
     if host := rule.get("host"):
-        if _is_address(host):
+        if parse_address(host) is not None:
             yield invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
         yield from _check_host(host, f"{path}.host")
     http = rule.get("http")
@@ -249,14 +240,6 @@ def _check_reference(reference: Obj, path: str) -> Iterator[Cause]:
             yield required(f"{path}.{name}")
         else:
             yield from check_names(reference[name], f"{path}.{name}", path_segment)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_class(spec: Obj) -> Iterator[Cause]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
+    BAD_ADDRESS,
     check_label_selector,
     check_names,
     duplicate,
     forbidden,
     invalid,
     not_supported,
+    parse_address,
     repeats,
     required,
 )
@@ -27,7 +28,6 @@ from kinformer.meta.validation import (
 
 __all__ = ("check_affinity", "check_dns", "check_gates", "check_host_aliases", "check_node_selector", "check_spread")
 
-_BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
@@ -182,10 +182,8 @@ def check_host_aliases(aliases: list[Obj], path: str) -> Iterator[Cause]:
 
 
 def _check_address(text: str, field: str) -> Iterator[Cause]:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        yield invalid(field, text, _BAD_ADDRESS)
+    if parse_address(text) is None:
+        yield invalid(field, text, BAD_ADDRESS)
 
 
 def check_gates(spec: Obj, path: str) -> Iterator[Cause]:

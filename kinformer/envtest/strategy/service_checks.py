@@ -10,6 +10,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
     BAD_ADDRESS,
+    BAD_NETWORK,
     check_endpoint_address,
     check_ingress_point,
     check_labels,
@@ -21,6 +22,7 @@ from kinformer.envtest.strategy.checks import (
     invalid,
     not_supported,
     parse_address,
+    parse_network,
     repeats,
     required,
 )
@@ -42,7 +44,6 @@ _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LONGEST_AFFINITY = 86400
-_BAD_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _FIXED = "may not change once set"
 _IP_MODES = ("Proxy", "VIP")
 
@@ -175,8 +176,8 @@ def _check_balancer(spec: Obj, kind: str) -> Iterator[Cause]:
         if kind != "LoadBalancer":
             yield forbidden(path, only)
         for index, text in enumerate(ranges):
-            if not _is_network(text.strip()):
-                yield invalid(f"{path}[{index}]", text.strip(), _BAD_CIDR)
+            if parse_network(text.strip()) is None:
+                yield invalid(f"{path}[{index}]", text.strip(), BAD_NETWORK)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         yield forbidden("spec.allocateLoadBalancerNodePorts", only)
     if (class_ := spec.get("loadBalancerClass")) is not None:
@@ -184,14 +185,6 @@ def _check_balancer(spec: Obj, kind: str) -> Iterator[Cause]:
             yield forbidden("spec.loadBalancerClass", only)
         else:
             yield from check_names(class_, "spec.loadBalancerClass", label_key_errors)
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
 
 
 def _check_policies(spec: Obj) -> Iterator[Cause]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
     check_names,
+    check_token_lifetime,
     data_key_errors,
     forbidden,
     invalid,
@@ -21,25 +23,9 @@ from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_er
 
 __all__ = ("check_env", "check_env_from", "check_volume_source")
 
-#: The fields of a pod that have a value at all, and those that variables and files may use.
-_FIELDS = frozenset(
-    (
-        *("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"),
-        *("spec.nodeName", "spec.restartPolicy", "spec.serviceAccountName", "spec.schedulerName", "spec.host"),
-        *("status.phase", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
-    )
-)
-_IN_VARIABLES = (
-    *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
-    *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
-)
-_IN_FILES = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
-_RESOURCES = (
-    *("limits.cpu", "limits.ephemeral-storage", "limits.memory"),
-    *("requests.cpu", "requests.ephemeral-storage", "requests.memory"),
-)
+_TOLD = read_yaml(__package__, "pod_fields.yaml")
+_RESOURCES, _SIZES = _TOLD["resources"], _TOLD["sizes"]
 _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-_SIZES = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 _DIVISORS = {"memory": _SIZES, "ephemeral-storage": _SIZES, "hugepages": _SIZES, "cpu": ("1m", "1")}
 _DIVIDED = {"ephemeral-storage": "local ephemeral storage"}
 _subscripted = re.compile(r"(.+?)\['(.*)'\]", re.DOTALL).fullmatch
@@ -64,7 +50,7 @@ def check_env(variables: list[Obj], path: str) -> Iterator[Cause]:
 
 def _check_value_source(source: Obj, variable: Obj, path: str) -> Iterator[Cause]:
     if (told := source.get("fieldRef")) is not None:
-        yield from _check_told_field(told, _IN_VARIABLES, f"{path}.fieldRef")
+        yield from _check_told_field(told, _TOLD["in variables"], f"{path}.fieldRef")
     if (told := source.get("resourceFieldRef")) is not None:
         yield from _check_told_resource(told, f"{path}.resourceFieldRef")
     for kind in ("configMapKeyRef", "secretKeyRef"):
@@ -90,7 +76,7 @@ def _check_value_source(source: Obj, variable: Obj, path: str) -> Iterator[Cause
         yield invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _check_told_field(told: Obj, supported: tuple[str, ...], path: str) -> Iterator[Cause]:
+def _check_told_field(told: Obj, supported: Sequence[str], path: str) -> Iterator[Cause]:
     version, label = told.get("apiVersion", ""), told.get("fieldPath", "")
     here = f"{path}.fieldPath"
     if not version:
@@ -103,7 +89,7 @@ def _check_told_field(told: Obj, supported: tuple[str, ...], path: str) -> Itera
     if version != "v1":
         yield invalid(here, label, f"error converting fieldPath: unsupported pod version: {version}")
     elif subscript is None:
-        if label not in _FIELDS:
+        if label not in _TOLD["fields"]:
             yield invalid(here, label, f"error converting fieldPath: field label not supported: {label}")
         elif (label := "spec.nodeName" if label == "spec.host" else label) not in supported:
             yield not_supported(here, label, supported)
@@ -215,7 +201,7 @@ def _check_told_file(file: Obj, path: str) -> Iterator[Cause]:
         yield required(f"{path}.path")
     yield from _check_local_path(file.get("path", ""), f"{path}.path")
     if (told := file.get("fieldRef")) is not None:
-        yield from _check_told_field(told, _IN_FILES, f"{path}.fieldRef")
+        yield from _check_told_field(told, _TOLD["in files"], f"{path}.fieldRef")
         if file.get("resourceFieldRef") is not None:
             yield invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
     elif (told := file.get("resourceFieldRef")) is not None:
@@ -243,13 +229,8 @@ def _check_projected(source: Obj, path: str) -> Iterator[Cause]:
                     yield invalid(path, part.get("name", target), "conflicting duplicate paths")
                 taken.add(target or "")
         if (token := one.get("serviceAccountToken")) is not None:
-            seconds = token.get("expirationSeconds", 0)
-            if seconds < 600:
-                text = "may not specify a duration less than 10 minutes"
-                yield invalid(f"{here}.serviceAccountToken.expirationSeconds", seconds, text)
-            elif seconds > 1 << 32:
-                text = "may not specify a duration larger than 2^32 seconds"
-                yield invalid(f"{here}.serviceAccountToken.expirationSeconds", seconds, text)
+            seconds, field = token.get("expirationSeconds", 0), f"{here}.serviceAccountToken.expirationSeconds"
+            yield from check_token_lifetime(seconds, field)
             if not token.get("path"):
                 yield required(f"{path}.path")
             else:

@@ -10,6 +10,7 @@ from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     check_label_selector,
     check_names,
+    check_token_lifetime,
     duplicate,
     forbidden,
     immutable,
@@ -233,7 +234,8 @@ class ClassStrategy(Strategy):
         provisioner = obj.get("provisioner", "")
         if not provisioner:
             causes.append(required("provisioner"))
-        causes += [invalid("provisioner", provisioner.lower(), why) for why in _qualified(provisioner.lower())]
+        if provisioner:
+            causes += check_names(provisioner.lower(), "provisioner", label_key_errors)
         if "" in (obj.get("parameters") or {}):
             causes.append(invalid("parameters", "", "field can not be empty."))
         if (policy := obj.get("reclaimPolicy")) and policy not in ("Delete", "Retain"):
@@ -242,10 +244,6 @@ class ClassStrategy(Strategy):
         if (mode := obj.get("volumeBindingMode")) not in modes:
             causes.append(not_supported("volumeBindingMode", mode, modes))
         return causes
-
-
-def _qualified(name: str) -> list[str]:
-    return label_key_errors(name) if name else []
 
 
 class AttributesClassStrategy(Strategy):
@@ -268,11 +266,8 @@ def _check_driver(spec: Obj) -> Iterator[Cause]:
             yield duplicate(f"{path}.audience", audience)
             continue
         audiences.add(audience)
-        if seconds is not None and seconds < 600:
-            yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        if seconds is not None and seconds > 1 << 32:
-            text = "may not specify a duration larger than 2^32 seconds"
-            yield invalid(f"{path}.expirationSeconds", seconds, text)
+        if seconds is not None:
+            yield from check_token_lifetime(seconds, f"{path}.expirationSeconds")
     for mode in spec.get("volumeLifecycleModes") or ():
         if mode not in ("Persistent", "Ephemeral"):
             yield not_supported("spec.volumeLifecycleModes", mode, ("Persistent", "Ephemeral"))
