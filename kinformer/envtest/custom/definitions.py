@@ -361,12 +361,12 @@ def _accept_names(wanted: _Names, own: _Names, resources: Collection[str], kinds
     for field, taken in (
         ("plural", resources),
         ("singular", resources),
-        ("short_Names", resources),
+        ("shortNames", resources),
         ("kind", kinds),
         ("listKind", kinds),
     ):
         name, mine = wanted.get(field), own.get(field)
-        several = field == "short_Names"
+        several = field == "shortNames"
         asked = (name or []) if several else [name] if name else []
         held = (mine or []) if several else [mine]
         wrong = [f'"{one}" is already in use' for one in asked if one not in held and one in taken]
