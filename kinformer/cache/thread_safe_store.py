@@ -76,15 +76,9 @@ class _Index(Generic[T]):
         :raises IndexFuncError: if the function fails, or gives something other than strings
         """
         try:
-            values = indexed_values(self.func(obj))
-            if len(values) > 1:
-                values = tuple(dict.fromkeys(values))
-            for value in values:
-                if not isinstance(value, str):
-                    raise TypeError(f"{value!r} is not a string")
+            return _checked(self.func(obj))
         except Exception as exc:
             raise IndexFuncError(self.name, key, exc) from exc
-        return values
 
     def values_or_none(self, key: str, obj: T) -> Collection[str]:
         """The values of an object; none if the function fails."""
@@ -141,18 +135,19 @@ class _Index(Generic[T]):
             if bucket is not None:
                 bucket[key] = obj
             else:
-                move(key, (), self.new_values(key, obj, on_error), obj)
+                move(key, (), self.new_values(key, value, on_error), obj)
         return index
 
-    def new_values(self, key: str, obj: T, on_error: OnIndexError | None) -> Collection[str]:
+    def new_values(self, key: str, found: str | Collection[str], on_error: OnIndexError | None) -> Collection[str]:
         """
         The values under which an object is to be indexed.
 
-        :raises IndexFuncError: if the function fails and `on_error` is None
+        :param found: what the function gave for it
+        :raises IndexFuncError: if that is not strings, and `on_error` is None
         """
         try:
-            return self.values_of(key, obj)
-        except IndexFuncError as exc:
+            return _checked(found)
+        except Exception as exc:
             return self.left_out(key, exc, on_error)
 
     def left_out(self, key: str, error: Exception, on_error: OnIndexError | None) -> Collection[str]:
@@ -168,6 +163,21 @@ class _Index(Generic[T]):
             raise error
         on_error(self.name, key, error)
         return _LEFT_OUT
+
+
+def _checked(found: str | Collection[str]) -> Collection[str]:
+    """
+    What an index function gave, each value once.
+
+    :raises TypeError: if it is something other than strings
+    """
+    values = indexed_values(found)
+    if len(values) > 1:
+        values = tuple(dict.fromkeys(values))
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is not a string")
+    return values
 
 
 _Plan: TypeAlias = tuple[
@@ -238,7 +248,7 @@ class ThreadSafeStore(Generic[T]):
         moves: list[tuple[_Index[T], Collection[str], Collection[str]]] | None = None
         for index, func, bucket_of, several in self._plans:
             try:
-                values = func(obj)
+                values = found = func(obj)
                 if type(values) is not str and len(values) == 1:
                     (values,) = values
                 bucket = bucket_of(values) if type(values) is str else None
@@ -255,7 +265,7 @@ class ThreadSafeStore(Generic[T]):
             else:
                 if moves is None:
                     moves = []
-                new_values = (values,) if bucket is not None else index.new_values(key, obj, self._on_index_error)
+                new_values = (values,) if bucket is not None else index.new_values(key, found, self._on_index_error)
                 moves.append((index, index.current_values(key, old), new_values))
         self._open = True
         try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,21 @@ def test_deleting_the_last_object_of_a_value_removes_the_value() -> None:
     store.delete("key")
 
     assert store.list_index_func_values("letters") == []
+
+
+@pytest.mark.parametrize("values", ["new", ["new"], ["new", "other"], []])
+def test_the_index_function_is_called_once_for_a_new_object(values: Any) -> None:
+    asked: list[str] = []
+
+    def index(obj: str) -> Any:
+        asked.append(obj)
+        return values
+
+    store = ThreadSafeStore[str]({"index": index})
+    store.update("a", "one")
+
+    assert asked == ["one"]
+    assert store.list_index_func_values("index") == ([values] if isinstance(values, str) else values)
 
 
 def test_values_that_some_object_still_has_stay() -> None:

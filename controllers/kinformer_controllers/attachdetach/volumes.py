@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kinformer.models import V1CSIDriver, V1PersistentVolume, V1PersistentVolumeClaim, V1Pod
+from kinformer_controllers.shared.volumes.pods import has_only_local_volumes
 from kinformer_controllers.shared.volumes.specs import (
     CSI,
     FC,
@@ -76,6 +77,8 @@ class Resolver:
 
         A volume whose claim is not bound yet, or whose PersistentVolume is not in the cache, is left out.
         """
+        if has_only_local_volumes(pod):
+            return
         for volume in (pod.spec.volumes if pod.spec is not None else None) or ():
             try:
                 bound = bound_volume(pod, volume, self._claim, self._volume)

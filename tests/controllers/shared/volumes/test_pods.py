@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from kinformer.models import V1Pod, decoder_for
+from kinformer_controllers.attachdetach.volumes import Resolver
 from kinformer_controllers.shared.volumes.pods import claims_of, has_only_local_volumes, uses_ephemeral_volume
 
 CLAIMED = '{"name":"v","persistentVolumeClaim":{"claimName":"data"}}'
@@ -14,6 +15,10 @@ def pod(volumes: str) -> V1Pod:
     return decoder_for(V1Pod).decode(text.encode())
 
 
+def is_undecoded(web: V1Pod) -> bool:
+    return type(type(web.spec).__lazy_fields__["volumes"].peek(web.spec)) is msgspec.Raw
+
+
 @pytest.mark.parametrize("is_read", [False, True])
 def test_the_claims_of_a_pod_are_found_without_decoding_its_volumes(is_read: bool) -> None:
     web = pod(CLAIMED + ',{"name":"scratch","ephemeral":{"volumeClaimTemplate":{}}},{"name":"t","projected":{}}')
@@ -22,7 +27,14 @@ def test_the_claims_of_a_pod_are_found_without_decoding_its_volumes(is_read: boo
 
     assert list(claims_of(web)) == ["ns/data", "ns/web-scratch"]
     assert uses_ephemeral_volume(web)
-    assert type(type(web.spec).__lazy_fields__["volumes"].peek(web.spec)) is msgspec.Raw
+    assert is_undecoded(web)
+
+
+def test_a_pod_with_local_volumes_only_has_nothing_to_attach_and_stays_undecoded() -> None:
+    web = pod('{"name":"token","projected":{}}')
+
+    assert list(Resolver(lambda _: None, lambda _: None, lambda _: None).specs(web)) == []
+    assert is_undecoded(web)
 
 
 @pytest.mark.parametrize("source", ["configMap", "downwardAPI", "emptyDir", "hostPath", "image", "projected", "secret"])
