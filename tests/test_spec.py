@@ -10,7 +10,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from kinformer.client import connect
 from kinformer.informers import SharedInformerFactory
-from kinformer.manager import ControllerContext, find_name, known_controllers, long_name
+from kinformer.manager import Controller, ControllerContext, find_name, known_controllers, long_name
 from kinformer.manager.checks import parts_of
 from kinformer.options import options_of
 from kinformer.spec import ControllerSpec
@@ -68,6 +68,22 @@ def test_an_alias_is_another_name_of_the_same_controller() -> None:
     assert long_name("my-own") == "my-own"
     assert find_name("ttl-controller", ["job", "ttl"]) == "ttl"
     assert find_name("nothing", ["job", "ttl"]) is None
+
+
+async def test_controllers_that_count_what_they_have_made_wait_for_their_own_writes() -> None:
+    async with connect(url="http://127.0.0.1:1") as client:
+        context = ControllerContext(client, SharedInformerFactory(client), key_flags())
+        consistent = {
+            part.name
+            for _, spec in specs().values()
+            for part in parts_of(spec.load()(context))
+            if isinstance(part, Controller) and part.is_consistent
+        }
+
+    assert consistent == {
+        *("cronjob", "daemonset", "deployment", "disruption", "endpoint", "endpointslice", "endpointslicemirroring"),
+        *("job", "migration-runner-controller", "replicaset", "replicationcontroller", "resourceclaim", "statefulset"),
+    }
 
 
 async def test_every_builtin_controller_shows_its_queues_to_the_manager() -> None:

@@ -46,7 +46,6 @@ from kinformer.cache.keys import (
 )
 from kinformer.cache.listers import list_all, list_all_by_namespace
 from kinformer.cache.listwatch import ListerWatcher, ListWatch
-from kinformer.cache.mutation_cache import MutationCache
 from kinformer.cache.mutation_detector import (
     CacheMutatedError,
     CacheMutationDetector,
@@ -120,7 +119,6 @@ __all__ = (
     "ListWatch",
     "ListerWatcher",
     "Mutation",
-    "MutationCache",
     "MutationDetector",
     "NoMutationDetector",
     "ObjectKeyError",

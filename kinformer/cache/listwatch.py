@@ -16,6 +16,8 @@ from kinformer.client.errors import ClientError
 from kinformer.client.reachability import Reachability
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.clock import Clock, RealClock
+from kinformer.meta import accessor_of, parse_selector
+from kinformer.meta.fields import parse_field_selector
 
 __all__ = ("ListAgain", "ListWatch", "ListerWatcher", "WatchableResource", "list_accepting", "reachability_of")
 
@@ -136,6 +138,18 @@ class ListWatch(ListerWatcher[T]):
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
         return self.resource.watch(self.namespace, self._narrowed(options), leave_out=True)
+
+    def selects(self, obj: Any) -> bool:
+        """Whether these objects include one like this. Conditions on other fields than names are taken as met."""
+        accessor = accessor_of(obj)
+        if self.namespace not in ("", accessor.namespace(obj)):
+            return False
+        fields = {"metadata.name": accessor.name(obj), "metadata.namespace": accessor.namespace(obj)}
+        return parse_selector(self.label_selector).matches(accessor.labels(obj)) and all(
+            (fields[it.field] == it.value) == it.equal
+            for it in parse_field_selector(self.field_selector).requirements
+            if it.field in fields
+        )
 
     @property
     def reachability(self) -> Reachability | None:

@@ -25,6 +25,7 @@ from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import processing_latency_of, track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
 from kinformer.cache.options import DEFAULT_OPTIONS, InformerOptions
+from kinformer.cache.own_writes import wait_for_own_writes
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
@@ -221,6 +222,17 @@ class SharedIndexInformer(Generic[T]):
         if not self.is_started or self.is_stopped:
             raise InformerStateError(f"informer {self.name} is not running: its cache reaches no new version")
         await wait_for_version(self._feeds.of(namespace), resource_version, timeout, self._clock)
+
+    async def wait_for_own_writes(self, *, namespace: str = "", timeout: float | None = None) -> None:
+        """
+        Return once :attr:`indexer` shows what this context has written: the sync of a ``consistent`` controller, or a
+        block of :func:`kinformer.client.noting_writes`. Elsewhere, return at once.
+
+        :param namespace: wait only for writes in this namespace; empty for all
+        :param timeout: seconds after which to give up; None means 10
+        :raises CacheBehind: if the cache does not show them by then
+        """
+        await wait_for_own_writes(self, namespace, timeout, self._clock)
 
     async def _reaches(self, resource_version: str, namespace: str, timeout: float) -> None:
         await self.wait_for_version(resource_version, namespace=namespace, timeout=timeout)

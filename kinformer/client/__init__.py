@@ -122,6 +122,11 @@ from kinformer.client.watch import (
     DEFAULT_IDLE_TIMEOUT,
     WatchStream,
 )
+from kinformer.client.writes import (
+    Writes,
+    noting_writes,
+    own_writes,
+)
 
 __all__ = (
     "ADDED",
@@ -202,6 +207,7 @@ __all__ = (
     "WatchStalled",
     "WatchStream",
     "WriteOptions",
+    "Writes",
     "connect",
     "endpoint_from_url",
     "error_from_response",
@@ -213,5 +219,7 @@ __all__ = (
     "is_too_large_resource_version",
     "load_in_cluster",
     "load_kubeconfig",
+    "noting_writes",
+    "own_writes",
     "suggested_delay",
 )

@@ -35,7 +35,7 @@ from kinformer.client.types import (
     write_params,
 )
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT, Opener, WatchStream
-from kinformer.client.writes import tell_of_write
+from kinformer.client.writes import note_deletion, note_write
 from kinformer.meta import GroupVersionResource, accessor_of
 from kinformer.models import builtin_resources, encode
 
@@ -358,7 +358,8 @@ class Resource(PodVerbs, Generic[T]):
         """
         path = self.path(namespace, name)
         left = self._codec.decode_deleted(await self._send("DELETE", path, name, _delete_body(options)), path)
-        tell_of_write(self.gvr, left)
+        if options is None or not options.dry_run:
+            note_deletion(self.gvr.group_resource, namespace, name, left)
         return left
 
     async def delete_collection(
@@ -475,9 +476,9 @@ class Resource(PodVerbs, Generic[T]):
         )
 
     def _written(self, answer: bytes, path: str) -> T:
-        """Decode the response to a write, and report the write to :mod:`kinformer.client.writes`."""
+        """Decode the response to a write, and note the write in :mod:`kinformer.client.writes`."""
         written = self._codec.decode(answer, path)
-        tell_of_write(self.gvr, written)
+        note_write(self.gvr.group_resource, written)
         return written
 
     def _namespace_of(self, obj: Any) -> str:

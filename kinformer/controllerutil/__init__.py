@@ -9,7 +9,6 @@ parts.
 :mod:`.claiming`       adopts objects that match a selector, and releases those that no longer do
 :mod:`.handlers`       event handlers that queue owners, and lower their expectations
 :mod:`.expectations`   creations and deletions that a cache does not show yet
-:mod:`.consistency`    a sync waits until the caches show the controller's own last writes
 :mod:`.conditions`     conditions in a status
 :mod:`.finalizers`     cleaning up before an object is removed
 :mod:`.applying`       server-side apply that sends nothing if nothing has to change
@@ -31,7 +30,6 @@ from kinformer.controllerutil.conditions import (
     set_condition,
     without_condition,
 )
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.finalizers import Finalizer, add_finalizer, has_finalizer, remove_finalizer
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
@@ -57,7 +55,6 @@ __all__ = (
     "AdoptionError",
     "AlreadyOwned",
     "Applier",
-    "ConsistencyStore",
     "ControllerRefManager",
     "Expectations",
     "Finalizer",

@@ -7,12 +7,10 @@ generates their names. So one object is made, and sent for each new pod.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import ApiError, NotFound, has_status_cause
-from kinformer.controllerutil.owning import OwnerId, controller_of, owner_id
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta.validation import dns1123_subdomain_errors
@@ -129,20 +127,13 @@ class PodWriter(Protocol):
 
 
 class PodControl:
-    """
-    A :class:`PodWriter` that writes to a server.
+    """A :class:`PodWriter` that writes to a server."""
 
-    :param wrote: called for each pod that was created or patched, with its owner and its new resource version
-    """
+    __slots__ = ("_pods", "_recorder")
 
-    __slots__ = ("_pods", "_recorder", "_wrote")
-
-    def __init__(
-        self, client: Client, recorder: EventRecorder, wrote: Callable[[OwnerId, str], object] | None = None
-    ) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._pods = client.resource(V1Pod)
         self._recorder = recorder
-        self._wrote = wrote
 
     async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
         """See :meth:`PodWriter.create`."""
@@ -152,8 +143,6 @@ class PodControl:
             if not is_namespace_terminating(error):
                 self._recorder.event(owner, WARNING, FAILED_CREATE, f"Error creating: {error}")
             raise
-        if self._wrote is not None:
-            self._wrote(owner_id(owner), created.metadata.resource_version)
         self._recorder.event(owner, NORMAL, SUCCESSFUL_CREATE, f"Created pod: {created.metadata.name}")
         return created
 
@@ -171,11 +160,7 @@ class PodControl:
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1Pod:
         """See :meth:`PodWriter.patch`."""
-        patched = await self._pods.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
-        owner = controller_of(patched)
-        if self._wrote is not None and owner is not None:
-            self._wrote(OwnerId(f"{namespace}/{owner.name}", owner.uid), patched.metadata.resource_version)
-        return patched
+        return await self._pods.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
 
 
 def _check_reference(reference: V1OwnerReference) -> None:

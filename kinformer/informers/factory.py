@@ -244,7 +244,7 @@ class SharedInformerFactory:
         """
         informer = self.informer_for(type_, resource, namespaced=namespaced)
         gvr = next(gvr for gvr, known in self._informers.items() if known is informer)
-        return Lister(informer.indexer, accessor_for(type_), gvr.group_resource)
+        return Lister(informer, gvr.group_resource)
 
     @property
     def namespaces(self) -> tuple[str, ...]:

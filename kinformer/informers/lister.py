@@ -8,9 +8,9 @@ from __future__ import annotations
 import builtins
 from typing import Generic, TypeVar
 
-from kinformer.cache import NAMESPACE_INDEX, Indexer
+from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.client import NotFound, Status, StatusDetails
-from kinformer.meta import Accessor, GroupResource, ObjectName, Selector
+from kinformer.meta import GroupResource, ObjectName, Selector
 
 __all__ = ("Lister", "NamespaceLister", "not_found")
 
@@ -24,12 +24,22 @@ class Lister(Generic[T]):
     :param resource: the resource's name in errors
     """
 
-    __slots__ = ("_accessor", "_indexer", "_resource")
+    __slots__ = ("_accessor", "_indexer", "_informer", "_resource")
 
-    def __init__(self, indexer: Indexer[T], accessor: Accessor[T], resource: GroupResource):
-        self._indexer = indexer
-        self._accessor = accessor
+    def __init__(self, informer: SharedIndexInformer[T], resource: GroupResource):
+        self._informer = informer
+        self._indexer = informer.indexer
+        self._accessor = informer.accessor
         self._resource = resource
+
+    async def wait_for_own_writes(self, *, namespace: str = "", timeout: float | None = None) -> None:
+        """
+        Return once the cache shows what this context has written; see
+        :meth:`~kinformer.cache.SharedIndexInformer.wait_for_own_writes`. Reading itself never waits.
+
+        :raises CacheBehind: if the cache does not show it in time
+        """
+        await self._informer.wait_for_own_writes(namespace=namespace, timeout=timeout)
 
     def list(self, selector: Selector | None = None) -> list[T]:
         """All objects, or those whose labels the selector matches."""

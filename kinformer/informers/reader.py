@@ -4,6 +4,9 @@ It is the counterpart of controller-runtime's delegating client. Reading a type 
 synced and holds the requested namespace. The result is then the cache's own object, which is shared and must not be
 changed. For other types the server is asked if `ask_server` allows it. Otherwise an error is raised, so that a cache is
 never bypassed unnoticed.
+
+A read shows what the caller has written itself: in a sync of a ``consistent`` controller, and in a block of
+:func:`kinformer.client.noting_writes`, it waits until the cache has these writes.
 """
 
 from __future__ import annotations
@@ -46,10 +49,12 @@ class Reader:
 
         :raises NotFound: if there is no object with that name
         :raises NotCached: if no synced cache holds the objects, and the server may not be asked
+        :raises CacheBehind: if the cache does not show own writes within ten seconds
         """
         informer = self._cache_of(type_, namespace)
         if informer is None:
             return await self._client.resource(type_).get(name, namespace)
+        await informer.wait_for_own_writes(namespace=namespace)
         found = informer.indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
         if found is None:
             raise not_found(resource_for(type_).gvr.group_resource, name)
@@ -70,6 +75,7 @@ class Reader:
             caches have indexes.
         :raises IndexNotFound: if the informer has no index with that name
         :raises NotCached: if no synced cache holds the objects, and the server may not be asked or `index` is given
+        :raises CacheBehind: if the cache does not show own writes within ten seconds
         :raises ValueError: if the selector cannot be parsed
         """
         informer = self._cache_of(type_, namespace)
@@ -78,6 +84,7 @@ class Reader:
                 raise NotCached(f"{type_.__qualname__} is in no cache, and the server has no index {', '.join(index)}")
             listed = await self._client.resource(type_).list(namespace, label_selector=label_selector)
             return listed.items
+        await informer.wait_for_own_writes(namespace=namespace)
         lookups = dict(index or {})
         if namespace:
             lookups[NAMESPACE_INDEX] = namespace

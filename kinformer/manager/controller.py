@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypedDict, TypeVar
 
@@ -57,7 +57,7 @@ from kinformer.manager.syncs import (
     is_of_the_world,
     seconds_of,
 )
-from kinformer.meta import GroupKind, GroupVersionKind
+from kinformer.meta import GroupKind, GroupResource, GroupVersionKind
 from kinformer.models import resource_for
 from kinformer.sharding.hashing import text_of_key
 from kinformer.workqueue import RateLimiter, ShutDown
@@ -95,6 +95,7 @@ class ControllerOptions(TypedDict, total=False):
     prioritize: bool
     sync_timeout: float | None
     consistent: bool
+    on_stale: Callable[[GroupResource], object] | None
     starts_after: Collection[str]
     shard_by: Callable[[str], str] | None
 
@@ -114,8 +115,9 @@ class Controller:
         a limiter counts; all other errors use `limiter`
     :param prioritize: keys from the first list and from resyncs wait behind all other keys
     :param sync_timeout: seconds after which a sync is cancelled and counts as failed. None: there is no limit
-    :param consistent: a key is not synced before the watched caches show what its last sync wrote. After 10 seconds it
-        is synced anyway
+    :param consistent: a key is not synced before the caches of the watched informers, and of those of
+        :meth:`wait_for`, show what its last sync wrote. After five minutes it is synced anyway
+    :param on_stale: called with the resource of the cache that is behind, each time when a sync is put off by this
     :param starts_after: the names of controllers of the same manager. No sync starts before each of these controllers,
         if it runs, has synced every key of its first lists once
     :param shard_by: returns the text that decides which shard a key belongs to, where several processes share the keys.
@@ -137,6 +139,7 @@ class Controller:
         prioritize: bool = False,
         sync_timeout: float | None = None,
         consistent: bool = False,
+        on_stale: Callable[[GroupResource], object] | None = None,
         starts_after: Collection[str] = (),
         shard_by: Callable[[str], str] | None = text_of_key,
         clock: Clock | None = None,
@@ -164,7 +167,7 @@ class Controller:
         self._sync = sync
         self._limits = dict(limits or {})
         self._timeout = sync_timeout
-        self._own_writes = OwnWrites(self._clock) if consistent else None
+        self._own_writes = OwnWrites(self._caches, self.queue.add, self._clock, on_stale) if consistent else None
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
         self._awaited: list[Controller] = []
@@ -197,6 +200,11 @@ class Controller:
     def has_synced(self) -> bool:
         """Whether the caches are complete and the workers run."""
         return self._has_synced
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether a key waits until the caches show what its last sync wrote."""
+        return self._own_writes is not None
 
     @property
     def can_be_sharded(self) -> bool:
@@ -319,6 +327,8 @@ class Controller:
         finally:
             self._has_synced = False
             self.queue.shut_down()
+            if self._own_writes is not None:
+                self._own_writes.close()
             self._ended.set()
             self._log.info("controller_stopped")
 
@@ -400,9 +410,8 @@ class Controller:
             self._running.add(key)
             try:
                 with self.queue.processing(key), self._entered(key) as may_sync:
-                    if may_sync and (wait := self._is_behind(key)) is not None:
+                    if may_sync and self._own_writes is not None and self._own_writes.must_wait(key):
                         self.history.dropped(key)
-                        self.queue.add_after(key, wait)
                     elif may_sync:
                         with self._metrics.active.track_inprogress(), self._noting(key):
                             await self._sync_key(key)
@@ -423,11 +432,8 @@ class Controller:
         text, again = self._shard_by(key), functools.partial(self.queue.add, key)
         return self._gate.entered(text, (self.name, key), again, held_by_all=text == key)
 
-    def _is_behind(self, key: str) -> float | None:
-        """Seconds to wait because the caches do not show the last writes of a key's sync; None if they do."""
-        if self._own_writes is None:
-            return None
-        return self._own_writes.wait(key, (*self._informers, *self._read))
+    def _caches(self) -> Iterable[SharedIndexInformer[Any]]:
+        return dict.fromkeys((*self._informers, *self._read))
 
     def _noting(self, key: str) -> AbstractContextManager[None]:
         """A context that records the writes of a sync, if this controller is `consistent`."""

@@ -1,75 +1,116 @@
-"""OwnWrites: remembers what the last sync of each key has written, until the caches show it.
+"""OwnWrites: keys of a controller wait until its caches show what their last syncs wrote.
 
-If a key is synced again before the cache shows the writes of its last sync, the sync may repeat them. It may create a
-second object, or count objects wrongly. With ``Controller(..., consistent=True)`` the key waits instead. Writes of all
-kinds of objects are recorded, through any client. Writes of a kind that the controller has no cache of are not waited
-for.
+This is for ``Controller(..., consistent=True)``. :mod:`kinformer.cache.own_writes` says how writes are noted and
+compared, and why.
 
-Kubernetes' own controllers do the same for some of their writes (KEP-5647, ``ConsistencyStore``).
+A key that waits is looked at again when an event adds it to the queue, and by a timer: after 10 ms, and then each time
+after twice the time, up to a second. The timer is for controllers whose handlers skip the events of their own writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.cache.catching_up import CATCH_UP_TIMEOUT
-from kinformer.cache.freshness import is_as_new_as
-from kinformer.client.writes import noting_writes
-from kinformer.clock import Clock
+from kinformer.cache.own_writes import GIVE_UP_AFTER, shows
+from kinformer.client.writes import Writes, noting_writes
+from kinformer.clock import Clock, Timer
 from kinformer.logs import get_logger
-from kinformer.meta import GroupVersionResource, is_older
+from kinformer.meta import GroupResource
 
 __all__ = ("OwnWrites",)
 
 log = get_logger(__name__)
 
-#: Seconds after which a cache that is behind is checked again. The event of the write usually arrives soon.
+#: Seconds until a key that waits is looked at again, if no event adds it earlier.
 _LOOK_AGAIN: Final = 0.01
+_LOOK_AGAIN_MAX: Final = 1.0
+
+#: The number of keys with writes at which those are dropped that no sync has asked for since.
+_MANY: Final = 1000
+
+
+@dataclass(eq=False, slots=True)
+class _LastWrites:
+    """
+    The writes of the last sync of a key.
+
+    :param since: the time when that sync ended
+    :param timer: adds the key to the queue; None if no sync of it had to wait
+    """
+
+    writes: Writes
+    since: float
+    timer: Timer | None = None
 
 
 class OwnWrites:
-    """The newest resourceVersion of each resource and namespace that the last sync of a key has written."""
+    """
+    :param informers: returns the informers whose caches the syncs read
+    :param add: adds a key to the queue
+    :param on_stale: called with the resource of a cache that is behind, each time when a sync is put off
+    """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(
+        self,
+        informers: Callable[[], Iterable[SharedIndexInformer[Any]]],
+        add: Callable[[str], object],
+        clock: Clock,
+        on_stale: Callable[[GroupResource], object] | None = None,
+    ) -> None:
+        self._informers = informers
+        self._add = add
         self._clock = clock
-        #: By key: when the first of these writes was made, and the versions by resource and namespace.
-        self._written: dict[str, tuple[float, dict[tuple[GroupVersionResource, str], str]]] = {}
+        self._on_stale = on_stale
+        self._last: dict[str, _LastWrites] = {}
+        self._many = _MANY
 
     @contextmanager
     def noted(self, key: str) -> Iterator[None]:
-        """Record the writes in this block."""
+        """Note the writes in this block, which is a sync of a key."""
+        with noting_writes() as writes:
+            try:
+                yield
+            finally:
+                if writes:
+                    self._last[key] = _LastWrites(writes, self._clock.monotonic())
+                    if len(self._last) > self._many:
+                        self._drop_unneeded()
 
-        def note(gvr: GroupVersionResource, namespace: str, version: str) -> None:
-            _, versions = self._written.setdefault(key, (self._clock.monotonic(), {}))
-            where = gvr, namespace
-            if where not in versions or is_older(versions[where], version):
-                versions[where] = version
-
-        with noting_writes(note):
-            yield
-
-    def wait(self, key: str, informers: Iterable[SharedIndexInformer[Any]]) -> float | None:
-        """
-        Check whether the caches show all recorded writes of a key.
-
-        :param informers: the informers with these caches
-        :return: seconds after which to check again, None if the caches show all writes or the time limit is over
-        """
-        if key not in self._written:
-            return None
-        since, versions = self._written[key]
-        behind = {
-            informer.name
-            for informer in informers
-            for (gvr, namespace), version in versions.items()
-            if gvr == getattr(informer, "resource", None) and not is_as_new_as(informer, version, namespace)
-        }
-        if behind and self._clock.monotonic() - since < CATCH_UP_TIMEOUT:
-            return _LOOK_AGAIN
+    def must_wait(self, key: str) -> bool:
+        """Whether a cache does not show yet what the last sync of a key wrote. If so, the key is added again later."""
+        last = self._last.get(key)
+        if last is None:
+            return False
+        if last.timer is not None:
+            last.timer.cancel()
+        behind = self._behind(last)
+        waited = self._clock.monotonic() - last.since
+        if behind and waited < GIVE_UP_AFTER:
+            if self._on_stale is not None and behind[0].resource is not None:
+                self._on_stale(behind[0].resource.group_resource)
+            last.timer = self._clock.call_later(min(max(waited, _LOOK_AGAIN), _LOOK_AGAIN_MAX), lambda: self._add(key))
+            return True
         if behind:
-            log.warning("caches_may_be_old", key=key, late=sorted(behind), waited=CATCH_UP_TIMEOUT)
-        del self._written[key]
-        return None
+            late = sorted(informer.name for informer in behind)
+            log.warning("caches_may_be_old", key=key, late=late, waited=GIVE_UP_AFTER)
+        del self._last[key]
+        return False
+
+    def close(self) -> None:
+        """Forget all writes, and stop the timers."""
+        for last in self._last.values():
+            if last.timer is not None:
+                last.timer.cancel()
+        self._last.clear()
+
+    def _behind(self, last: _LastWrites) -> list[SharedIndexInformer[Any]]:
+        return [informer for informer in self._informers() if not shows(informer, last.writes)]
+
+    def _drop_unneeded(self) -> None:
+        """Drop what the caches show. A key that is never synced again would keep its writes for ever."""
+        self._last = {key: last for key, last in self._last.items() if last.timer is not None or self._behind(last)}
+        self._many = max(_MANY, 2 * len(self._last))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
@@ -64,6 +64,11 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
     def reachability(self) -> Reachability | None:
         """The record of whether the server can be reached; None if there is none."""
         return getattr(self._inner, "reachability", None)
+
+    def selects(self, obj: Any) -> bool:
+        """Whether an object belongs to the ranges that are held now, and these objects include one like it."""
+        selects: Callable[[Any], bool] | None = getattr(self._inner, "selects", None)
+        return self.is_ours(obj) and (selects is None or selects(obj))
 
     # --- changes of the ranges
 

@@ -6,10 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from kinformer.client.errors import NotFound, Status, StatusCause, StatusDetails, error_from_status
-from kinformer.controllerutil.owning import OwnerId
 from kinformer.controllerutil.pod_control import PodControl, PodControlError, pod_from_template
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodSpec, V1PodTemplateSpec
-from tests.controllers.objects import FakeRecorder, forbidden, make_rc, not_found, owned_by
+from tests.controllers.objects import FakeRecorder, forbidden, make_rc, not_found
 
 TEMPLATE = V1PodTemplateSpec(
     metadata=V1ObjectMeta(labels={"app": "web"}, annotations={"a": "b"}, finalizers=["f"]),
@@ -128,23 +127,3 @@ def test_a_prefix_can_be_given() -> None:
     pod = pod_from_template(TEMPLATE, "ns", "web", REFERENCE, "given-")
 
     assert pod.metadata.generate_name == "given-"
-
-
-async def test_whoever_asked_is_told_of_every_version_that_is_written() -> None:
-    told: list[tuple[OwnerId, str]] = []
-    server = FakePodsOfServer()
-    rc = make_rc()
-
-    async def versioned(pod: V1Pod, **_: Any) -> V1Pod:
-        return V1Pod(metadata=V1ObjectMeta(name="a", resource_version="7", owner_references=owned_by(rc)))
-
-    async def patch(name: str, patch: Any, namespace: str, **_: Any) -> V1Pod:
-        return await versioned(V1Pod())
-
-    server.create, server.patch = versioned, patch  # type: ignore[method-assign, attr-defined]
-    control = PodControl(server, FakeRecorder(), lambda *what: told.append(what))  # type: ignore[arg-type]
-
-    await control.create(V1Pod(), rc)
-    await control.patch("ns", "a", {})
-
-    assert told == [(OwnerId("ns/web", "uid-web"), "7")] * 2

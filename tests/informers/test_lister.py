@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import anyio
 import pytest
 
-from kinformer.cache import NAMESPACE_INDEX, Indexer
+from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.cache.index import namespace_index_func
-from kinformer.client import NotFound
+from kinformer.cache.testing import FakeControllerSource
+from kinformer.client import NotFound, noting_writes
+from kinformer.client.writes import note_write
+from kinformer.clock import FakeClock
 from kinformer.informers import Lister
-from kinformer.meta import GroupResource, accessor_for, parse_selector
+from kinformer.meta import GroupResource, GroupVersionResource, accessor_for, parse_selector
 from kinformer.models import V1Pod, from_dict
+from tests.cache.informers import running
 
 
 def pod(name: str, namespace: str, **labels: str) -> V1Pod:
@@ -16,11 +21,11 @@ def pod(name: str, namespace: str, **labels: str) -> V1Pod:
 
 @pytest.fixture
 def lister() -> Lister[V1Pod]:
-    accessor = accessor_for(V1Pod)
-    indexer: Indexer[V1Pod] = Indexer(accessor, {NAMESPACE_INDEX: namespace_index_func(accessor)})
+    by_namespace = {NAMESPACE_INDEX: namespace_index_func(accessor_for(V1Pod))}
+    pods = SharedIndexInformer(FakeControllerSource(V1Pod), V1Pod, indexers=by_namespace)
     for one in (pod("a", "x", app="web"), pod("b", "x", app="db"), pod("a", "y", app="web"), pod("node-like", "")):
-        indexer.add(one)
-    return Lister(indexer, accessor, GroupResource("", "pods"))
+        pods.indexer.add(one)
+    return Lister(pods, GroupResource("", "pods"))
 
 
 def names(pods: list[V1Pod]) -> list[str]:
@@ -53,3 +58,21 @@ def test_getting_what_is_not_there_is_the_servers_own_error(lister: Lister[V1Pod
 
     assert str(error.value) == 'pods "c" not found'
     assert error.value.code == 404
+
+
+async def test_a_lister_waits_for_the_callers_own_writes_when_it_is_asked_to() -> None:
+    clock = FakeClock()
+    source: FakeControllerSource[V1Pod] = FakeControllerSource(V1Pod)
+    source.add(pod("there", "x"))
+    pods = SharedIndexInformer(source, V1Pod, resource=GroupVersionResource("", "v1", "pods"), clock=clock)
+    lister = Lister(pods, GroupResource("", "pods"))
+    async with running(pods.run):
+        await clock.settle()
+        with noting_writes():
+            note_write(GroupResource("", "pods"), source.add(pod("new", "x")))
+            with pytest.raises(NotFound):
+                lister.namespace("x").get("new")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(clock.advance, 1)
+                await lister.wait_for_own_writes(namespace="x")
+            assert lister.namespace("x").get("new").metadata.name == "new"

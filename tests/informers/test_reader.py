@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kinformer.cache import IndexNotFound
-from kinformer.client import Client, NotFound, connect
+from kinformer.client import Client, NotFound, connect, noting_writes
 from kinformer.envtest import ApiServer
 from kinformer.informers import NotCached, Reader, SharedInformerFactory
 from kinformer.models import V1ConfigMap, V1Secret
@@ -75,3 +75,17 @@ async def test_what_is_not_cached_is_an_error_unless_the_server_may_be_asked() -
     async with reading(ask_server=True) as (reader, _):
         with pytest.raises(NotCached, match="the server has no index app"):
             await reader.list(V1Secret, index={"app": "web"})
+
+
+@pytest.mark.parametrize("way", ["get", "list"])
+async def test_a_read_shows_what_the_caller_has_just_written(way: str) -> None:
+    async with reading() as (reader, client):
+        with noting_writes():
+            await client.resource(V1ConfigMap).create(config_map("new", "default"))
+            if way == "get":
+                assert (await reader.get(V1ConfigMap, "new", "default")).metadata.name == "new"
+            else:
+                assert names(await reader.list(V1ConfigMap, "default")) == ["a", "b", "new"]
+            await client.resource(V1ConfigMap).delete("new", "default")
+            with pytest.raises(NotFound):
+                await reader.get(V1ConfigMap, "new", "default")

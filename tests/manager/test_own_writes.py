@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,15 +10,23 @@ import anyio
 import pytest
 import structlog.testing
 
-from kinformer.cache import ResourceEventHandlerFuncs
-from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind
+from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.catching_up import CacheBehind
+from kinformer.cache.own_writes import GIVE_UP_AFTER
+from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import Client, connect
+from kinformer.client.writes import note_write
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
-from kinformer.manager import Controller
-from kinformer.models import V1ConfigMap, V1ObjectMeta
+from kinformer.manager import Controller, own_writes
+from kinformer.meta import GroupVersionResource
+from kinformer.models import V1ConfigMap, V1ObjectMeta, V1Pod
+from tests.cache.informers import running
+from tests.controllers.objects import make_pod
 from tests.turning import turn
+
+PODS = GroupVersionResource("", "v1", "pods")
 
 
 def config_map(name: str, **data: str) -> V1ConfigMap:
@@ -96,27 +104,106 @@ async def test_a_key_waits_for_the_namespace_that_it_has_written_in_and_for_no_o
             tasks.cancel_scope.cancel()
 
 
-async def test_a_cache_that_does_not_come_to_it_is_taken_at_its_word() -> None:
-    clock = FakeClock()
-    async with world(clock) as (server, client, informers):
-        await client.resource(V1ConfigMap).create(config_map("c", count="0"))
-        counts = Counts(client, informers, clock, consistent=True)
-        informers.start()
-        async with anyio.create_task_group() as tasks:
-            await informers.wait_for_cache_sync()
-            server.faults.stall_watches()
-            tasks.start_soon(counts.controller.run)
-            await turn(clock, 0.1)
-            counts.controller.queue.add("default/c")
+class Served:
+    """A source of pods, a controller of them, and what its sync writes to the source without an event."""
 
-            with structlog.testing.capture_logs() as logs:
-                await turn(clock, CATCH_UP_TIMEOUT + 1)
+    def __init__(self) -> None:
+        self.clock, self.synced, self.stale = FakeClock(), list[str](), list[str]()
+        self.source: FakeControllerSource[V1Pod] = FakeControllerSource(V1Pod)
+        self.source.add(make_pod("there"))
+        self.pods = SharedIndexInformer(self.source, V1Pod, name="pods", resource=PODS, clock=self.clock)
+        self.writes: list[Callable[[], V1Pod]] = []
+        self.controller = Controller(
+            "makes-pods", self.sync, consistent=True, on_stale=lambda it: self.stale.append(str(it)), clock=self.clock
+        ).wait_for(self.pods)
 
-            assert counts.syncs == 2
-            assert [entry["late"] for entry in logs if entry["event"] == "caches_may_be_old"] == [["configmaps"]]
-            # The looks in between are no syncs.
-            assert counts.controller.history.syncs == 2
-            tasks.cancel_scope.cancel()
+    async def sync(self, key: str) -> None:
+        self.synced.append(key)
+        if self.writes:
+            note_write(PODS.group_resource, self.writes.pop()())
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with running(self.pods.run, self.controller.run):
+            await self.clock.settle()
+            yield
+
+    async def sync_writing(self, name: str) -> None:
+        """Sync a key, which makes a pod that the cache does not hear of; then add the key again."""
+        self.writes.append(lambda: self.source.add(make_pod(name), silently=True))
+        self.controller.queue.add("ns/web")
+        await self.clock.settle()
+        self.controller.queue.add("ns/web")
+        await self.clock.settle()
+
+
+async def test_a_key_that_waits_is_added_again_without_an_event_of_its_own() -> None:
+    world = Served()
+    async with world.running():
+        await world.sync_writing("a")
+        assert (world.synced, world.stale) == (["ns/web"], ["pods"])
+
+        world.source.send_bookmark()
+        await world.clock.advance(0.02)
+        assert world.synced == ["ns/web"] * 2
+        await world.clock.advance(10)
+        assert world.synced == ["ns/web"] * 2, "a timer is left"
+
+
+async def test_a_key_that_waits_is_looked_at_ever_less_often() -> None:
+    world = Served()
+    async with world.running():
+        await world.sync_writing("a")
+        await world.clock.advance(1)
+        assert len(world.stale) == 8
+        await world.clock.advance(10)
+        assert len(world.stale) == 18
+
+
+async def test_other_keys_do_not_wait() -> None:
+    world = Served()
+    async with world.running():
+        await world.sync_writing("a")
+        world.controller.queue.add("ns/other")
+        await world.clock.settle()
+        assert world.synced == ["ns/web", "ns/other"]
+
+
+async def test_after_five_minutes_a_key_is_synced_with_the_cache_as_it_is() -> None:
+    world = Served()
+    async with world.running():
+        await world.sync_writing("a")
+        await world.clock.advance(GIVE_UP_AFTER - 1)
+        assert world.synced == ["ns/web"]
+
+        with structlog.testing.capture_logs() as logs:
+            await world.clock.advance(2)
+        assert world.synced == ["ns/web"] * 2
+        assert [entry["late"] for entry in logs if entry["event"] == "caches_may_be_old"] == [["pods"]]
+        # The looks in between are no syncs.
+        assert world.controller.history.syncs == 2
+
+
+async def test_nothing_is_left_of_a_controller_that_has_ended() -> None:
+    world = Served()
+    async with world.running():
+        await world.sync_writing("a")
+        assert world.clock.next_due is not None
+
+    assert world.clock.next_due is None
+
+
+async def test_writes_of_keys_that_are_never_synced_again_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_writes, "_MANY", 10)
+    world = Served()
+    async with world.running():
+        for number in range(50):
+            world.writes.append(lambda number=number: world.source.add(make_pod(f"pod-{number}")))
+            world.controller.queue.add(f"ns/{number}")
+            await world.clock.settle()
+
+        assert world.controller._own_writes is not None
+        assert len(world.controller._own_writes._last) <= 11
 
 
 async def test_an_informer_can_be_waited_for_until_it_shows_a_write() -> None:

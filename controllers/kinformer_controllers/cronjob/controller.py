@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
-from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import controller_of, owner_id
+from kinformer.controllerutil.owning import controller_of
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource, meta_namespace_key
+from kinformer.meta import meta_namespace_key
 from kinformer.models import V1CronJob, V1Job, V1OwnerReference
 from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import RateLimitingQueue
@@ -39,7 +38,6 @@ __all__ = (
 
 #: The source component of its Events.
 _COMPONENT = "cronjob-controller"
-CRON_JOBS = GroupResource("batch", "cronjobs")
 
 log = get_logger(__name__)
 
@@ -61,8 +59,7 @@ class CronJobController:
         add_job_index(jobs)
         self._cron_jobs, self._jobs = cron_jobs.indexer, jobs.indexer
         self._cron_job_server, self._job_server = context.client.resource(V1CronJob), context.client.resource(V1Job)
-        self.controller = Controller("cronjob", self.sync, workers=workers, clock=self._clock)
-        self._seen = ConsistencyStore({CRON_JOBS: cron_jobs.indexer}, self._clock)
+        self.controller = Controller("cronjob", self.sync, workers=workers, consistent=True, clock=self._clock)
         queue = self.controller.queue
         self.controller.handle(jobs, JobHandler(queue, cron_jobs.indexer))
         self.controller.handle(cron_jobs, CronJobHandler(queue, recorder, self._clock))
@@ -73,11 +70,8 @@ class CronJobController:
 
         :return: seconds until its next run; None if there is none until the CronJob changes
         """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
         cron_job = self._cron_jobs.get_by_key(key)
         if cron_job is None:
-            self._seen.forget(key)
             return None
         return await CronJobSync(
             cron_job,
@@ -86,11 +80,7 @@ class CronJobController:
             server=self._job_server,
             recorder=self._recorder,
             clock=self._clock,
-            wrote=self._wrote,
         ).run()
-
-    def _wrote(self, cron_job: V1CronJob) -> None:
-        self._seen.wrote(owner_id(cron_job), CRON_JOBS, cron_job.metadata.resource_version)
 
 
 class CronJobHandler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Final, Protocol
@@ -71,7 +71,6 @@ class CronJobSync:
 
     :param cron_job: the CronJob from the cache; it is not changed
     :param jobs: its jobs from the cache
-    :param wrote: called with the CronJob in the server's answer to a write
     """
 
     def __init__(
@@ -83,9 +82,7 @@ class CronJobSync:
         server: Server,
         recorder: EventRecorder,
         clock: Clock,
-        wrote: Callable[[V1CronJob], object],
     ) -> None:
-        self._wrote = wrote
         self._cron_job = _own_copy(cron_job)
         self._jobs = jobs
         self._cron_jobs = cron_jobs
@@ -113,7 +110,7 @@ class CronJobSync:
 
     async def _write(self) -> None:
         if self._changed:
-            self._wrote(await self._cron_jobs.update_status(self._cron_job))
+            await self._cron_jobs.update_status(self._cron_job)
 
     async def _sync(self) -> float | None:
         await self._look_after_jobs()

@@ -12,13 +12,12 @@ from typing import Final
 from prometheus_client import Counter
 
 from kinformer.controllerutil.claiming import OwnedPods
-from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
-from kinformer.meta import GroupResource, SelectorError, label_selector_as_selector
+from kinformer.meta import SelectorError, label_selector_as_selector
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
 from kinformer.record import WARNING
 from kinformer_controllers.daemonset.handlers import DaemonSetWatches, NodeUpdates
@@ -42,8 +41,6 @@ log = get_logger(__name__)
 
 #: The source component of its Events.
 COMPONENT = "daemonset-controller"
-PODS = GroupResource("", "pods")
-DAEMON_SETS = GroupResource("apps", "daemonsets")
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -64,22 +61,27 @@ class DaemonSetController:
         self._sets = sets.indexer
         self._server = context.client.resource(V1DaemonSet)
         self.expectations = Expectations(clock)
-        stores: dict[GroupResource, VersionedStore] = {PODS: pods.indexer, DAEMON_SETS: sets.indexer}
-        self._seen = ConsistencyStore(stores, clock, skips=_STALE_SYNC_SKIPS)
-        control = PodControl(context.client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
+        control = PodControl(context.client, recorder)
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
         self.placements = placements = Placements()
         self._daemon_pods = DaemonPods(control, nodes.indexer, placements, self.expectations, recorder, clock)
-        self._status = DaemonSetStatusWriter(self._server, nodes.indexer, placements, self._wrote, clock)
+        self._status = DaemonSetStatusWriter(self._server, nodes.indexer, placements, clock)
         self._history = DaemonSetHistory(context.client, revisions)
-        self.controller = Controller("daemonset", self.sync, workers=workers, clock=clock)
+        self.controller = Controller(
+            "daemonset",
+            self.sync,
+            workers=workers,
+            consistent=True,
+            on_stale=lambda it: _STALE_SYNC_SKIPS.labels(it.group, it.resource).inc(),
+            clock=clock,
+        )
         updates = NodeUpdates(nodes.indexer, sets.indexer, pods.indexer, self.controller.queue.add)
         # Not sharded by node: each process must find the DaemonSets of its own shards that a node concerns. It writes
         # nothing.
         self.node_updates = Controller(
             "daemonset-node-updates", updates.sync, workers=workers, shard_by=None, clock=clock
         )
-        watches = DaemonSetWatches(self.controller, sets, self.expectations, self._seen.forget)
+        watches = DaemonSetWatches(self.controller, sets, self.expectations)
         watches.attach(pods, revisions, nodes, self.node_updates)
         self.group = Group(self.controller, self.node_updates)
 
@@ -89,13 +91,10 @@ class DaemonSetController:
 
         :return: seconds until the next sync, if one is needed without an event; otherwise None
         """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
         daemonset = self._sets.get_by_key(key)
         if daemonset is None:
             self.expectations.forget(key)
             self.placements.forget(key)
-            self._seen.forget(key)
             return None
         try:
             selector = label_selector_as_selector(daemonset.spec.selector)
@@ -116,7 +115,7 @@ class DaemonSetController:
         if not self.expectations.satisfied(owner_id(daemonset)):
             return await self._status.write(daemonset, await pods(), history.hash, observed=False)
         failure: Exception | None = None
-        wait = None
+        wait: float | None = None
         try:
             wait = await self._daemon_pods.update(daemonset, pods, history.hash)
             await self._history.truncate(daemonset, history, pods_by_node(await pods(), with_ended=True))
@@ -131,6 +130,3 @@ class DaemonSetController:
         if failure is not None:
             raise failure
         return min((seconds for seconds in (wait, later) if seconds is not None), default=None)
-
-    def _wrote(self, daemonset: V1DaemonSet) -> None:
-        self._seen.wrote(owner_id(daemonset), DAEMON_SETS, daemonset.metadata.resource_version)

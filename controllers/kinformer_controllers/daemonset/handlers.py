@@ -32,7 +32,6 @@ class DaemonSetWatches:
     The event handlers of the DaemonSet controller.
 
     :param controller: the controller whose queue gets the keys
-    :param forget: called with the key and the uid of each DaemonSet that is gone
     """
 
     def __init__(
@@ -40,12 +39,10 @@ class DaemonSetWatches:
         controller: Controller,
         daemonsets: SharedIndexInformer[V1DaemonSet],
         expectations: Expectations,
-        forget: Callable[[str, str], object],
     ) -> None:
         self._controller = controller
         self._daemonsets = daemonsets
         self._expectations = expectations
-        self._forget = forget
 
     def attach(
         self,
@@ -64,7 +61,7 @@ class DaemonSetWatches:
             V1DaemonSet, KIND.kind, indexer, _selects_pod, lambda one: one.spec.min_ready_seconds
         )
         add_pod_node_index(pods)
-        controller.handle(self._daemonsets, OwnerHandler(queue.add, self._expectations.forget, self._forget))
+        controller.handle(self._daemonsets, OwnerHandler(queue.add, self._expectations.forget))
         controller.handle(pods, PodHandler(queue, self._expectations, owners))
         controller.handle(revisions, _RevisionHandler(indexer, queue.add))
         controller.wait_for(nodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kinformer.cache import Indexer
@@ -112,7 +112,6 @@ class DaemonSetStatusWriter:
 
     :param nodes: the cache of nodes
     :param placements: the placements of DaemonSets on nodes
-    :param wrote: called with each DaemonSet in the server's answer to a write
     """
 
     def __init__(
@@ -120,13 +119,11 @@ class DaemonSetStatusWriter:
         server: Resource[V1DaemonSet],
         nodes: Indexer[V1Node],
         placements: Placements,
-        wrote: Callable[[V1DaemonSet], object],
         clock: Clock,
     ) -> None:
         self._server = server
         self._nodes = nodes
         self._placements = placements
-        self._wrote = wrote
         self._clock = clock
 
     async def write(self, daemonset: V1DaemonSet, pods: Sequence[V1Pod], hash_: str, *, observed: bool) -> float | None:
@@ -141,7 +138,7 @@ class DaemonSetStatusWriter:
         nodes = self._placements.of(daemonset, self._nodes.list())
         status = count_nodes(daemonset, nodes, there, hash_, now, observed=observed)
         if not same_counts(daemonset, status):
-            self._wrote(await write_status(self._server, daemonset, status, same=lambda *_: False, rebase=rebased))
+            await write_status(self._server, daemonset, status, same=lambda *_: False, rebase=rebased)
         min_ready_seconds = daemonset.spec.min_ready_seconds or 0
         if min_ready_seconds <= 0 or (status.number_ready or 0) == (status.number_available or 0):
             return None

@@ -17,7 +17,6 @@ from typing import Any, cast
 
 from kinformer.cache import Deleted, Indexer, ResourceEventHandler, last_state
 from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import OwnersByReference, add_controller_index, controller_of, owned_by
 from kinformer.controllerutil.pod_control import is_namespace_terminating
@@ -30,7 +29,7 @@ from kinformer_controllers.deployment.rollout import Rollout, TemplateMemory
 from kinformer_controllers.deployment.spec import DeploymentOptions
 from kinformer_controllers.deployment.status import next_progress_check
 from kinformer_controllers.deployment.steps import act
-from kinformer_controllers.deployment.writer import DEPLOYMENT, DEPLOYMENTS, REPLICA_SETS, DeploymentWriter
+from kinformer_controllers.deployment.writer import DEPLOYMENT, DeploymentWriter
 
 __all__ = (
     "DeploymentController",
@@ -57,13 +56,12 @@ class DeploymentController:
         add_controller_index(replica_sets)
         add_controller_index(pods)
         self._deployments, self._replica_sets, self._pods = deployments.indexer, replica_sets.indexer, pods.indexer
-        self._seen = ConsistencyStore({DEPLOYMENTS: self._deployments, REPLICA_SETS: self._replica_sets}, clock)
-        self._writer = DeploymentWriter(context.client, context.recorder("deployment-controller"), self._seen)
+        self._writer = DeploymentWriter(context.client, context.recorder("deployment-controller"))
         self._templates = TemplateMemory()
-        self.controller = Controller("deployment", self.sync, workers=workers, clock=clock)
+        self.controller = Controller("deployment", self.sync, workers=workers, consistent=True, clock=clock)
         queue = self.controller.queue
         owners = OwnersByReference(V1Deployment, DEPLOYMENT.kind, self._deployments, _selects)
-        self.controller.handle(deployments, OwnerHandler(queue.add, self._seen.forget, self._templates.forget))
+        self.controller.handle(deployments, OwnerHandler(queue.add, self._templates.forget))
         # The pod handler also works for ReplicaSets: they belong to Deployments as pods belong to ReplicaSets.
         self.replica_set_handler = cast("ResourceEventHandler[V1ReplicaSet]", PodHandler(queue, None, owners))
         self.controller.handle(replica_sets, self.replica_set_handler)
@@ -76,11 +74,8 @@ class DeploymentController:
 
         :return: seconds until its progress deadline passes, if progress is expected
         """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
         deployment = self._deployments.get_by_key(key)
         if deployment is None:
-            self._seen.forget(key)
             self._templates.forget(key)
             return None
         try:

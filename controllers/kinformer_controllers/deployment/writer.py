@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from typing import Any
 
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, NotFound
-from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.meta import GroupResource, GroupVersionKind, get_controller_of, new_controller_ref
+from kinformer.meta import GroupVersionKind, get_controller_of, new_controller_ref
 from kinformer.models import (
     V1Deployment,
     V1LabelSelector,
     V1ObjectMeta,
     V1ReplicaSet,
     V1ReplicaSetSpec,
-    resource_for,
 )
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.deployment.annotations import (
@@ -33,16 +30,11 @@ from kinformer_controllers.deployment.status import FAILED_CREATE, NEW_CREATED
 
 __all__ = (
     "DEPLOYMENT",
-    "DEPLOYMENTS",
-    "REPLICA_SETS",
     "DeploymentWriter",
     "brought_up_to_date",
 )
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-
-DEPLOYMENTS: Final[GroupResource] = resource_for(V1Deployment).gvr.group_resource
-REPLICA_SETS: Final[GroupResource] = resource_for(V1ReplicaSet).gvr.group_resource
 
 
 def _new_replica_set(rollout: Rollout) -> V1ReplicaSet:
@@ -117,17 +109,12 @@ def _copied(replica_set: V1ReplicaSet) -> V1ReplicaSet:
 
 
 class DeploymentWriter:
-    """
-    Writes Deployments and their ReplicaSets.
+    """Writes Deployments and their ReplicaSets."""
 
-    :param seen: the version of every write is noted in it
-    """
-
-    def __init__(self, client: Client, recorder: EventRecorder, seen: ConsistencyStore) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self.deployments = client.resource(V1Deployment)
         self._replica_sets = client.resource(V1ReplicaSet)
         self._recorder = recorder
-        self._seen = seen
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1ReplicaSet:
         """Apply a strategic merge patch to a ReplicaSet. It is adopted and released with this method."""
@@ -146,7 +133,6 @@ class DeploymentWriter:
         :raises Conflict: if another client has changed it since it was read
         """
         updated = await self._replica_sets.update(replica_set)
-        self._wrote(rollout, updated)
         rollout.replace(updated)
         return updated
 
@@ -195,7 +181,6 @@ class DeploymentWriter:
                 rollout.tell_progress("False", FAILED_CREATE, message)
                 self.warn(deployment, FAILED_CREATE, message)
             raise
-        self._wrote(rollout, rollout.new)
         if (made.spec.replicas or 0) > 0:
             message = f"Scaled up replica set {name} from 0 to {made.spec.replicas}"
             self.tell(deployment, "ScalingReplicaSet", message)
@@ -210,15 +195,10 @@ class DeploymentWriter:
 
     async def update_deployment(self, deployment: V1Deployment) -> None:
         """Write a Deployment's spec and annotations."""
-        updated = await self.deployments.update(deployment)
-        self._seen.wrote(owner_id(updated), DEPLOYMENTS, updated.metadata.resource_version)
+        await self.deployments.update(deployment)
 
     async def write_status(self, rollout: Rollout) -> None:
         """Write a Deployment's status and revision, if they have changed."""
         deployment = rollout.to_write()
         if deployment is not None:
-            written = await self.deployments.update_status(deployment)
-            self._seen.wrote(owner_id(written), DEPLOYMENTS, written.metadata.resource_version)
-
-    def _wrote(self, rollout: Rollout, replica_set: V1ReplicaSet) -> None:
-        self._seen.wrote(owner_id(rollout.deployment), REPLICA_SETS, replica_set.metadata.resource_version)
+            await self.deployments.update_status(deployment)

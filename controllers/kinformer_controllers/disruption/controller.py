@@ -21,11 +21,8 @@ from kinformer.client.errors import (
     Timeout,
     TooManyRequests,
 )
-from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import owner_id
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
-from kinformer.meta import GroupResource
 from kinformer.models import (
     V1Deployment,
     V1Pod,
@@ -59,7 +56,6 @@ _PASSING = (
 
 #: The source component of its Events.
 COMPONENT = "controllermanager"
-BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -90,10 +86,9 @@ class DisruptionController:
         )
         self._counter = BudgetCounter(self.budgets, self.scales, recorder)
         self._server = context.client.resource(V1PodDisruptionBudget)
-        # kube-controller-manager does not wait for its own last write. It then meets a conflict and retries.
-        self._seen = ConsistencyStore({BUDGETS: budgets.indexer}, self._clock)
         self.stale = StalePods(context.client.resource(V1Pod), pods.indexer, self._clock)
-        self.controller = Controller("disruption", self.sync, clock=self._clock)
+        # kube-controller-manager does not wait for its own last write. It then meets a conflict and retries.
+        self.controller = Controller("disruption", self.sync, consistent=True, clock=self._clock)
         self.stale_pods = Controller(
             "disruption-stale-pods", self.stale.sync, queue_name="stale_pod_disruption", clock=self._clock
         )
@@ -110,11 +105,8 @@ class DisruptionController:
 
         :return: seconds until an allowed eviction is overdue; None if there is none
         """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
         budget = self._cached_budgets.get_by_key(key)
         if budget is None:
-            self._seen.forget(key)
             return None
         try:
             count = await self._counter.count(budget, self._clock.now())
@@ -137,8 +129,7 @@ class DisruptionController:
         written = copy.copy(budget)
         written.status = status
         try:
-            updated = await self._server.update_status(written)
-            self._seen.wrote(owner_id(budget), BUDGETS, updated.metadata.resource_version)
+            await self._server.update_status(written)
         except NotFound:
             # The budget was deleted, and the cache does not show it yet. This is usual when pods are deleted, too.
             log.debug("budget_gone", namespace=budget.metadata.namespace, name=budget.metadata.name)

@@ -16,12 +16,9 @@ from prometheus_client import Gauge
 
 from kinformer.cache import Deleted, Store, deletion_handling_key
 from kinformer.client import NotFound
-from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import OwnerId
 from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
 from kinformer.record import WARNING
 from kinformer.workqueue import Queue
@@ -35,7 +32,7 @@ from kinformer_controllers.endpoint.subsets import (
 )
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
-from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
+from kinformer_controllers.shared.services.syncer import ServiceSyncer
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 
 __all__ = (
@@ -50,7 +47,6 @@ log = get_logger(__name__)
 _MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
 _MANAGED_BY = "endpoint-controller"
 
-_ENDPOINTS = GroupResource("", "endpoints")
 
 #: The annotation of Endpoints that belong to no service: an old kind of lock for leader election.
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
@@ -75,14 +71,20 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
         clock = context.clock
         self._metrics = _EndpointMetrics()
         services, endpoints = informers.informer_for(V1Service), informers.informer_for(V1Endpoints)
-        seen = ConsistencyStore({_ENDPOINTS: endpoints.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
-        super().__init__(services, self._metrics, seen)
+        super().__init__(services, self._metrics)
         self._endpoints = endpoints.indexer
         self._server = context.client.resource(V1Endpoints)
         self._recorder = context.recorder(_MANAGED_BY)
-        self.controller = Controller("endpoint", self.sync, workers=options.concurrent_endpoint_syncs, clock=clock)
+        self.controller = Controller(
+            "endpoint",
+            self.sync,
+            workers=options.concurrent_endpoint_syncs,
+            consistent=True,
+            on_stale=self.stale,
+            clock=clock,
+        )
         self.follow(informers, options.endpoint_updates_batch_period)
-        self.controller.handle(endpoints, _EndpointsHandler(self.controller.queue, self._services, seen))
+        self.controller.handle(endpoints, _EndpointsHandler(self.controller.queue, self._services))
 
     def _there(self, key: str) -> V1Endpoints | None:
         return self._endpoints.get_by_key(key)
@@ -105,7 +107,7 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
 
     async def _create(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
-            made = await self._server.create(endpoints)
+            await self._server.create(endpoints)
         except Exception as error:
             # Nothing can be created in the namespace any more, and the service will be deleted, too.
             if is_namespace_terminating(error):
@@ -115,17 +117,15 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
             self._recorder.event(endpoints, WARNING, "FailedToCreateEndpoint", message)
             raise
         self._metrics.changed("create")
-        self._seen.wrote_object(OwnerId(key, service.metadata.uid), _ENDPOINTS, made)
 
     async def _update(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
-            updated = await self._server.update(endpoints)
+            await self._server.update(endpoints)
         except Exception as error:
             message = f"Failed to update endpoint {service.metadata.namespace}/{service.metadata.name}: {error}"
             self._recorder.event(endpoints, WARNING, "FailedToUpdateEndpoint", message)
             raise
         self._metrics.changed("update")
-        self._seen.wrote_object(OwnerId(key, service.metadata.uid), _ENDPOINTS, updated)
 
     async def _gone(self, key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -190,34 +190,28 @@ def _addresses(subsets: Sequence[V1EndpointSubset]) -> int:
 
 class _EndpointsHandler:
     """
-    The event handler for Endpoints. It queues their service in three cases.
+    The event handler for Endpoints. It queues their service in two cases.
 
     - They are in the first list: their service may be gone.
     - They were deleted, and their service exists.
-    - The cache now shows a write that the service has waited for.
 
     Changes by other clients are ignored, as in Kubernetes: the next change of the service or its pods corrects them.
-
-    :param seen: knows the services that wait until the cache shows their last write
     """
 
-    def __init__(self, queue: Queue[str], services: Store[V1Service], seen: ConsistencyStore) -> None:
+    def __init__(self, queue: Queue[str], services: Store[V1Service]) -> None:
         self._queue = queue
         self._services = services
-        self._seen = seen
 
     def on_add(self, endpoints: V1Endpoints, is_in_initial_list: bool, /) -> None:
         key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
         # Their service may have been deleted while this process did not run. The workers start when all caches have
         # synced, and then check it.
         left_over = is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {})
-        if left_over or self._seen.caught_up(key):
+        if left_over:
             self._queue.add(key)
 
     def on_update(self, old: V1Endpoints, new: V1Endpoints, /) -> None:
-        key = f"{new.metadata.namespace}/{new.metadata.name}"
-        if self._seen.caught_up(key):
-            self._queue.add(key)
+        """Nothing: see above."""
 
     def on_delete(self, endpoints: Deleted[V1Endpoints], /) -> None:
         key = deletion_handling_key(endpoints)

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1EndpointSlice, V1Node, V1Service
 from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from kinformer_controllers.endpointslice.endpoints import SliceViews
 from kinformer_controllers.endpointslice.metrics import SliceMetrics
-from kinformer_controllers.endpointslice.reconciler import SLICES, Reconciler
+from kinformer_controllers.endpointslice.reconciler import Reconciler
 from kinformer_controllers.endpointslice.spec import EndpointSliceOptions
 from kinformer_controllers.endpointslice.topology import Nodes
 from kinformer_controllers.endpointslice.tracking import SliceHandler, SliceTracker, is_managed, service_key
 from kinformer_controllers.shared.services.pod import EndpointPod
-from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
+from kinformer_controllers.shared.services.syncer import ServiceSyncer
 
 __all__ = ("EndpointSliceController", "make_controller")
 
@@ -57,8 +56,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         self.tracker = SliceTracker()
         services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
         slices = informers.informer_for(V1EndpointSlice, indexers={_SERVICE_INDEX: _service_index})
-        seen = ConsistencyStore({SLICES: slices.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
-        super().__init__(services, self._metrics, seen)
+        super().__init__(services, self._metrics)
         self._slices = slices.indexer
         self._recorder = context.recorder(COMPONENT)
         self._views = SliceViews()
@@ -71,15 +69,17 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
                 ItemExponentialFailureRateLimiter(_RETRY_FIRST, _RETRY_LAST),
                 BucketRateLimiter(_RETRY_QPS, _RETRY_BURST, clock),
             ),
+            consistent=True,
+            on_stale=self.stale,
             clock=clock,
         )
         queue = self.controller.queue
         self.nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
-            context.client.resource(V1EndpointSlice), self.nodes, self.tracker, seen, self._metrics, max_per_slice
+            context.client.resource(V1EndpointSlice), self.nodes, self.tracker, self._metrics, max_per_slice
         )
         self.follow(informers, batch_period)
-        self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, seen, batch_period))
+        self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, batch_period))
         self.controller.handle(nodes, self.nodes)
 
     def _there(self, key: str) -> list[V1EndpointSlice]:

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kinformer.client import NotFound, Resource
-from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import OwnerId
 from kinformer.controllerutil.pod_control import generated_name_prefix, is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
-from kinformer.meta import GroupResource, GroupVersionKind, new_controller_ref
+from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.models import V1EndpointSlice, V1ObjectMeta, V1Service
 from kinformer_controllers.endpointslice.endpoints import (
     NO_HINTS,
@@ -42,11 +40,10 @@ from kinformer_controllers.shared.services.service import (
 )
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 
-__all__ = ("SLICES", "Reconciler", "address_types")
+__all__ = ("Reconciler", "address_types")
 
 log = get_logger(__name__)
 
-SLICES = GroupResource("discovery.k8s.io", "endpointslices")
 
 _SERVICE = GroupVersionKind("", "v1", "Service")
 
@@ -67,7 +64,6 @@ class Reconciler:
     :param slices: the client's access to EndpointSlices
     :param nodes: finds the zones of nodes
     :param tracker: every write is noted in it
-    :param seen: every write is noted in it
     :param max_per_slice: the largest number of endpoints in a slice
     """
 
@@ -76,14 +72,12 @@ class Reconciler:
         slices: Resource[V1EndpointSlice],
         nodes: Nodes,
         tracker: SliceTracker,
-        seen: ConsistencyStore,
         metrics: SliceMetrics,
         max_per_slice: int,
     ) -> None:
         self._slices = slices
         self._nodes = nodes
         self._tracker = tracker
-        self._seen = seen
         self._metrics = metrics
         self._max_per_slice = max_per_slice
 
@@ -122,10 +116,9 @@ class Reconciler:
         self._nodes.wait_for(key, unknown)
         # Slices of an address type that the service no longer has.
         plans.append(_Changes(delete=[view.slice for view in existing if view.slice.address_type not in types]))
-        owner = OwnerId(key, service.metadata.uid)
         for changes in plans:
             try:
-                errors += await self._write(owner, service, changes, triggered, distribution)
+                errors += await self._write(service, changes, triggered, distribution)
             except Exception as error:  # of any type: the other address types must be written, too
                 errors.append(error)
         if errors:
@@ -218,7 +211,7 @@ class Reconciler:
         return desired, missing
 
     async def _write(
-        self, owner: OwnerId, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
+        self, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
     ) -> list[Exception]:
         """
         Write the changes of one address type.
@@ -237,17 +230,17 @@ class Reconciler:
                 if is_namespace_terminating(error):
                     return []  # nothing can be created in the namespace any more; this is no error
                 raise
-            self._wrote(owner, created)
+            self._tracker.written(created)
             self._metrics.changed("create")
         for slice_ in changes.update:
             _annotate(slice_, triggered)
-            self._wrote(owner, await self._slices.update(slice_))
+            self._tracker.written(await self._slices.update(slice_))
             self._metrics.changed("update")
         errors: list[Exception] = []
         for slice_ in changes.delete:
             try:
                 with self._tracker.deleting(slice_):
-                    await self._delete(owner, slice_.metadata)
+                    await self._delete(slice_.metadata)
             except Exception as error:
                 errors.append(error)
             else:
@@ -256,16 +249,11 @@ class Reconciler:
             self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), distribution)
         return errors
 
-    def _wrote(self, owner: OwnerId, slice_: V1EndpointSlice) -> None:
-        self._tracker.written(slice_)
-        self._seen.wrote_object(owner, SLICES, slice_)
-
-    async def _delete(self, owner: OwnerId, meta: V1ObjectMeta) -> None:
+    async def _delete(self, meta: V1ObjectMeta) -> None:
         try:
             await self._slices.delete(meta.name, meta.namespace)
         except NotFound:
             log.debug("slice_already_deleted", slice=f"{meta.namespace}/{meta.name}")
-        self._seen.deleted(owner, SLICES, f"{meta.namespace}/{meta.name}", meta.uid)
 
 
 def address_types(service: V1Service) -> tuple[str, ...]:

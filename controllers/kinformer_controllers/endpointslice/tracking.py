@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from kinformer.cache import Deleted, last_state
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.models import V1EndpointSlice, V1Service
 from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.endpointslice.endpoints import SliceViews
@@ -138,7 +137,6 @@ class SliceHandler:
     The event handler for slices.
 
     :param views: gets the view of each slice
-    :param seen: knows the services that wait until the cache shows their last write
     :param batch_period: how long a service waits for further changes, in seconds, if longer than the minimum
     """
 
@@ -147,24 +145,20 @@ class SliceHandler:
         queue: DelayingQueue[str],
         tracker: SliceTracker,
         views: SliceViews,
-        seen: ConsistencyStore,
         batch_period: float,
     ) -> None:
         self._queue = queue
         self._tracker = tracker
         self._views = views
         self._delay = max(batch_period, MIN_SYNC_DELAY)
-        self._seen = seen
 
     def on_add(self, slice_: V1EndpointSlice, is_in_initial_list: bool, /) -> None:
-        self._wake(slice_)
         if is_managed(slice_):
             self._views.of(slice_)
             if self._tracker.is_news(slice_):
                 self._enqueue(slice_)
 
     def on_update(self, old: V1EndpointSlice, new: V1EndpointSlice, /) -> None:
-        self._wake(new)
         if is_managed(new):
             self._views.of(new)
         if service_key(old) != service_key(new):
@@ -188,15 +182,9 @@ class SliceHandler:
         known = last_state(slice_)
         if known is None:
             return
-        self._wake(known)
         self._views.forget(known)
         if is_managed(known) and self._tracker.lost(known):
             self._enqueue(known)
-
-    def _wake(self, slice_: V1EndpointSlice) -> None:
-        key = service_key(slice_)
-        if self._seen.caught_up(key):
-            self._queue.add(key)
 
     def _enqueue(self, slice_: V1EndpointSlice) -> None:
         key = service_key(slice_)

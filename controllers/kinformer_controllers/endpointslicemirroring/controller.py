@@ -11,11 +11,8 @@ from typing import Any, Final
 from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
-from kinformer.controllerutil.consistency import ConsistencyStore
-from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource, meta_namespace_key
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Service
 from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
@@ -32,7 +29,6 @@ from kinformer_controllers.endpointslicemirroring.spec import MirroringOptions
 __all__ = ("MirroringController", "make_controller")
 
 COMPONENT: Final = "endpoint-slice-mirroring-controller"
-_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 _INDEX: Final = "mirrored-for"
 #: The first and the longest delay before a failed key is retried, in seconds; then the rate and burst of all retries.
 _FIRST_RETRY, _LAST_RETRY = 1.0, 100.0
@@ -64,7 +60,6 @@ class MirroringController:
         if _INDEX not in slices.indexer.get_indexers():
             slices.add_indexers({_INDEX: _mirrored_for})
         self._endpoints, self._services, self._slices = endpoints.indexer, services.indexer, slices.indexer
-        self._seen = ConsistencyStore({_SLICES: slices.indexer}, clock)
         self.controller = Controller(
             "endpointslicemirroring",
             self.sync,
@@ -73,6 +68,7 @@ class MirroringController:
             limiter=MaxOfRateLimiter(
                 ItemExponentialFailureRateLimiter(_FIRST_RETRY, _LAST_RETRY), BucketRateLimiter(_QPS, _BURST, clock)
             ),
+            consistent=True,
             clock=clock,
         )
         self.controller.watch(endpoints, _is_mirrored)
@@ -82,36 +78,32 @@ class MirroringController:
             ResourceEventHandlerFuncs(self._slice_changed, self._slice_updated, self._slice_changed),
         )
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         """
         Sync the slices of one Endpoints object. If it is not mirrored, its slices are deleted.
 
-        :return: seconds until the next try, if the cache is older than the last write; otherwise None
         :raises ClientError: if the server refuses a write
         """
         began = self._clock.monotonic()
         try:
-            if (wait := self._seen.wait(key)) is not None:
-                return wait
             endpoints, service = self._endpoints.get_by_key(key), self._services.get_by_key(key)
             there = [it for it in self._slices.by_index(_INDEX, key) if it.metadata.deletion_timestamp is None]
             if endpoints is None or service is None or service.spec.selector or not should_mirror(endpoints):
                 self._sizes.forget(key)
                 for slice_ in there:
                     await self._delete(slice_)
-                self._seen.forget(key)
                 self._made_for.pop(key, None)
-                return None
+                return
             plan = mirror(endpoints, there, self._most)
             if plan.create and not there and await self._is_gone(key, endpoints):
-                return None
+                return
             self._tell(endpoints, plan)
             count_endpoints(plan.added, plan.updated, plan.removed)
             self._sizes.set(key, plan.sizes)
             await self._carry_out(endpoints, plan)
         finally:
             SYNC_SECONDS.observe(self._clock.monotonic() - began)
-        return None
+        return
 
     async def _is_gone(self, key: str, endpoints: V1Endpoints) -> bool:
         """
@@ -131,24 +123,19 @@ class MirroringController:
         return live.metadata.uid != uid
 
     async def _carry_out(self, endpoints: V1Endpoints, plan: Mirror) -> None:
-        owner = owner_id(endpoints)
         for slice_ in plan.create if endpoints.metadata.deletion_timestamp is None else ():
             try:
-                created = await self._server.create(slice_)
+                await self._server.create(slice_)
             except Exception as error:
                 if is_namespace_terminating(error):
                     return
                 raise
-            self._seen.wrote(owner, _SLICES, created.metadata.resource_version or "")
             CHANGES.labels(operation="create").inc()
         for slice_ in plan.update:
-            updated = await self._server.update(slice_)
-            self._seen.wrote(owner, _SLICES, updated.metadata.resource_version or "")
+            await self._server.update(slice_)
             CHANGES.labels(operation="update").inc()
         for slice_ in plan.delete:
             await self._delete(slice_)
-            meta = slice_.metadata
-            self._seen.deleted(owner, _SLICES, meta_namespace_key(slice_), meta.uid or "")
 
     async def _delete(self, slice_: V1EndpointSlice) -> None:
         meta = slice_.metadata

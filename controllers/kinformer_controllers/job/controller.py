@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
-from kinformer.meta import GroupResource, SelectorError, label_selector_as_selector, meta_namespace_key
+from kinformer.meta import SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Job, V1Pod
 from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
@@ -37,7 +36,6 @@ __all__ = (
 
 #: The source component of its Events.
 _COMPONENT = "job-controller"
-_PODS, _JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
 #: The first and the longest delay after a failed sync, in seconds.
 _RETRY = (1.0, 60.0)
 
@@ -67,11 +65,18 @@ class JobController:
         self._informers = jobs, pod_informer = informers.informer_for(V1Job), informers.informer_for(V1Pod)
         self._jobs, server = jobs.indexer, context.client.resource(V1Job)
         add_job_pod_index(pod_informer)
-        seen = ConsistencyStore({_PODS: pod_informer.indexer, _JOBS: jobs.indexer}, clock, skips=STALE_SYNC_SKIPS)
-        control = pods or PodControl(context.client, recorder, lambda job, version: seen.wrote(job, _PODS, version))
-        self._seen, self.expectations, self.released = seen, Expectations(clock), Released()
+        control = pods or PodControl(context.client, recorder)
+        self.expectations, self.released = Expectations(clock), Released()
         limiter = partial(ItemExponentialFailureRateLimiter, *_RETRY)
-        self.controller = Controller("job", self.sync, workers=workers, limiter=limiter(), clock=clock)
+        self.controller = Controller(
+            "job",
+            self.sync,
+            workers=workers,
+            limiter=limiter(),
+            consistent=True,
+            on_stale=lambda it: STALE_SYNC_SKIPS.labels(it.group, it.resource).inc(),
+            clock=clock,
+        )
         self.claims = JobPodClaims(server, jobs.indexer, pod_informer.indexer, control)
         self.orphan_sync = Orphans(pod_informer.indexer, control, partial(job_named_by, jobs.indexer)).sync
         self.orphans = Controller(
@@ -90,13 +95,12 @@ class JobController:
             self.released,
             recorder,
             clock,
-            wrote=lambda job, version: seen.wrote(job, _JOBS, version),
             done_pods=partial(done_pods_of_job, pod_informer.indexer),
             look_again=queue.add_after,
             most=most,
         )
         self.backoffs = self.reconciler.backoffs
-        self.forget = (self.expectations.forget, self.released.forget, seen.forget, self.reconciler.forget)
+        self.forget = (self.expectations.forget, self.released.forget, self.reconciler.forget)
         candidates = self.claims.candidates_for
         pod_handler = PodHandler(jobs.indexer, queue.add_after, orphan, candidates, self.expectations, self.released)
         self.controller.handle(jobs, JobHandler(queue, orphan, clock, *self.forget))
@@ -104,14 +108,8 @@ class JobController:
         # Before the caches are complete, every pod would look like an orphan.
         self.group = Group(self.controller, Group(self.orphans, after=self._informers))
 
-    async def sync(self, key: str) -> float | None:
-        """
-        Sync one Job. It is never called twice at the same time for one key.
-
-        :return: seconds until the next try, if the cache is older than the last write; otherwise None
-        """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
+    async def sync(self, key: str) -> None:
+        """Sync one Job. It is never called twice at the same time for one key."""
         job = self._jobs.get_by_key(key)
         if job is None or is_finished(job):
             for forget in self.forget:
@@ -124,7 +122,6 @@ class JobController:
                 timed.action, error = await self.reconciler.reconcile(own_copy(job), pods, may_act=may_act)
                 if error is not None:
                     raise error
-        return None
 
 
 def _is_understood(job: V1Job, recorder: EventRecorder) -> bool:

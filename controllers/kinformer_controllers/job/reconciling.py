@@ -11,7 +11,7 @@ import anyio
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.expectations import Expectations
-from kinformer.controllerutil.owning import OwnerId, owner_id
+from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.models import V1Job, V1JobStatus, V1Pod
@@ -44,7 +44,6 @@ class Reconciler:
     Syncs Jobs.
 
     :param jobs: writes the status of Jobs
-    :param wrote: called for each written status, with the Job and its new resource version
     :param done_pods: returns the pods of a Job that have succeeded and were counted
     :param look_again: queues a Job's key after a number of seconds
     :param most: the largest number of pods that one sync creates or deletes
@@ -59,16 +58,13 @@ class Reconciler:
         recorder: EventRecorder,
         clock: Clock,
         *,
-        wrote: Callable[[OwnerId, str], object],
         done_pods: Callable[[V1Job], Sequence[V1Pod]],
         look_again: Callable[[str, float], object],
         most: int = MAX_PODS_PER_SYNC,
     ) -> None:
         #: The failures of each Job, by its key.
         self.backoffs: dict[str, Backoff] = {}
-        self.tracker = JobTracker(
-            jobs, pods, released, recorder, clock, wrote=wrote, remember=self.backoffs.__setitem__
-        )
+        self.tracker = JobTracker(jobs, pods, released, recorder, clock, remember=self.backoffs.__setitem__)
         self._manager = PodManager(pods, expectations, look_again, clock, most=most)
         self._pods = pods
         self._released = released

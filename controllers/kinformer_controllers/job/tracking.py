@@ -15,7 +15,7 @@ import anyio
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
-from kinformer.controllerutil.owning import OwnerId, owner_id
+from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodWriter
 from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
@@ -40,7 +40,6 @@ class JobTracker:
     """
     Counts the ended pods of Jobs, and ends Jobs.
 
-    :param wrote: called for each written status, with the Job and its new resource version
     :param remember: called with the Job's key and backoff when its failures are in the status
     """
 
@@ -52,7 +51,6 @@ class JobTracker:
         recorder: EventRecorder,
         clock: Clock,
         *,
-        wrote: Callable[[OwnerId, str], object],
         remember: Callable[[str, Backoff], object],
     ) -> None:
         self._jobs = jobs
@@ -60,7 +58,6 @@ class JobTracker:
         self._released = released
         self._recorder = recorder
         self._clock = clock
-        self._wrote = wrote
         self._remember = remember
 
     async def declare(self, stock: JobPods) -> None:
@@ -180,7 +177,6 @@ class JobTracker:
 
     async def _write(self, job: V1Job) -> V1Job:
         written = await self._jobs.update_status(job)
-        self._wrote(owner_id(written), written.metadata.resource_version)
         uncounted_of(written.status)
         return written
 

@@ -72,7 +72,6 @@ class ResourceClaimController(Group):
             templates.indexer,
             context.recorder(COMPONENT),
             self._group,
-            context.clock,
             with_groups=self._with_groups,
             with_lists=gates.is_on("DRAPrioritizedList"),
         )
@@ -83,6 +82,7 @@ class ResourceClaimController(Group):
             workers=options.concurrent_resourceclaim_syncs,
             queue_name="resource_claim",
             shard_by=lambda key: key.partition(":")[2].partition("/")[0],
+            consistent=True,
             clock=context.clock,
         )
         super().__init__(self.controller)
@@ -178,12 +178,10 @@ class ResourceClaimController(Group):
         return self._claims.get_by_key(f"{namespace}/{name}")
 
     def _claim_changed(self, claim: ResourceV1ResourceClaim) -> None:
-        self._maker.made.on_add_or_update(claim)
         self._add(f"{_CLAIM}{meta_namespace_key(claim)}")
         self._queue_users(_BY_CLAIM, claim)
 
     def _claim_gone(self, obj: Any) -> None:
-        self._maker.made.on_delete(obj)
         claim = last_state(obj)
         if claim is not None:
             self._queue_users(_BY_CLAIM, claim)

@@ -1,8 +1,8 @@
 """Syncing pods and PodGroups: makes their claims from templates, and reserves claims for pods that are on a node.
 
 In: a claimant, and the caches. Out: claims are created, their names are applied to the claimant's status, and claims
-are reserved. Promised: a claim is made once for each entry. The controller remembers the claims that it has made, until
-the cache shows them. It finds claims by owner and annotation, so a claim that was made before a restart is used, too.
+are reserved. Promised: a claim is made once for each entry, because a key waits until the cache shows the claims
+of its last sync. Claims are found by owner and annotation, so a claim that was made before a restart is used, too.
 
 Usually the scheduler reserves claims. Pods that are made with a node do not pass the scheduler.
 """
@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kinformer.cache import Indexer, MutationCache
+from kinformer.cache import Indexer
 from kinformer.client import Client, Resource
 from kinformer.client.errors import ClientError
-from kinformer.clock import Clock
 from kinformer.manager import SyncError
 from kinformer.models import ResourceV1ResourceClaim, V1alpha2PodGroup, V1Pod, V1ResourceClaimTemplate
 from kinformer.record import WARNING, EventRecorder
@@ -30,8 +29,6 @@ __all__ = ("FIELD_MANAGER", "OWNER_INDEX", "ClaimMaker", "owner_values")
 FIELD_MANAGER: Final = "ResourceClaimController"
 #: The index of claims by the uid of the pod or PodGroup that they were made for.
 OWNER_INDEX: Final = "claim-owner"
-#: Seconds for which a claim is remembered that the cache does not show.
-_REMEMBERED: Final = 3600.0
 
 Claim = ResourceV1ResourceClaim
 
@@ -57,7 +54,6 @@ class ClaimMaker:
         templates: Indexer[V1ResourceClaimTemplate],
         recorder: EventRecorder,
         group_of: Callable[[Claimant], Claimant | None],
-        clock: Clock,
         *,
         with_groups: bool,
         with_lists: bool,
@@ -68,10 +64,6 @@ class ClaimMaker:
             "PodGroup": client.resource(V1alpha2PodGroup),
         }
         self._claims, self._templates = claims, templates
-        #: The claims that were made and that the cache does not show yet. The events of the informer are passed to it.
-        self.made: MutationCache[Claim] = MutationCache(
-            claims, indexer=claims, ttl=_REMEMBERED, include_adds=True, clock=clock
-        )
         self._recorder = recorder
         self._group_of = group_of
         self._with_groups, self._with_lists = with_groups, with_lists
@@ -137,7 +129,7 @@ class ClaimMaker:
 
     def _find(self, owner: Claimant, entry: Entry) -> Claim | None:
         """A claim that was made for an entry before. If there are several, the others go with their owner."""
-        for claim in self.made.by_index(OWNER_INDEX, owner.uid):
+        for claim in self._claims.by_index(OWNER_INDEX, owner.uid):
             if (claim.metadata.annotations or {}).get(POD_CLAIM) == entry.name and owner.owns(claim):
                 return claim
         return None
@@ -156,7 +148,6 @@ class ClaimMaker:
             count_create(wanted, "failure")
             raise
         count_create(wanted, "success")
-        self.made.mutation(claim)
         return claim
 
     async def _tell(self, claimant: Claimant, names: dict[str, str | None]) -> None:

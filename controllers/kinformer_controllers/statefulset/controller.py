@@ -14,14 +14,13 @@ from prometheus_client import Counter
 
 from kinformer.cache import Deleted, last_state
 from kinformer.controllerutil.claiming import OwnedPods
-from kinformer.controllerutil.consistency import ConsistencyStore, VersionedStore
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
-from kinformer.controllerutil.owning import OwnersByReference, owner_id
+from kinformer.controllerutil.owning import OwnersByReference
 from kinformer.controllerutil.pod_control import PodControl
 from kinformer.controllerutil.pods import next_availability_check
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource, Selector, SelectorError, label_selector_as_selector, meta_namespace_key
+from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import (
     V1ControllerRevision,
     V1PersistentVolumeClaim,
@@ -34,7 +33,7 @@ from kinformer_controllers.statefulset.revisions import StatefulSetRevisions
 from kinformer_controllers.statefulset.spec import StatefulSetOptions
 from kinformer_controllers.statefulset.status import StatefulSetStatusWriter
 from kinformer_controllers.statefulset.updater import StatefulSetUpdater
-from kinformer_controllers.statefulset.writer import CLAIMS, PODS, StatefulPodWriter
+from kinformer_controllers.statefulset.writer import StatefulPodWriter
 
 __all__ = (
     "StatefulSetController",
@@ -51,7 +50,6 @@ log = get_logger(__name__)
 
 #: The source component of its Events.
 COMPONENT = "statefulset-controller"
-STATEFUL_SETS = GroupResource("apps", "statefulsets")
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -72,26 +70,25 @@ class StatefulSetController:
         history = informers.informer_for(V1ControllerRevision)
         self._sets = sets.indexer
         self._server = context.client.resource(V1StatefulSet)
-        stores: dict[GroupResource, VersionedStore] = {
-            PODS: pods.indexer,
-            CLAIMS: claims.indexer,
-            STATEFUL_SETS: sets.indexer,
-        }
-        self._seen = ConsistencyStore(stores, clock, skips=_STALE_SYNC_SKIPS)
-        control = PodControl(context.client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
+        control = PodControl(context.client, recorder)
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
-        writer = StatefulPodWriter(context.client, pods.indexer, claims.indexer, recorder, self._wrote)
+        writer = StatefulPodWriter(context.client, pods.indexer, claims.indexer, recorder)
         self._updater = StatefulSetUpdater(writer)
-        self._status = StatefulSetStatusWriter(
-            self._server, lambda one: self._wrote(one, STATEFUL_SETS, one.metadata.resource_version)
-        )
+        self._status = StatefulSetStatusWriter(self._server)
         self._revisions = StatefulSetRevisions(context.client, history)
         owners = OwnersByReference(
             V1StatefulSet, KIND.kind, sets.indexer, _selects, lambda one: one.spec.min_ready_seconds
         )
-        self.controller = Controller("statefulset", self.sync, workers=workers, clock=clock)
+        self.controller = Controller(
+            "statefulset",
+            self.sync,
+            workers=workers,
+            consistent=True,
+            on_stale=lambda it: _STALE_SYNC_SKIPS.labels(it.group, it.resource).inc(),
+            clock=clock,
+        )
         queue = self.controller.queue
-        self.controller.handle(sets, OwnerHandler(queue.add, self._seen.forget))
+        self.controller.handle(sets, OwnerHandler(queue.add))
         self.controller.handle(pods, PodHandler(queue, None, owners))
         self.controller.handle(claims, _ClaimHandler(queue.add)).wait_for(history)
 
@@ -101,11 +98,8 @@ class StatefulSetController:
 
         :return: seconds until the next sync, if one is needed without an event; otherwise None
         """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
         statefulset = self._sets.get_by_key(key)
         if statefulset is None:
-            self._seen.forget(key)
             return None
         try:
             selector = label_selector_as_selector(statefulset.spec.selector)
@@ -137,9 +131,6 @@ class StatefulSetController:
         if outcome.failure is not None:
             raise outcome.failure
         return outcome.status
-
-    def _wrote(self, statefulset: V1StatefulSet, resource: GroupResource, version: str) -> None:
-        self._seen.wrote(owner_id(statefulset), resource, version)
 
 
 class _ClaimHandler:

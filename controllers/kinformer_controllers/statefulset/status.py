@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from kinformer.client import Resource
@@ -95,12 +95,10 @@ class StatefulSetStatusWriter:
     """
     Writes the statuses of StatefulSets.
 
-    :param wrote: called with each StatefulSet in the server's answer to a write
     """
 
-    def __init__(self, server: Resource[V1StatefulSet], wrote: Callable[[V1StatefulSet], object]) -> None:
+    def __init__(self, server: Resource[V1StatefulSet]) -> None:
         self._server = server
-        self._wrote = wrote
 
     async def write(self, statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
         """
@@ -110,4 +108,4 @@ class StatefulSetStatusWriter:
         """
         complete_rolling_update(statefulset, status)
         if needs_writing(statefulset, status):
-            self._wrote(await write_status(self._server, statefulset, status, same=lambda *_: False))
+            await write_status(self._server, statefulset, status, same=lambda *_: False)

@@ -1,13 +1,12 @@
 """Writing the pods of a StatefulSet and their claims, and recording Events.
 
 In: a pod as it should be. Out: first its claims are written, then the pod; claims get the owners of the retention
-policy. ``on_write`` is called with the version of every write, so that the next sync waits until the caches show it.
+policy.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kinformer.cache import Indexer
@@ -15,7 +14,6 @@ from kinformer.client import Client
 from kinformer.client.errors import AlreadyExists, Conflict, NotFound
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
-from kinformer.meta import GroupResource
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1StatefulSet
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.statefulset.pods import (
@@ -35,20 +33,14 @@ from kinformer_controllers.statefulset.retention import (
     wanted_owners,
 )
 
-__all__ = ("CLAIMS", "PODS", "ClaimError", "StatefulPodWriter")
+__all__ = ("ClaimError", "StatefulPodWriter")
 
 log = get_logger(__name__)
-
-PODS = GroupResource("", "pods")
-CLAIMS = GroupResource("", "persistentvolumeclaims")
 
 #: The number of tries of an update. After a conflict, the pod is read again.
 _UPDATE_TRIES = 4
 
 T = TypeVar("T")
-
-#: Called for each write, with the StatefulSet, the resource, and the new resource version.
-OnWrite = Callable[[V1StatefulSet, GroupResource, str], None]
 
 
 class ClaimError(SyncError):
@@ -69,14 +61,12 @@ class StatefulPodWriter:
         pods: Indexer[V1Pod],
         claims: Indexer[V1PersistentVolumeClaim],
         recorder: EventRecorder,
-        on_write: OnWrite,
     ) -> None:
         self._pods = client.resource(V1Pod)
         self._claims = client.resource(V1PersistentVolumeClaim)
         self._cached_pods = pods
         self._cached_claims = claims
         self._recorder = recorder
-        self._on_write = on_write
 
     def has_stale_claim(self, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
         """
@@ -107,8 +97,7 @@ class StatefulPodWriter:
             raise
         failure: Exception | None = None
         try:
-            created = await self._pods.create(pod)
-            self._on_write(statefulset, PODS, created.metadata.resource_version)
+            await self._pods.create(pod)
         except AlreadyExists:
             raise
         except Exception as error:
@@ -143,8 +132,7 @@ class StatefulPodWriter:
                 break
             attempted = True
             try:
-                updated = await self._pods.update(pod)
-                self._on_write(statefulset, PODS, updated.metadata.resource_version)
+                await self._pods.update(pod)
                 failure = None
                 break
             except Conflict as error:
@@ -186,10 +174,9 @@ class StatefulPodWriter:
             written.metadata = copy.copy(claim.metadata)
             written.metadata.owner_references = wanted_owners(claim, statefulset, pod)
             try:
-                updated = await self._claims.update(written)
+                await self._claims.update(written)
             except Exception as error:
                 raise ClaimError(f"could not update claim {name} for delete policy ownerRefs: {error}") from error
-            self._on_write(statefulset, CLAIMS, updated.metadata.resource_version)
 
     async def _bring_into_line(self, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
         """Correct the caller's own copy of a pod. Returns whether anything was wrong."""
@@ -221,8 +208,7 @@ class StatefulPodWriter:
                 continue
             failure: Exception | None = None
             try:
-                created = await self._claims.create(claim)
-                self._on_write(statefulset, CLAIMS, created.metadata.resource_version)
+                await self._claims.create(claim)
             except Exception as error:
                 failure = error
                 problems.append(f"failed to create PVC {meta.name}: {error}")

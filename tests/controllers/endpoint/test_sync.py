@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from kinformer.client.errors import Status, error_from_status
-from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION, EndpointController
-from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
 from tests.controllers.objects import FakeContext
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 from tests.metrics import metric_value
@@ -315,34 +313,6 @@ async def test_endpoints_that_somebody_deletes_are_made_again(quick: bool) -> No
     assert world.writes == ["create Endpoints/web"] * 2
 
 
-async def test_endpoints_that_were_made_are_not_made_again_while_the_cache_does_not_show_them() -> None:
-    world = Endpoints(make_service())
-    world.cache_follows = False
-    await world.sync()
-    world.put(make_pod("a", "10.1.0.1"))
-    assert await world.sync() == LOOK_AGAIN
-    await world.queued()
-    world.show()
-
-    assert await world.queued() == ["ns/web"]
-    await world.sync()
-    assert world.writes == ["create Endpoints/web", "update Endpoints/web"]
-
-
-async def test_endpoints_that_never_come_are_given_up_after_a_minute() -> None:
-    world = Endpoints(make_service())
-    world.cache_follows = False
-    await world.sync()
-    world.objects.clear()
-    assert CATCH_UP_TIMEOUT == 60
-    world.clock.turn(CATCH_UP_TIMEOUT)
-    assert await world.sync() == LOOK_AGAIN
-    world.clock.turn(0.001)
-
-    assert await world.sync() is None
-    assert world.writes == ["create Endpoints/web"] * 2
-
-
 async def test_endpoints_that_come_and_go_before_the_answer_to_the_create_are_made_again_at_once() -> None:
     world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
     await world.queued()
@@ -353,23 +323,6 @@ async def test_endpoints_that_come_and_go_before_the_answer_to_the_create_are_ma
 
     assert await world.sync() is None
     assert world.writes == ["create Endpoints/web"] * 2
-
-
-async def test_earlier_endpoints_that_the_cache_shows_late_are_not_taken_for_those_that_were_made() -> None:
-    world = Endpoints(make_service())
-    meta = {"name": "web", "namespace": "ns", "uid": "earlier", "resourceVersion": "1"}
-    earlier = from_dict(V1Endpoints, {"metadata": meta})
-
-    def show_earlier(_: object) -> None:
-        world.put(earlier)
-        world.remove(earlier)
-
-    world.cache_follows, world.before_answer = False, show_earlier
-    await world.sync()
-    show_earlier(None)
-
-    assert await world.sync() is not None
-    assert world.writes == ["create Endpoints/web"]
 
 
 async def test_endpoints_that_were_seen_and_are_found_gone_by_a_list_are_made_again_at_once() -> None:
@@ -398,24 +351,6 @@ async def test_endpoints_that_are_left_over_are_looked_at_at_the_start() -> None
 
     await world.sync()
     assert list(world.objects) == [("Endpoints", "leader")]
-
-
-async def test_nothing_is_done_on_a_cache_that_has_not_seen_the_last_write() -> None:
-    world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
-    await world.sync()
-    world.cache_follows = False
-    world.put(make_pod("a", "10.1.0.1", ready=False))
-    await world.sync()
-    world.put(make_pod("a", "10.1.0.1"))
-    await world.sync()
-    assert world.writes == ["create Endpoints/web", "update Endpoints/web"]
-    await world.queued()
-
-    world.show()
-    assert await world.queued() == ["ns/web"]
-    await world.sync()
-    assert world.writes[2:] == ["update Endpoints/web"]
-    assert shape(world.endpoints().subsets) == [(["10.1.0.1"], [], [TCP_8080])]
 
 
 async def test_a_service_that_is_in_the_cache_but_not_told_of_yet_waits_for_that() -> None:

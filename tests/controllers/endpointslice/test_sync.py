@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from kinformer.client.errors import Status, error_from_status
-from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from kinformer_controllers.endpointslice.tracking import MIN_SYNC_DELAY
-from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
 from tests.controllers.objects import FakeContext
 from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,
@@ -392,35 +390,6 @@ async def test_a_traffic_distribution_gives_hints_to_ready_endpoints(
     assert world.verbs == ["create", "update"] if any(want) else ["create"]
 
 
-async def test_nothing_is_done_on_a_cache_that_has_not_seen_the_last_write() -> None:
-    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
-    world.cache_follows = False
-    await world.sync()
-    world.put(make_pod("b", "10.1.0.2"))
-    assert await world.sync() == LOOK_AGAIN
-    assert world.verbs == ["create"]
-    await world.queued()
-
-    world.show()
-    assert await world.queued() == ["ns/web"]
-    assert await world.sync() is None
-    assert world.verbs == ["create", "update"]
-
-
-async def test_a_slice_that_never_comes_is_given_up_after_a_minute() -> None:
-    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
-    world.cache_follows = False
-    await world.sync()
-    world.objects.clear()
-    assert CATCH_UP_TIMEOUT == 60
-    world.clock.turn(CATCH_UP_TIMEOUT)
-    assert await world.sync() == LOOK_AGAIN
-    world.clock.turn(0.001)
-
-    assert await world.sync() is None
-    assert world.verbs == ["create", "create"]
-
-
 async def told_of(world: Slices) -> list[str]:
     """What is queued when the delay is over, that was not before."""
     assert await world.queued() == []
@@ -442,27 +411,6 @@ async def test_a_slice_that_goes_before_the_answer_to_its_write_is_made_again_at
     assert world.verbs[-2:] == [verb, "create"]
     assert await world.sync() is None
     assert world.tracker.expected("ns/web") == {world.slice.metadata.uid}
-
-
-async def test_a_slice_that_was_deleted_is_waited_for_until_the_cache_shows_that_it_goes() -> None:
-    world = Slices(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2"), max_per_slice=1)
-    await world.sync()
-    await world.queued()
-    world.cache_follows = False
-    there = {one.metadata.name: one for one in world.slices()}
-    world.remove(make_pod("b"))
-    await world.queued()
-    await world.sync()
-    assert world.verbs == ["create", "create", "delete"]
-    assert await world.sync() == LOOK_AGAIN
-
-    [name] = there.keys() - {one.metadata.name for one in world.slices()}
-    kept = copy.deepcopy(there[name])
-    kept.metadata.deletion_timestamp = datetime(2026, 1, 1, tzinfo=UTC)
-    world.put(kept)
-    assert await world.queued() == ["ns/web"]
-    assert await world.sync() is None
-    assert world.verbs == ["create", "create", "delete"]
 
 
 async def test_the_tracker_keeps_nothing_of_slices_that_are_gone() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kinformer.client.errors import AlreadyExists, ApiError, Conflict, Status, error_from_status
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, to_dict
 from kinformer_controllers.statefulset.pods import Version, has_identity, has_storage, new_pod
-from kinformer_controllers.statefulset.writer import CLAIMS, PODS, ClaimError, StatefulPodWriter
+from kinformer_controllers.statefulset.writer import ClaimError, StatefulPodWriter
 from tests.controllers.objects import FakeInformers, FakeRecorder, conflict, forbidden, not_found
 from tests.controllers.statefulset.objects import make_claim, make_pod, make_set, reference, stamp
 
@@ -25,7 +25,6 @@ class World:
         self.informers = FakeInformers()
         self.recorder = FakeRecorder()
         self.done: list[str] = []
-        self.wrote: list[tuple[Any, str]] = []
         self.errors: dict[str, list[Exception]] = {}
         self.fresh: V1Pod | None = None
         client: Any = SimpleNamespace(resource=self._resource)
@@ -34,7 +33,6 @@ class World:
             self.informers.informer_for(V1Pod).indexer,
             self.claims,
             self.recorder,
-            lambda _, resource, version: self.wrote.append((resource, version)),
         )
 
     @property
@@ -90,14 +88,6 @@ async def test_a_pod_is_made_after_its_claims_and_all_are_told_of(world: World) 
         "Normal SuccessfulCreate web: Create Claim logs-web-1 Pod web-1 in StatefulSet web success",
         "Normal SuccessfulCreate web: Create Pod web-1 in StatefulSet web successful",
     ]
-
-
-async def test_every_write_is_told_of_by_its_version(world: World) -> None:
-    await world.writer.create(SET, pod())
-    await world.writer.update(SET, make_pod(1))
-
-    assert world.wrote[:3] == [(CLAIMS, "7"), (CLAIMS, "7"), (PODS, "7")]
-    assert world.wrote[-1] == (PODS, "8")
 
 
 async def test_claims_that_are_there_are_used_again(world: World) -> None:

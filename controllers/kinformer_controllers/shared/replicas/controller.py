@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 
 from prometheus_client import Counter
 
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import owner_id
@@ -21,18 +20,17 @@ from kinformer.controllerutil.pods import next_availability_check
 from kinformer.controllerutil.writing import write_status
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource, SelectorError, get_controller_of
+from kinformer.meta import SelectorError, get_controller_of
 from kinformer.models import V1Pod
 from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf, ReplicaKind
 from kinformer_controllers.shared.replicas.replicas import ReplicaManager, compute_status, same_status
 
-__all__ = ("PODS", "ReplicaController")
+__all__ = ("ReplicaController",)
 
 R = TypeVar("R")
 
 log = get_logger(__name__)
 
-PODS = GroupResource("", "pods")
 #: The index of owners by the uid of their controller.
 _CONTROLLER_UID_INDEX = "controllerUID"
 
@@ -70,8 +68,7 @@ class ReplicaController(Generic[R]):
         self._owners = owners.indexer
         self._server = context.client.resource(kind.model)
         self.expectations = Expectations(clock)
-        self._seen = ConsistencyStore({PODS: pod_informer.indexer, kind.resource: owners.indexer}, clock, skips=_SKIPS)
-        control = pods or PodControl(context.client, context.recorder(kind.component), self._pod_was_written)
+        control = pods or PodControl(context.client, context.recorder(kind.component))
         self._pods_of: PodsOf[R]
         if by_labels:
             self._pods_of = ByLabels(kind, owners, pod_informer, _CONTROLLER_UID_INDEX)
@@ -85,24 +82,28 @@ class ReplicaController(Generic[R]):
             clock,
             owner_references=not by_labels,
         )
-        self.controller = Controller(kind.name, self.sync, workers=workers, queue_name=kind.queue, clock=clock)
+        self.controller = Controller(
+            kind.name,
+            self.sync,
+            workers=workers,
+            queue_name=kind.queue,
+            consistent=True,
+            on_stale=lambda it: _SKIPS.labels(it.group, it.resource).inc(),
+            clock=clock,
+        )
         queue = self.controller.queue
-        self.controller.handle(owners, OwnerHandler(queue.add, self.expectations.forget, self._seen.forget))
+        self.controller.handle(owners, OwnerHandler(queue.add, self.expectations.forget))
         self.controller.handle(pod_informer, PodHandler(queue, self.expectations, self._pods_of))
 
     async def sync(self, key: str) -> float | None:
         """
         Sync one owner. It is never called twice at the same time for one key.
 
-        :return: seconds until the next sync, if the owner has to be synced again without an event: one of its pods will
-            become available, or a cache is older than the last write
+        :return: seconds until one of its pods will become available; None if there is none to wait for
         """
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
         owner: Any = self._owners.get_by_key(key)
         if owner is None:
             self.expectations.forget(key)
-            self._seen.forget(key)
             return None
         may_act = self.expectations.satisfied(owner_id(owner))
         try:
@@ -130,12 +131,7 @@ class ReplicaController(Generic[R]):
         if same_status(owner.status, status, generation):
             return owner
         status.observed_generation = generation
-        written: Any = await write_status(self._server, owner, status, same=lambda *_: False)
-        self._seen.wrote(owner_id(owner), self._kind.resource, written.metadata.resource_version)
-        return written
-
-    def _pod_was_written(self, owner: Any, version: str) -> None:
-        self._seen.wrote(owner, PODS, version)
+        return await write_status(self._server, owner, status, same=lambda *_: False)
 
 
 def _controller_uid(owner: Any) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """ServiceSyncer: the common base of the controllers of Endpoints and EndpointSlices.
 
-Both check whether a service gets endpoints, wait until the cache shows their last write, and find the service's pods
-and the time of their changes. The subclass writes the Endpoints or the EndpointSlices.
+Both check whether a service gets endpoints, and find the service's pods and the time of their changes. The subclass
+writes the Endpoints or the EndpointSlices.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.controllerutil.consistency import ConsistencyStore
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller
+from kinformer.meta import GroupResource
 from kinformer.models import V1Pod, V1Service
 from kinformer_controllers.shared.services.handlers import PodHandler, ServiceHandler
 from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods
@@ -22,11 +22,7 @@ from kinformer_controllers.shared.services.selection import Selection
 from kinformer_controllers.shared.services.service import gets_endpoints
 from kinformer_controllers.shared.services.trigger_time import TriggerTimes
 
-__all__ = ("CATCH_UP_TIMEOUT", "ServiceSyncer", "SyncMetrics")
-
-#: The longest time that a sync waits for the cache to show the last write, in seconds. It is short, because old
-#: endpoints send traffic to the wrong pods.
-CATCH_UP_TIMEOUT: Final = 60.0
+__all__ = ("ServiceSyncer", "SyncMetrics")
 
 There = TypeVar("There")
 
@@ -42,17 +38,15 @@ class ServiceSyncer(ABC, Generic[There]):
     """
     Syncs services.
 
-    :param seen: the subclass notes every write in it; a service is not synced before the cache shows its writes
-    :ivar controller: calls :meth:`sync`. The subclass makes it, and then calls :meth:`follow`
+    :ivar controller: calls :meth:`sync`. The subclass makes it with :meth:`stale`, and then calls :meth:`follow`
     """
 
     controller: Controller
 
-    def __init__(self, services: SharedIndexInformer[V1Service], metrics: SyncMetrics, seen: ConsistencyStore) -> None:
+    def __init__(self, services: SharedIndexInformer[V1Service], metrics: SyncMetrics) -> None:
         self._service_informer = services
         self._services = services.indexer
         self._sync_metrics = metrics
-        self._seen = seen
         self._trigger_times = TriggerTimes()
         self.selection = Selection()
 
@@ -67,19 +61,18 @@ class ServiceSyncer(ABC, Generic[There]):
         pods = informers.informer_for(V1Pod)
         self.controller.handle(pods, PodHandler(queue, self.selection, EndpointPods.of(pods), batch_period))
 
-    async def sync(self, key: str) -> float | None:
-        """
-        Sync one service. It is never called twice at the same time for one key.
-
-        :return: seconds until the next try, if the cache is older than the last write; otherwise None
-        """
+    async def sync(self, key: str) -> None:
+        """Sync one service. It is never called twice at the same time for one key."""
         try:
-            after = await self._sync(key)
+            await self._sync(key)
         except Exception:
             self._sync_metrics.synced("error")
             raise
-        self._sync_metrics.synced("success" if after is None else "stale")
-        return after
+        self._sync_metrics.synced("success")
+
+    def stale(self, _: GroupResource) -> None:
+        """Count a sync that was put off because a cache does not show the last write."""
+        self._sync_metrics.synced("stale")
 
     @abstractmethod
     def _there(self, key: str) -> There:
@@ -100,22 +93,18 @@ class ServiceSyncer(ABC, Generic[There]):
     async def _gone(self, key: str) -> None:
         """Called when a service does not exist, or no longer exists."""
 
-    async def _sync(self, key: str) -> float | None:
+    async def _sync(self, key: str) -> None:
         service = self._services.get_by_key(key)
         if service is None:
             await self._gone(key)
             self._trigger_times.forget(key)
-            self._seen.forget(key)
-            return None
+            return
         if not gets_endpoints(service):
-            return None
-        if (wait := self._seen.wait(key)) is not None:
-            return wait
+            return
         there = self._there(key)
         pods = self.selection.pods_of(key, service.spec.selector or {})
         if pods is None:
-            return None
+            return
         # This is done even if nothing will be written, so that the next sync does not count these changes again.
         triggered = self._trigger_times.compute(key, service, pods)
         await self._write(key, service, pods, there, triggered)
-        return None

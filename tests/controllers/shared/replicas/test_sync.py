@@ -8,7 +8,6 @@ from structlog.testing import capture_logs
 
 from kinformer.client import connect
 from kinformer.clock import FakeClock
-from kinformer.controllerutil.consistency import LOOK_AGAIN
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.controllerutil.writing import ObjectReplaced
 from kinformer.informers import SharedInformerFactory
@@ -428,23 +427,6 @@ async def test_an_orphan_that_the_cache_shows_as_adopted_meanwhile_counts_once()
 
     assert (world.pods.created, world.pods.deleted) == ([], [])
     assert world.server.statuses[0].replicas == 2
-
-
-async def test_a_sync_waits_while_the_cache_is_older_than_the_last_write() -> None:
-    rc = make_owner(1)
-    world = World(rc, make_pod("a", rc))
-    world.server.answer_version = str(int(rc.metadata.resource_version) + 1000)
-    await world.sync()
-
-    world.informers.informer_for(V1Pod).indexer.delete(make_pod("a", rc))
-    assert await world.sync() == LOOK_AGAIN
-    assert world.pods.created == []
-
-    caught_up = make_owner(1)
-    caught_up.metadata.resource_version = world.server.answer_version
-    world.informers.informer_for(World.kind.model).indexer.add(caught_up)
-    await world.sync()
-    assert len(world.pods.created) == 1
 
 
 async def test_a_selector_that_says_nothing_known_is_logged_once_and_nothing_is_done(
