@@ -16,7 +16,7 @@ from kinformer_controllers.attachdetach.actual import ActualState
 from kinformer_controllers.attachdetach.desired import DesiredState, Wanted
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH, Key, PendingOperations
 from kinformer_controllers.attachdetach.volumes import PLUGINS, split_name
-from kinformer_controllers.shared.nodes.taints import OUT_OF_SERVICE
+from kinformer_controllers.shared.taints import OUT_OF_SERVICE
 from kinformer_controllers.shared.volumes.specs import VolumeSpec
 
 __all__ = (

@@ -19,7 +19,7 @@ from kinformer.record import NORMAL, WARNING
 from kinformer_controllers.cloudnodelifecycle.spec import CloudNodeLifecycleOptions
 from kinformer_controllers.shared.cloud.interface import Instances
 from kinformer_controllers.shared.cloud.loading import cloud_named
-from kinformer_controllers.shared.nodes.taint_writer import NodeWriter
+from kinformer_controllers.shared.taints import NodeWriter
 
 __all__ = ("CloudNodeLifecycleController", "make_controller")
 

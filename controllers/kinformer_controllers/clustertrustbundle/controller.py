@@ -20,8 +20,7 @@ from kinformer.models import V1beta1ClusterTrustBundle, V1beta1ClusterTrustBundl
 from kinformer_controllers.clustertrustbundle.metrics import SYNC_SECONDS, SYNCS
 from kinformer_controllers.clustertrustbundle.spec import SIGNER, TrustBundleOptions
 from kinformer_controllers.shared.gates import Gates
-from kinformer_controllers.shared.identity.counting import counted
-from kinformer_controllers.shared.identity.root_ca import root_ca
+from kinformer_controllers.shared.identity import counted, root_ca
 
 __all__ = ("TrustBundlePublisher", "bundle_name", "make_controller")
 

@@ -36,10 +36,10 @@ __all__ = (
     "make_controller",
 )
 
+log = get_logger(__name__)
+
 #: The source component of its Events.
 _COMPONENT = "cronjob-controller"
-
-log = get_logger(__name__)
 
 
 def make_controller(context: ControllerContext) -> Controller:

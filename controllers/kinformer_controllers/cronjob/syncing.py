@@ -41,13 +41,13 @@ __all__ = (
     "Server",
 )
 
+log = get_logger(__name__)
+
 _CREATION_SKEW: Final = Histogram(
     "cronjob_controller_job_creation_skew_duration_seconds",
     "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
     buckets=[2.0**power for power in range(10)],
 )
-
-log = get_logger(__name__)
 
 _BACKGROUND = DeleteOptions(propagation_policy="Background")
 _UNSUPPORTED_ZONE = (

@@ -1,13 +1,15 @@
 """The approver: approves the requests of kubelets for client certificates, if the requesting user is allowed to do so.
 
 In: CertificateSigningRequests that are neither approved nor denied. Out: an Approved condition. Promised: a request is
-approved only if the API server allows it, by a SubjectAccessReview for the user who made the request. The approver
-never denies a request.
+approved only if the API server allows it, by a SubjectAccessReview for the user who made the request. Which permission
+that must be follows from the request. The approver never denies a request.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, SyncError
@@ -19,14 +21,59 @@ from kinformer.models import (
     V1SubjectAccessReview,
     V1SubjectAccessReviewSpec,
 )
-from kinformer_controllers.csrapproving.recognition import Recognition, recognitions
-from kinformer_controllers.shared.certificates.conditions import APPROVED, conditions_of, is_decided
-from kinformer_controllers.shared.certificates.queueing import certificate_controller
-from kinformer_controllers.shared.certificates.requests import RequestUnreadable, read_request
+from kinformer_controllers.shared.certificates.requests import (
+    APPROVED,
+    KUBELET_CLIENT_SIGNER,
+    CertificateRequest,
+    RequestUnreadable,
+    certificate_controller,
+    conditions_of,
+    is_decided,
+    kubelet_client_problem,
+    read_request,
+)
 
-__all__ = ("ApprovingController", "make_controller")
+__all__ = (
+    "ApprovingController",
+    "is_node_client",
+    "is_self_node_client",
+    "make_controller",
+)
 
 log = get_logger(__name__)
+
+
+class _Recognition(NamedTuple):
+    """
+    A type of request that can be approved.
+
+    :param subresource: the subresource of ``certificatesigningrequests`` that the user must be allowed to create
+    :param message: the message of the condition
+    """
+
+    subresource: str
+    message: str
+
+
+def is_node_client(request: V1CertificateSigningRequest, parsed: CertificateRequest) -> bool:
+    """Whether the request is for the client certificate of a kubelet."""
+    spec = request.spec
+    return spec.signer_name == KUBELET_CLIENT_SIGNER and not kubelet_client_problem(parsed, spec.usages or ())
+
+
+def is_self_node_client(request: V1CertificateSigningRequest, parsed: CertificateRequest) -> bool:
+    """Whether a kubelet requests its own client certificate, to renew it before it expires."""
+    return (request.spec.username or "") == parsed.common_name and is_node_client(request, parsed)
+
+
+def _recognitions(request: V1CertificateSigningRequest, parsed: CertificateRequest) -> Iterator[_Recognition]:
+    """Return all types that the request matches. The most specific comes first."""
+    if is_self_node_client(request, parsed):
+        yield _Recognition(
+            "selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview."
+        )
+    if is_node_client(request, parsed):
+        yield _Recognition("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -60,7 +107,7 @@ class ApprovingController:
             log.warning("request_not_recognized", request=request.metadata.name, why=str(error))
             return
         tried = []
-        for recognized in recognitions(request, parsed):
+        for recognized in _recognitions(request, parsed):
             tried.append(recognized.subresource)
             if await self._may(request, recognized):
                 await self._approve(request, recognized.message)
@@ -69,7 +116,7 @@ class ApprovingController:
             name = request.metadata.name
             raise SyncError(f"recognized csr {name!r} as {tried} but subject access review was not approved")
 
-    async def _may(self, request: V1CertificateSigningRequest, recognized: Recognition) -> bool:
+    async def _may(self, request: V1CertificateSigningRequest, recognized: _Recognition) -> bool:
         spec = request.spec
         attributes = V1ResourceAttributes(
             group="certificates.k8s.io",

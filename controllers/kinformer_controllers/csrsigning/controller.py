@@ -1,14 +1,17 @@
 """The signers: issue a certificate for each approved request to one of Kubernetes' own signers.
 
-In: approved CertificateSigningRequests. Out: the certificate, or a Failed condition with the reason. Promised: a
-request that breaks its signer's rules is never signed, even if it was approved. A failed request is not tried again.
+In: approved CertificateSigningRequests. Out: the certificate, or a Failed condition with the reason. Each signer has
+rules: which requests it signs, and how long certificates are valid. Promised: a request that breaks its signer's rules
+is never signed, even if it was approved. A failed request is not tried again.
 """
 
 from __future__ import annotations
 
 import base64
 import copy
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Final
 
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
@@ -18,15 +21,58 @@ from kinformer.models import (
     V1CertificateSigningRequestStatus,
 )
 from kinformer_controllers.csrsigning.authority import CertificateAuthority, RequestRefused
-from kinformer_controllers.csrsigning.spec import SigningOptions, signer_files
-from kinformer_controllers.csrsigning.verification import certificate_life, signer_problem
-from kinformer_controllers.shared.certificates.conditions import FAILED, conditions_of, is_approved, is_failed
-from kinformer_controllers.shared.certificates.queueing import certificate_controller
-from kinformer_controllers.shared.certificates.requests import RequestUnreadable, read_request
+from kinformer_controllers.csrsigning.spec import SIGNERS, SigningOptions, signer_files
+from kinformer_controllers.shared.certificates.requests import (
+    FAILED,
+    CertificateRequest,
+    RequestUnreadable,
+    certificate_controller,
+    conditions_of,
+    is_approved,
+    is_failed,
+    kubelet_client_problem,
+    kubelet_serving_problem,
+    read_request,
+)
 
-__all__ = ("SigningController", "make_controller")
+__all__ = (
+    "SigningController",
+    "certificate_life",
+    "make_controller",
+    "signer_problem",
+)
 
 log = get_logger(__name__)
+
+#: The shortest life. It begins five minutes in the past, so a shorter one could be over before the certificate is used.
+_SHORTEST: Final = timedelta(minutes=10)
+_CLIENT_MAY: Final = ("digital signature", "key encipherment", "client auth")
+
+
+def signer_problem(signer: str, request: CertificateRequest, usages: Sequence[str]) -> str:
+    """Return why a signer refuses a request; ``""`` if it does not. The texts are Kubernetes'."""
+    if signer == SIGNERS["kubelet_serving"]:
+        return kubelet_serving_problem(request, usages)
+    if signer == SIGNERS["kubelet_client"]:
+        return kubelet_client_problem(request, usages)
+    if signer == SIGNERS["kube_apiserver_client"]:
+        return _client_problem(usages)
+    return ""
+
+
+def certificate_life(expiration_seconds: int | None, longest: timedelta) -> timedelta:
+    """Return how long a certificate is valid: the requested time, but at least ten minutes and at most `longest`."""
+    if expiration_seconds is None:
+        return longest
+    asked = timedelta(seconds=expiration_seconds)
+    return longest if asked > longest else max(asked, _SHORTEST)
+
+
+def _client_problem(usages: Sequence[str]) -> str:
+    for usage in usages:
+        if usage not in _CLIENT_MAY:
+            return f"invalid usage for client certificate: {usage}"
+    return "" if "client auth" in usages else "missing required usage for client certificate: client auth"
 
 
 def make_controller(context: ControllerContext) -> Controller:

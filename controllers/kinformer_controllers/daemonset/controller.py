@@ -31,13 +31,13 @@ from kinformer_controllers.daemonset.template import KIND
 
 __all__ = ("DaemonSetController", "make_controller")
 
+log = get_logger(__name__)
+
 _STALE_SYNC_SKIPS: Final = Counter(
     "daemonset_controller_stale_sync_skips",
     "Syncs that were put off because a cache was older than the last write.",
     ["group", "resource"],
 )
-
-log = get_logger(__name__)
 
 #: The source component of its Events.
 COMPONENT = "daemonset-controller"

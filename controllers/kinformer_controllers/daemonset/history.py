@@ -28,9 +28,14 @@ from kinformer.models import (
     to_dict,
 )
 from kinformer_controllers.daemonset.template import HASH_LABEL, KIND
-from kinformer_controllers.shared.history.control import RevisionHistory
-from kinformer_controllers.shared.history.revisions import next_revision, number_of, template_patch, with_bytes
-from kinformer_controllers.shared.history.template import template_hash
+from kinformer_controllers.shared.history.hashing import template_hash
+from kinformer_controllers.shared.history.revisions import (
+    RevisionHistory,
+    next_revision,
+    number_of,
+    template_patch,
+    with_bytes,
+)
 
 __all__ = ("DaemonSetHistory", "History")
 

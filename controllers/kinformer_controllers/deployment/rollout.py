@@ -29,7 +29,7 @@ from kinformer_controllers.deployment.status import (
     same_status,
     status_of,
 )
-from kinformer_controllers.shared.history import template as history
+from kinformer_controllers.shared.history import hashing as history
 
 __all__ = (
     "HASH_LABEL",

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from prometheus_client import Counter, Histogram
+
 from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import DeleteOptions, Preconditions, Resource
 from kinformer.client.errors import NotFound
@@ -32,11 +34,10 @@ from kinformer.models import (
 from kinformer.record import NORMAL
 from kinformer.record.lru import LRU
 from kinformer_controllers.devicetainteviction.devices import Devices
-from kinformer_controllers.devicetainteviction.metrics import POD_DELETION_SECONDS, POD_DELETIONS
 from kinformer_controllers.devicetainteviction.spec import DeviceTaintEvictionOptions
 from kinformer_controllers.devicetainteviction.status import PERIOD, Counts, new_condition, seconds_to_wait
 from kinformer_controllers.devicetainteviction.taints import NO_EXECUTE, Eviction, Reason
-from kinformer_controllers.shared.devices.claimants import (
+from kinformer_controllers.shared.devices import (
     GROUP_INDEX,
     Claimant,
     add_group_index,
@@ -46,10 +47,21 @@ from kinformer_controllers.shared.devices.claimants import (
 )
 from kinformer_controllers.shared.gates import Gates
 
-__all__ = ("COMPONENT", "DeviceTaintEviction", "make_controller")
+__all__ = "make_controller"
+
+_POD_DELETIONS = Counter(
+    "device_taint_eviction_controller_pod_deletions_total",
+    "Total number of Pods deleted by DeviceTaintEvictionController since its start.",
+)
+_POD_DELETION_SECONDS = Histogram(
+    "device_taint_eviction_controller_pod_deletion_duration_seconds",
+    "Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion via "
+    "DeviceTaintEvictionController.",
+    buckets=(0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
+)
 
 #: The name in Events, of the queue, and of the field manager.
-COMPONENT: Final = "device-taint-eviction-controller"
+_COMPONENT: Final = "device-taint-eviction-controller"
 #: How many uids of evicted pods are remembered, as in Kubernetes.
 _REMEMBERED: Final = 500
 
@@ -62,7 +74,7 @@ def make_controller(context: ControllerContext) -> Controller:
     options = context.read(DeviceTaintEvictionOptions)
     gates = Gates(options.feature_gates)
     gates.require("DRADeviceTaints")
-    return DeviceTaintEviction(context, options.concurrent_device_taint_eviction_syncs, gates).controller
+    return _DeviceTaintEviction(context, options.concurrent_device_taint_eviction_syncs, gates).controller
 
 
 class _Ref(NamedTuple):
@@ -79,7 +91,7 @@ class _Ref(NamedTuple):
         return f"{sort}:{self.key}:{self.uid}"
 
 
-class DeviceTaintEviction:
+class _DeviceTaintEviction:
     """Evicts pods, and writes the statuses of rules."""
 
     def __init__(self, context: ControllerContext, workers: int, gates: Gates) -> None:
@@ -88,7 +100,7 @@ class DeviceTaintEviction:
         self._with_groups = gates.is_on("DRAWorkloadResourceClaims")
         self._pod_server, self._claim_server = client.resource(V1Pod), client.resource(Claim)
         self._slice_server, self._rule_server = client.resource(V1ResourceSlice), client.resource(Rule)
-        self._recorder = context.recorder(COMPONENT)
+        self._recorder = context.recorder(_COMPONENT)
         self.devices = Devices(with_groups=self._with_groups)
         #: The pods that have to go.
         self.waiting: dict[_Ref, Eviction] = {}
@@ -101,7 +113,7 @@ class DeviceTaintEviction:
         if self._with_groups:
             add_group_index(pods)
         self._pods = pods.indexer
-        self.controller = Controller(COMPONENT, self.sync, workers=workers, clock=self._clock)
+        self.controller = Controller(_COMPONENT, self.sync, workers=workers, clock=self._clock)
         self._queue = self.controller.queue
         self.controller.handle(claims, _handler(self._claim_changed))
         self.controller.handle(pods, _handler(self._pod_changed))
@@ -230,8 +242,8 @@ class DeviceTaintEviction:
         except NotFound:
             self._forget(ref)
             return None
-        POD_DELETIONS.inc()
-        POD_DELETION_SECONDS.observe((self._clock.now() - eviction.due).total_seconds())
+        _POD_DELETIONS.inc()
+        _POD_DELETION_SECONDS.observe((self._clock.now() - eviction.due).total_seconds())
         for reason in eviction.reasons:
             if not reason.is_device:
                 self._driven_off[reason.uid] = self._driven_off.get(reason.uid, 0) + 1
@@ -307,7 +319,7 @@ class DeviceTaintEviction:
                 "metadata": {"name": rule.metadata.name, "uid": ref.uid},
                 "status": {"conditions": [to_dict(condition)]},
             }
-            await self._rule_server.apply(body, field_manager=COMPONENT, force=True, subresource="status")
+            await self._rule_server.apply(body, field_manager=_COMPONENT, force=True, subresource="status")
         return None
 
     def _count(self, rule: Rule) -> Counts:

@@ -24,7 +24,7 @@ from kinformer_controllers.devicetainteviction.taints import (
     earliest,
     selects,
 )
-from kinformer_controllers.shared.devices.claimants import Claimant, ClaimNotMade, UnknownEntry, allocation_of
+from kinformer_controllers.shared.devices import Claimant, ClaimNotMade, UnknownEntry, allocation_of
 
 __all__ = ("Allocated", "Devices")
 

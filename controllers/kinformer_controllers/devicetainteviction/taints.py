@@ -21,7 +21,7 @@ from kinformer.models import (
     V1DeviceToleration,
     V1ResourceSlice,
 )
-from kinformer_controllers.shared.devices.claimants import allocation_of
+from kinformer_controllers.shared.devices import allocation_of
 
 __all__ = ("NO_EXECUTE", "Eviction", "Pool", "PoolKey", "Reason", "claim_eviction", "devices_of", "earliest", "selects")
 

@@ -32,10 +32,8 @@ from kinformer.models import (
     V1ReplicationController,
     V1StatefulSet,
 )
-from kinformer_controllers.disruption.budgets import Budgets
-from kinformer_controllers.disruption.counting import BudgetCounter
-from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
-from kinformer_controllers.disruption.scales import ScaleFinder
+from kinformer_controllers.disruption.budgets import BudgetHandler, Budgets, PodHandler
+from kinformer_controllers.disruption.counting import BudgetCounter, ScaleFinder
 from kinformer_controllers.disruption.stale_pods import StalePods
 from kinformer_controllers.disruption.status import failed_status, is_up_to_date
 

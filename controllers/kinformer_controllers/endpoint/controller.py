@@ -31,9 +31,13 @@ from kinformer_controllers.endpoint.subsets import (
     truncate,
 )
 from kinformer_controllers.shared.services.pod import EndpointPod
-from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
+from kinformer_controllers.shared.services.service import (
+    HEADLESS_LABEL,
+    TRIGGER_TIME_ANNOTATION,
+    format_trigger_time,
+    has_cluster_ip,
+)
 from kinformer_controllers.shared.services.syncer import ServiceSyncer
-from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 
 __all__ = (
     "LEADER_ANNOTATION",

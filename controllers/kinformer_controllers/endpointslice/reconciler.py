@@ -35,10 +35,10 @@ from kinformer_controllers.endpointslice.tracking import SliceTracker, needs_lab
 from kinformer_controllers.shared.services.pod import EndpointPod, is_ipv6
 from kinformer_controllers.shared.services.service import (
     TRIGGER_TIME_ANNOTATION,
+    format_trigger_time,
     has_cluster_ip,
     port_resolver,
 )
-from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 
 __all__ = ("Reconciler", "address_types")
 

@@ -25,8 +25,7 @@ from kinformer_controllers.garbagecollector.collecting import Collector
 from kinformer_controllers.garbagecollector.following import CachedHeads, GraphFollower, is_followed
 from kinformer_controllers.garbagecollector.objects import Objects
 from kinformer_controllers.garbagecollector.spec import GarbageCollectorOptions
-from kinformer_controllers.shared.kinds.mapping import KindMapper
-from kinformer_controllers.shared.kinds.monitor import KindMonitor
+from kinformer_controllers.shared.kinds import KindMapper, KindMonitor
 
 __all__ = ("GarbageCollector", "make_controller")
 

@@ -17,8 +17,7 @@ from kinformer.deletion.graph import Graph, Kind, Node
 from kinformer.deletion.heads import Head, HeadMeta, Reference, head_reader
 from kinformer.informers import Borrowed, SharedInformerFactory
 from kinformer.meta import Accessor, GroupResource, accessor_for
-from kinformer_controllers.shared.kinds.informers import metadata_informer
-from kinformer_controllers.shared.kinds.monitor import Follower, kinds_with
+from kinformer_controllers.shared.kinds import Follower, kinds_with, metadata_informer
 
 __all__ = ("CachedHeads", "GraphFeeder", "GraphFollower", "is_followed")
 

@@ -28,7 +28,7 @@ from kinformer.deletion.graph import ReferenceLike
 from kinformer.deletion.heads import Head, HeadMeta, Reference
 from kinformer.deletion.verdict import Propagation
 from kinformer.meta import GroupResource
-from kinformer_controllers.shared.kinds.mapping import KindMapper
+from kinformer_controllers.shared.kinds import KindMapper
 
 __all__ = (
     "NamespacedOwnerOfClusterWide",

@@ -25,11 +25,10 @@ from kinformer.workqueue import until
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.changes import GroupChanges, NamespaceHandler, ObjectHandler
 from kinformer_controllers.groupquota.group_quota import GroupQuotaError, has_malformed_status
-from kinformer_controllers.groupquota.objects import ServerObjects
 from kinformer_controllers.groupquota.recount import CacheBehind, GroupRecounter
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.sightings import Sightings
-from kinformer_controllers.groupquota.tidying import RecordTidier
+from kinformer_controllers.groupquota.tidying import RecordTidier, ServerObjects
 from kinformer_controllers.shared.quota.monitor import QuotaMonitor
 from kinformer_controllers.shared.quota.registry import Registry
 

@@ -30,8 +30,7 @@ from kinformer.meta import (
 )
 from kinformer.meta.resourcelist import ResourceList, is_negative, load
 from kinformer_controllers.groupquota.record import EMPTY, Record, RecordError, Reservation, read_record
-from kinformer_controllers.shared.quota.limits import Quota
-from kinformer_controllers.shared.quota.scopes import SCOPES, ScopeRequirement, matches_class, scopes_of
+from kinformer_controllers.shared.quota.limits import SCOPES, Quota, ScopeRequirement, matches_class, scopes_of
 
 __all__ = (
     "APPLICATION_LABEL",

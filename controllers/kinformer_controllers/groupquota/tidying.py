@@ -12,21 +12,26 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from kinformer.client import Client
+from kinformer.client import Client, NotFound
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource, accessor_of
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
 from kinformer_controllers.groupquota.group_quota import has_malformed_status
-from kinformer_controllers.groupquota.record import Record, Reservation
+from kinformer_controllers.groupquota.record import Record, Reservation, version_of
 from kinformer_controllers.groupquota.reservations import ReservationLedger, releasing
 from kinformer_controllers.groupquota.sightings import Sightings
+from kinformer_controllers.shared.quota.monitor import QuotaMonitor
 
-__all__ = ("Objects", "RecordTidier")
+__all__ = (
+    "Objects",
+    "RecordTidier",
+    "ServerObjects",
+)
+
+log = get_logger(__name__)
 
 #: Seconds between two looks at a reservation whose time is over.
 _SOON: Final = 1.0
-
-log = get_logger(__name__)
 
 
 class Objects(Protocol):
@@ -111,3 +116,35 @@ class RecordTidier:
             return False
         accessor = accessor_of(found)
         return reservation.is_shown_by(accessor.uid(found), accessor.resource_version(found))
+
+
+class ServerObjects:
+    """
+    Reads the metadata of single objects from the server.
+
+    :param monitor: knows the resources that discovery has found
+    """
+
+    def __init__(self, monitor: QuotaMonitor) -> None:
+        self._monitor = monitor
+
+    async def find(self, resource: GroupResource, namespace: str, name: str) -> Any | None:
+        """
+        Return the object with that name; None if there is none.
+
+        :raises LookupError: if its kind is not known
+        :raises ClientError: if the server could not be read
+        """
+        try:
+            return await self._monitor.objects(resource).get(name, namespace)
+        except NotFound:
+            return None
+
+    async def newest_version(self, resource: GroupResource) -> int:
+        """
+        Return the newest resource version of a resource.
+
+        :raises LookupError: if its kind is not known
+        :raises ClientError: if the server could not be read
+        """
+        return version_of((await self._monitor.objects(resource).list(limit=1)).resource_version)

@@ -2,7 +2,8 @@
 
 A request is also refused if its charge cannot be written, for example because the API server is away. Such a refusal
 says after how many seconds the client may try again. client-go then does so by itself. A request to which no GroupQuota
-applies is admitted in any state.
+applies is admitted in any state. Each replica withdraws the charges that it has made for requests that were refused
+after all. If it dies before, the reservations end with their time limit.
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import LeadershipLost
 from kinformer.logs import get_logger
-from kinformer.manager import LeaderElection
+from kinformer.manager import Controller, LeaderElection, SyncError
 from kinformer.manager.election import Election
 from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
 from kinformer.operator.webhooks.reviews import RawRequest
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.controller import GroupQuotaController
-from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, KIND, GroupQuotaError, read_group_quota
+from kinformer_controllers.groupquota.group_quota import (
+    GROUP_QUOTAS,
+    KIND,
+    GroupQuotaError,
+    has_malformed_status,
+    read_group_quota,
+)
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.sightings import Sightings
-from kinformer_controllers.groupquota.withdrawing import Withdrawer
 from kinformer_controllers.shared.quota.admission import (
     EvaluationTimedOut,
     NoRoom,
@@ -44,7 +50,10 @@ from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Request
 from kinformer_controllers.shared.quota.registry import MODELS, WHOLE, Registry, core_registry
 from kinformer_controllers.shared.quota.sources import InformerSource, NoSource, ObjectSource
 
-__all__ = ("Decision", "QuotaWebhook")
+__all__ = (
+    "Decision",
+    "QuotaWebhook",
+)
 
 log = get_logger(__name__)
 
@@ -116,7 +125,7 @@ class QuotaWebhook:
         sightings = Sightings(counting, reservation, self._clock)
         self.ledger = ReservationLedger(reservation, self._clock, sightings)
         self.accessor = GroupQuotaAccessor(client, quotas, self.namespaces, self.ledger, sightings, self._clock)
-        self.withdrawer = Withdrawer(self.accessor, self.ledger, self._clock)
+        self.withdrawer = _Withdrawer(self.accessor, self.ledger, self._clock)
         self.evaluator = QuotaEvaluator(
             self.accessor,
             core_registry(clock=self._clock),
@@ -325,3 +334,33 @@ def _placed(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise ValueError(f"metadata: {error}") from error
     return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+class _Withdrawer:
+    """
+    Withdraws charges.
+
+    :param ledger: knows the reservations to withdraw
+    """
+
+    def __init__(self, accessor: GroupQuotaAccessor, ledger: ReservationLedger, clock: Clock) -> None:
+        self._accessor = accessor
+        self._ledger = ledger
+        self._controller = Controller("groupquota-withdrawals", self._withdraw, clock=clock)
+        ledger.withdrawn = self._controller.queue.add
+
+    async def run(self) -> None:
+        """Withdraw charges until cancelled."""
+        await self._controller.run()
+
+    async def _withdraw(self, name: str) -> None:
+        async with self._ledger.counting():
+            obj = await self._accessor.read_surely(name)
+            if obj is None or has_malformed_status(obj):
+                return
+            try:
+                quota = self._accessor.presented(obj)
+            except GroupQuotaError as error:
+                raise SyncError(f"GroupQuota {name}: {error}") from error
+            if len(quota.record.reservations) < len((obj.get("status") or {}).get("reservations") or ()):
+                await self._accessor.write(quota)

@@ -34,12 +34,12 @@ __all__ = (
     "make_controller",
 )
 
+log = get_logger(__name__)
+
 #: The source component of its Events.
 _COMPONENT = "job-controller"
 #: The first and the longest delay after a failed sync, in seconds.
 _RETRY = (1.0, 60.0)
-
-log = get_logger(__name__)
 
 
 def make_controller(context: ControllerContext) -> Group:

@@ -18,7 +18,6 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1ConfigMap, V1Pod, V1Secret, V1ServiceAccount
-from kinformer_controllers.legacytokencleaner.mounted import secrets_of
 from kinformer_controllers.legacytokencleaner.spec import TokenCleanerOptions
 from kinformer_controllers.legacytokencleaner.verdict import (
     INVALID_SINCE,
@@ -26,9 +25,10 @@ from kinformer_controllers.legacytokencleaner.verdict import (
     day,
     is_candidate,
     parse_day,
+    secrets_of,
     verdict_on,
 )
-from kinformer_controllers.shared.identity.token_secrets import account_named_by, is_token_of
+from kinformer_controllers.shared.identity import account_named_by, is_token_of
 
 __all__ = ("LegacyTokenCleaner", "make_controller")
 

@@ -23,7 +23,7 @@ from kinformer.logs import get_logger
 from kinformer.meta import GroupResource, GroupVersion
 from kinformer.workqueue import parallelize_until
 from kinformer_controllers.namespace.conditions import Findings
-from kinformer_controllers.shared.kinds.monitor import kinds_with
+from kinformer_controllers.shared.kinds import kinds_with
 
 __all__ = ("Emptied", "Emptier", "emptiable_kinds")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final, NamedTuple
 
-from kinformer_controllers.shared.nodes.cluster_cidrs import Network
+from kinformer_controllers.shared.nodes import Network
 
 __all__ = ("Allocated", "CIDRSet", "NoCIDRLeft", "OutOfRange", "TooManyParts")
 

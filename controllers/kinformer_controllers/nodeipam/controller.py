@@ -23,10 +23,9 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node
 from kinformer_controllers.nodeipam.cidr_set import NoCIDRLeft
-from kinformer_controllers.nodeipam.pools import BadPodCIDR, Holding, Pools
-from kinformer_controllers.nodeipam.ranges import ranges_of, service_networks
+from kinformer_controllers.nodeipam.pools import BadPodCIDR, Holding, Pools, ranges_of, service_networks
 from kinformer_controllers.nodeipam.spec import NodeIpamOptions
-from kinformer_controllers.shared.nodes.node_events import record_status_change
+from kinformer_controllers.shared.nodes import record_status_change
 
 __all__ = ("NodeIpamController", "make_controller")
 

@@ -24,8 +24,8 @@ from kinformer_controllers.nodelifecycle.pods import PodReadiness
 from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, Rates
-from kinformer_controllers.shared.nodes.node_events import NODE_CONTROLLER
-from kinformer_controllers.shared.nodes.taint_writer import NodeWriter
+from kinformer_controllers.shared.nodes import NODE_CONTROLLER
+from kinformer_controllers.shared.taints import NodeWriter
 
 __all__ = ("NodeLifecycleController", "make_controller")
 

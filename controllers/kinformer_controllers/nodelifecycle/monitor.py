@@ -37,8 +37,7 @@ from kinformer_controllers.nodelifecycle.metrics import ALL_NODES_SECONDS, NODE_
 from kinformer_controllers.nodelifecycle.pods import PodReadiness
 from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, zone_state
-from kinformer_controllers.shared.nodes.node_events import record_node_event, record_status_change
-from kinformer_controllers.shared.nodes.zones import zone_key
+from kinformer_controllers.shared.nodes import record_node_event, record_status_change, zone_key
 
 __all__ = ("EXCLUDED_FROM_DISRUPTION", "NodeMonitor")
 

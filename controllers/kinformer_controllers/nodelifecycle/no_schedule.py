@@ -6,7 +6,7 @@ from typing import Final
 
 from kinformer.models import V1Node, V1Taint
 from kinformer.placement.taints import NO_SCHEDULE
-from kinformer_controllers.shared.nodes.taints import (
+from kinformer_controllers.shared.taints import (
     DISK_PRESSURE,
     MEMORY_PRESSURE,
     NETWORK_UNAVAILABLE,

@@ -22,9 +22,8 @@ from kinformer.placement.taints import NO_EXECUTE
 from kinformer_controllers.nodelifecycle.health import ready_condition
 from kinformer_controllers.nodelifecycle.metrics import EVICTIONS
 from kinformer_controllers.nodelifecycle.zone_queue import ZoneQueue
-from kinformer_controllers.shared.nodes.taint_writer import NodeWriter
-from kinformer_controllers.shared.nodes.taints import NOT_READY, UNREACHABLE, has_taint
-from kinformer_controllers.shared.nodes.zones import zone_key
+from kinformer_controllers.shared.nodes import zone_key
+from kinformer_controllers.shared.taints import NOT_READY, UNREACHABLE, NodeWriter, has_taint
 
 __all__ = ("NOT_READY_TAINT", "UNREACHABLE_TAINT", "NoExecuteTainter")
 

@@ -1,17 +1,19 @@
 """The node route controller: a route in the cloud's network for each node with a pod CIDR.
 
 In: nodes, and the existing routes of the cloud. Out: routes are created and deleted, many at the same time, and the
-NetworkUnavailable condition of each node. Promised: there are at most 200 concurrent calls to the cloud; a node's
-network is available when all its routes exist; a node without a pod CIDR and without a route is left alone; a node's
-route is deleted only after the server was asked for the node; an error is reported by an Event, and the call is
-repeated in the next round.
+NetworkUnavailable condition of each node. Promised: routes outside the cluster's network are not changed; there are at
+most 200 concurrent calls to the cloud; a node's network is available when all its routes exist; a node without a pod
+CIDR and without a route is left alone; a node's route is deleted only after the server was asked for the node; an error
+is reported by an Event, and the call is repeated in the next round.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import anyio
+from prometheus_client import Counter
 
 from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import PatchType
@@ -19,19 +21,28 @@ from kinformer.client.errors import ClientError, NotFound
 from kinformer.controllerutil.conditions import get_condition
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
-from kinformer.models import V1Node
+from kinformer.models import V1Node, V1NodeAddress
 from kinformer.options import OptionError
 from kinformer.record import WARNING
-from kinformer_controllers.noderoute.metrics import ROUTE_SYNCS
-from kinformer_controllers.noderoute.plan import Plan, plan_routes, pod_cidrs
 from kinformer_controllers.noderoute.spec import NodeRouteOptions
 from kinformer_controllers.shared.cloud.interface import Route, Routes
 from kinformer_controllers.shared.cloud.loading import cloud_named
-from kinformer_controllers.shared.nodes.cluster_cidrs import parse_cluster_cidrs
+from kinformer_controllers.shared.nodes import Network, parse_cidr, parse_cluster_cidrs
 
-__all__ = ("NodeRouteController", "make_controller")
+__all__ = (
+    "NodeRouteController",
+    "Plan",
+    "is_responsible_for",
+    "make_controller",
+    "plan_routes",
+)
 
 log = get_logger(__name__)
+
+_ROUTE_SYNCS: Final = Counter(
+    "route_controller_route_sync_total",
+    "A metric counting the amount of times routes have been synced with the cloud provider.",
+)
 
 COMPONENT: Final = "route_controller"
 #: The largest number of concurrent calls to the cloud, as in Kubernetes.
@@ -40,6 +51,63 @@ AT_ONCE: Final = 200
 _GATHER: Final = 1.0
 _ALL_ROUTES: Final = "routes"
 _CONDITION: Final = "NetworkUnavailable"
+
+
+class Plan(NamedTuple):
+    """
+    The plan of one round.
+
+    :param delete: the routes to delete
+    :param create: the routes to create, each with its node
+    """
+
+    delete: list[Route]
+    create: list[tuple[V1Node, Route]]
+
+
+def _pod_cidrs(node: V1Node) -> Sequence[str]:
+    return (node.spec.pod_cidrs if node.spec is not None else None) or ()
+
+
+def is_responsible_for(route: Route, networks: Iterable[Network]) -> bool:
+    """Whether a route's destination is in one of the cluster's networks. An invalid CIDR is not."""
+    try:
+        cidr = parse_cidr(route.destination_cidr)
+    except ValueError:
+        return False
+    return any(
+        network.version == cidr.version and (cidr.network_address in network or cidr.broadcast_address in network)
+        for network in networks
+    )
+
+
+def plan_routes(nodes: Iterable[V1Node], routes: Sequence[Route], networks: Sequence[Network]) -> Plan:
+    """Plan the changes after which there is one route for each pod CIDR of each node, and no other."""
+    there: dict[tuple[str, str], Route] = {}
+    for route in routes:
+        there.setdefault((route.target_node, route.destination_cidr), route)
+    keep: set[tuple[str, str]] = set()
+    plan = Plan([], [])
+    for node in nodes:
+        addresses = tuple((node.status.addresses if node.status is not None else None) or ())
+        for cidr in _pod_cidrs(node):
+            key = node.metadata.name, cidr
+            current = there.get(key)
+            if current is not None and (
+                not current.enable_node_addresses or _same(current.target_node_addresses, addresses)
+            ):
+                keep.add(key)
+                continue
+            plan.create.append((node, Route("", node.metadata.name, cidr, target_node_addresses=addresses)))
+    for route in routes:
+        wanted = (route.target_node, route.destination_cidr) in keep
+        if is_responsible_for(route, networks) and (route.blackhole or not wanted):
+            plan.delete.append(route)
+    return plan
+
+
+def _same(one: Sequence[V1NodeAddress], other: Sequence[V1NodeAddress]) -> bool:
+    return len(one) == len(other) and all(address in other for address in one)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -83,7 +151,7 @@ class NodeRouteController:
         :return: seconds until the next round
         :raises SyncError: if the cloud cannot list its routes
         """
-        ROUTE_SYNCS.inc()
+        _ROUTE_SYNCS.inc()
         try:
             routes = await self._routes.list_routes(self._cluster)
         except Exception as error:
@@ -94,8 +162,8 @@ class NodeRouteController:
         async with anyio.create_task_group() as tasks:
             for node in nodes:
                 # As in Kubernetes: another network plug-in may serve a node that has neither.
-                if pod_cidrs(node) or node.metadata.name in with_route:
-                    tasks.start_soon(self._tell, node, bool(pod_cidrs(node)) and node.metadata.name not in missing)
+                if _pod_cidrs(node) or node.metadata.name in with_route:
+                    tasks.start_soon(self._tell, node, bool(_pod_cidrs(node)) and node.metadata.name not in missing)
         return self._period
 
     async def _carry_out(self, plan: Plan) -> set[str]:
@@ -135,13 +203,13 @@ class NodeRouteController:
     async def _is_wanted(self, route: Route) -> bool:
         """Whether the server has a node that needs the route, although the cache has none."""
         cached = self._nodes.get_by_key(route.target_node)
-        if not route.target_node or (cached is not None and route.destination_cidr in pod_cidrs(cached)):
+        if not route.target_node or (cached is not None and route.destination_cidr in _pod_cidrs(cached)):
             return False  # the route itself is wrong
         try:
             node = await self._server.get(route.target_node)
         except NotFound:
             return False
-        return route.destination_cidr in pod_cidrs(node)
+        return route.destination_cidr in _pod_cidrs(node)
 
     async def _tell(self, node: V1Node, available: bool) -> None:
         """Set the NetworkUnavailable condition of a node."""
@@ -172,7 +240,7 @@ class NodeRouteController:
         self.controller.queue.add_after(_ALL_ROUTES, _GATHER)
 
     def _node_changed(self, old: V1Node, new: V1Node) -> None:
-        if pod_cidrs(old) != pod_cidrs(new) or _addresses(old) != _addresses(new):
+        if _pod_cidrs(old) != _pod_cidrs(new) or _addresses(old) != _addresses(new):
             self._soon(new)
 
 

@@ -14,8 +14,7 @@ from kinformer.cache import Indexer
 from kinformer.manager import SyncError
 from kinformer.models import V1Pod, V1StorageClass
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.persistentvolumebinder.binding import Binder
-from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.persistentvolumebinder.binding import Binder, Latest
 from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX, best_match, mismatch
 from kinformer_controllers.persistentvolumebinder.metrics import (
     RETROACTIVE_CLASS_ERRORS,
@@ -35,8 +34,8 @@ from kinformer_controllers.shared.volumes.facts import (
     has_class,
     is_bound_to,
 )
-from kinformer_controllers.shared.volumes.migration import migration_of_claim
 from kinformer_controllers.shared.volumes.pods import is_pod_done, pods_of_claim
+from kinformer_controllers.shared.volumes.translation import migration_of_claim
 
 __all__ = ("BindingError", "Claims")
 

@@ -15,16 +15,15 @@ from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_key, la
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1StorageClass
-from kinformer_controllers.persistentvolumebinder.binding import Binder
+from kinformer_controllers.persistentvolumebinder.binding import Binder, Latest
 from kinformer_controllers.persistentvolumebinder.claims import Claims
-from kinformer_controllers.persistentvolumebinder.indexes import (
+from kinformer_controllers.persistentvolumebinder.matching import (
     CLAIMED_INDEX,
+    MODES_INDEX,
     WAITING_INDEX,
     add_indexes,
     is_free,
 )
-from kinformer_controllers.persistentvolumebinder.latest import Latest
-from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX
 from kinformer_controllers.persistentvolumebinder.metrics import OperationTimes, counted_volumes
 from kinformer_controllers.persistentvolumebinder.operations import Operations
 from kinformer_controllers.persistentvolumebinder.provisioning import Provisioner
@@ -32,10 +31,9 @@ from kinformer_controllers.persistentvolumebinder.reclaiming import Reclaimer
 from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
 from kinformer_controllers.persistentvolumebinder.volumes import Volumes
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, claimed_key, class_of_volume
-from kinformer_controllers.shared.volumes.host_path import HostPath, HostPathDeleter
+from kinformer_controllers.shared.volumes.host_path import HostPath, HostPathDeleter, PodRecycler
 from kinformer_controllers.shared.volumes.plugins import VolumePlugins, installed_plugins
 from kinformer_controllers.shared.volumes.pods import add_claim_index
-from kinformer_controllers.shared.volumes.recycler import PodRecycler
 
 __all__ = ("PersistentVolumeBinder", "make_controller")
 

@@ -1,21 +1,24 @@
-"""Choosing the volume for a claim: the smallest available one that meets all its requirements.
+"""Choosing the volume for a claim: the smallest available one that meets all its requirements; and the indexes for it.
 
 In: a claim, and volumes in groups by their access modes. Out: a volume, or None. A volume that is reserved for the
 claim or was made for it is preferred. Groups with fewer access modes are tried first, so that the volume has few modes
 that the claim does not need. If a pod has to be scheduled first (`delay_binding`), only a reserved volume is chosen.
+Volumes are indexed by access modes and by claim, claims by their class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
+from kinformer.cache import SharedIndexInformer
 from kinformer.meta import Quantity
 from kinformer.meta.selectors import label_selector_as_selector
 from kinformer_controllers.shared.volumes.facts import (
     Claim,
     Volume,
     capacity_of,
+    claimed_key,
     class_of_claim,
     class_of_volume,
     has_modes,
@@ -25,14 +28,28 @@ from kinformer_controllers.shared.volumes.facts import (
     volume_attributes_class,
 )
 
-__all__ = ("MODES_INDEX", "access_modes_key", "best_match", "mismatch", "smallest_match")
+__all__ = (
+    "CLAIMED_INDEX",
+    "MODES_INDEX",
+    "WAITING_INDEX",
+    "add_indexes",
+    "best_match",
+    "is_free",
+    "mismatch",
+    "smallest_match",
+)
 
 #: The name of the index of volumes by their access modes.
 MODES_INDEX: Final = "accessmodes"
 _ORDER: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
+#: The index of volumes by the key of the claim that they name.
+CLAIMED_INDEX: Final = "claimed-by"
+#: The index of claims without a volume, by their class.
+WAITING_INDEX: Final = "waiting-of-class"
 
-def access_modes_key(volume: Volume) -> str:
+
+def _access_modes_key(volume: Volume) -> str:
     """Return the index value of a volume: its access modes without duplicates, in Kubernetes' order."""
     modes = volume.spec.access_modes or ()
     return ",".join(mode for mode in _ORDER if mode in modes)
@@ -104,3 +121,23 @@ def smallest_match(claim: Claim, volumes: Iterable[Volume], *, delay_binding: bo
         if class_of_volume(volume) == wanted_class and (best_size is None or size < best_size):
             best, best_size = volume, size
     return best
+
+
+def add_indexes(volumes: SharedIndexInformer[Any], claims: SharedIndexInformer[Any]) -> None:
+    """Add the indexes to both caches."""
+    volumes.add_indexers({MODES_INDEX: lambda volume: (_access_modes_key(volume),), CLAIMED_INDEX: _claimed})
+    claims.add_indexers({WAITING_INDEX: _waiting})
+
+
+def is_free(volume: Volume) -> bool:
+    """Whether a volume is available for any claim."""
+    return volume.spec.claim_ref is None and volume.status is not None and volume.status.phase == "Available"
+
+
+def _claimed(volume: Volume) -> tuple[str, ...]:
+    key = claimed_key(volume)
+    return (key,) if key is not None else ()
+
+
+def _waiting(claim: Claim) -> tuple[str, ...]:
+    return () if claim.spec.volume_name else (class_of_claim(claim),)

@@ -32,7 +32,6 @@ from kinformer_controllers.shared.volumes.facts import (
     claim_key,
     class_of_claim,
 )
-from kinformer_controllers.shared.volumes.migration import MIGRATED, migration_of_claim
 from kinformer_controllers.shared.volumes.plugins import (
     DeleterPlugin,
     NoPlugin,
@@ -40,6 +39,7 @@ from kinformer_controllers.shared.volumes.plugins import (
     ProvisionRequest,
     VolumePlugins,
 )
+from kinformer_controllers.shared.volumes.translation import MIGRATED, migration_of_claim
 
 __all__ = ("Provisioner", "ProvisioningError")
 

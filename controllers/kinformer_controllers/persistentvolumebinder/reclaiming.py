@@ -16,15 +16,14 @@ from kinformer.controllerutil.finalizers import has_finalizer, without_finalizer
 from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import V1PersistentVolume, V1Pod, V1StorageClass
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.persistentvolumebinder.binding import Binder
-from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.persistentvolumebinder.binding import Binder, Latest
 from kinformer_controllers.persistentvolumebinder.metrics import OperationTimes
 from kinformer_controllers.persistentvolumebinder.operations import Operations
 from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALIZER
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation_of, claimed_key, class_of_volume
-from kinformer_controllers.shared.volumes.migration import MIGRATED, MIGRATED_TO
 from kinformer_controllers.shared.volumes.plugins import DeleterPlugin, NoPlugin, VolumeInUse, VolumePlugins
 from kinformer_controllers.shared.volumes.pods import claims_of, is_pod_done, pods_of_claim
+from kinformer_controllers.shared.volumes.translation import MIGRATED, MIGRATED_TO
 
 __all__ = ("Reclaimer",)
 

@@ -14,8 +14,7 @@ from kinformer.client import Resource
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import without_finalizers
 from kinformer.record import WARNING, EventRecorder
-from kinformer_controllers.persistentvolumebinder.binding import Binder
-from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.persistentvolumebinder.binding import Binder, Latest
 from kinformer_controllers.shared.volumes.facts import (
     PROVISIONED_BY,
     Claim,
@@ -24,7 +23,7 @@ from kinformer_controllers.shared.volumes.facts import (
     claim_key,
     same_volume_mode,
 )
-from kinformer_controllers.shared.volumes.migration import MIGRATED, migration_of_volume
+from kinformer_controllers.shared.volumes.translation import MIGRATED, migration_of_volume
 
 __all__ = ("DELETION_FINALIZER", "Volumes")
 

@@ -34,8 +34,8 @@ from kinformer_controllers.shared.volumes.facts import (
     requested_storage,
 )
 from kinformer_controllers.shared.volumes.host_path import HostPath
-from kinformer_controllers.shared.volumes.migration import driver_of_volume
 from kinformer_controllers.shared.volumes.plugins import ExpanderPlugin, VolumePlugins, installed_plugins
+from kinformer_controllers.shared.volumes.translation import driver_of_volume
 
 __all__ = ("PersistentVolumeExpander", "make_controller")
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from kinformer.controllerutil.pods import pod_status
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.shared.nodes.taints import OUT_OF_SERVICE
+from kinformer_controllers.shared.taints import OUT_OF_SERVICE
 
 __all__ = (
     "is_out_of_service",

@@ -16,7 +16,7 @@ from kinformer.controllerutil.finalizers import has_finalizer, with_finalizers, 
 from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1alpha2PodGroup, V1Pod
-from kinformer_controllers.shared.devices.claimants import GROUP_INDEX, add_group_index, group_of_pod
+from kinformer_controllers.shared.devices import GROUP_INDEX, add_group_index, group_of_pod
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
 

@@ -14,9 +14,8 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.meta import GroupVersionKind
 from kinformer.models import V1ValidatingAdmissionPolicy, to_dict
-from kinformer_controllers.policystatus.kinds import has_unknown, kind_of_params, kinds_of
-from kinformer_controllers.policystatus.schemas import Schemas
 from kinformer_controllers.policystatus.spec import PolicyStatusOptions
+from kinformer_controllers.policystatus.typechecking import Schemas, has_unknown, kind_of_params, kinds_of
 
 __all__ = ("PolicyStatus", "make_controller")
 

@@ -23,7 +23,7 @@ from kinformer_controllers.resourceclaim.making import OWNER_INDEX, ClaimMaker, 
 from kinformer_controllers.resourceclaim.metrics import counted_claims
 from kinformer_controllers.resourceclaim.releasing import ClaimSync, Users
 from kinformer_controllers.resourceclaim.spec import ResourceClaimOptions
-from kinformer_controllers.shared.devices.claimants import (
+from kinformer_controllers.shared.devices import (
     GROUP_INDEX,
     Claimant,
     add_group_index,

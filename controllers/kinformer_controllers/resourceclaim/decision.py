@@ -23,7 +23,7 @@ from kinformer.models import (
     V1ResourceClaimStatus,
     V1ResourceClaimTemplate,
 )
-from kinformer_controllers.shared.devices.claimants import (
+from kinformer_controllers.shared.devices import (
     Claimant,
     ClaimNotMade,
     Entry,

@@ -21,7 +21,7 @@ from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.resourceclaim import decision
 from kinformer_controllers.resourceclaim.decision import POD_CLAIM
 from kinformer_controllers.resourceclaim.metrics import count_create
-from kinformer_controllers.shared.devices.claimants import Claimant, ClaimNotMade, Entry, UnknownEntry
+from kinformer_controllers.shared.devices import Claimant, ClaimNotMade, Entry, UnknownEntry
 
 __all__ = ("FIELD_MANAGER", "OWNER_INDEX", "ClaimMaker", "owner_values")
 

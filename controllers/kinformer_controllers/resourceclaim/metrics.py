@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from kinformer.cache import Indexer
 from kinformer.models import ResourceV1ResourceClaim
 from kinformer_controllers.resourceclaim.decision import EXTENDED_CLAIM, POD_CLAIM, asks_for_admin_access
-from kinformer_controllers.shared.devices.claimants import allocation_of
+from kinformer_controllers.shared.devices import allocation_of
 
 __all__ = ("CREATES", "counted_claims", "count_create")
 

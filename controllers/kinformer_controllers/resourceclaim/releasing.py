@@ -17,7 +17,7 @@ from kinformer.models import ResourceV1ResourceClaim, V1alpha2PodGroup, V1OwnerR
 from kinformer.record.lru import LRU
 from kinformer_controllers.resourceclaim import decision
 from kinformer_controllers.resourceclaim.decision import FINALIZER, Use, use_of
-from kinformer_controllers.shared.devices.claimants import Claimant, allocation_of, consumer_kind, reservations_of
+from kinformer_controllers.shared.devices import Claimant, allocation_of, consumer_kind, reservations_of
 
 __all__ = ("ClaimSync", "Users")
 

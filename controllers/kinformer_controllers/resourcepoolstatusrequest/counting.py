@@ -23,7 +23,7 @@ from kinformer.models import (
     V1Condition,
     V1ResourceSlice,
 )
-from kinformer_controllers.shared.devices.claimants import allocation_of
+from kinformer_controllers.shared.devices import allocation_of
 from kinformer_controllers.shared.partly import partly
 
 __all__ = ("IncompletePool", "count_pools", "is_old", "status_of")

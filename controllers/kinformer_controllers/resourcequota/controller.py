@@ -22,7 +22,7 @@ from kinformer.models import V1ResourceQuota
 from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
 from kinformer_controllers.resourcequota.recount import Recounter
 from kinformer_controllers.resourcequota.spec import ResourceQuotaOptions
-from kinformer_controllers.shared.quota.device_claims import DEVICE_CLAIMS
+from kinformer_controllers.shared.quota.counting import DEVICE_CLAIMS
 from kinformer_controllers.shared.quota.monitor import QuotaMonitor
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
 from kinformer_controllers.shared.quota.registry import (

@@ -23,9 +23,8 @@ from kinformer.meta import QuantityError
 from kinformer.meta.resourcelist import ResourceList, dump, load, mask
 from kinformer.meta.versions import is_older
 from kinformer.models import V1ResourceQuota, V1ResourceQuotaStatus
-from kinformer_controllers.shared.quota.registry import Registry
-from kinformer_controllers.shared.quota.scopes import scopes_of
-from kinformer_controllers.shared.quota.usage import Usage, calculate_usage
+from kinformer_controllers.shared.quota.limits import scopes_of
+from kinformer_controllers.shared.quota.registry import Registry, Usage, calculate_usage
 
 __all__ = ("Recounter",)
 

@@ -9,20 +9,32 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+from prometheus_client import Counter, Histogram
+
 from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_name
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
-from kinformer_controllers.rootcacertpublisher.metrics import SYNC_SECONDS, SYNCS
 from kinformer_controllers.rootcacertpublisher.spec import RootCAOptions
-from kinformer_controllers.shared.identity.counting import counted
-from kinformer_controllers.shared.identity.root_ca import root_ca
+from kinformer_controllers.shared.identity import counted, root_ca
 
 __all__ = ("RootCAPublisher", "make_controller")
 
 log = get_logger(__name__)
+
+_SYNCS: Final = Counter(
+    "root_ca_cert_publisher_sync_total",
+    "Number of namespace syncs happened in root ca cert publisher.",
+    ["code"],
+)
+_SYNC_SECONDS: Final = Histogram(
+    "root_ca_cert_publisher_sync_duration_seconds",
+    "Number of namespace syncs happened in root ca cert publisher.",
+    ["code"],
+    buckets=[0.001 * 2**power for power in range(15)],
+)
 
 NAME: Final = "kube-root-ca.crt"
 DESCRIPTION_ANNOTATION: Final = "kubernetes.io/description"
@@ -70,7 +82,7 @@ class RootCAPublisher:
 
         :raises ClientError: if the server refuses the write
         """
-        with counted(self._clock, SYNCS, SYNC_SECONDS):
+        with counted(self._clock, _SYNCS, _SYNC_SECONDS):
             await self._publish(namespace)
 
     async def _publish(self, namespace: str) -> None:

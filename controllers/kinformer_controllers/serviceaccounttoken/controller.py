@@ -17,12 +17,10 @@ from kinformer.client.errors import Conflict, NotFound
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group
 from kinformer.models import V1Secret, V1ServiceAccount
-from kinformer_controllers.serviceaccounttoken.filling import TokenFiller
 from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
-from kinformer_controllers.serviceaccounttoken.signing import load_signer
 from kinformer_controllers.serviceaccounttoken.spec import TokenOptions
-from kinformer_controllers.shared.identity.root_ca import root_ca
-from kinformer_controllers.shared.identity.token_secrets import is_token_of, is_token_secret
+from kinformer_controllers.serviceaccounttoken.tokens import TokenFiller, load_signer
+from kinformer_controllers.shared.identity import is_token_of, is_token_secret, root_ca
 
 __all__ = ("TokenController", "make_controller")
 

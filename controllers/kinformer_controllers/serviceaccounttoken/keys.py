@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from kinformer.models import V1Secret, V1ServiceAccount
-from kinformer_controllers.shared.identity.token_secrets import account_named_by, account_uid_named_by
+from kinformer_controllers.shared.identity import account_named_by, account_uid_named_by
 
 __all__ = ("AccountKey", "SecretKey")
 

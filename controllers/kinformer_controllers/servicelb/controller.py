@@ -24,9 +24,15 @@ from kinformer.meta import meta_namespace_key
 from kinformer.models import V1LoadBalancerStatus, V1Node, V1Service, to_dict
 from kinformer.record import NORMAL, WARNING
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
-from kinformer_controllers.servicelb.hosts import HostUpdater
-from kinformer_controllers.servicelb.nodes import eligible_nodes, is_worth_a_sync
-from kinformer_controllers.servicelb.services import FINALIZER, needs_cleanup, needs_update, wants_load_balancer
+from kinformer_controllers.servicelb.hosts import (
+    FINALIZER,
+    HostUpdater,
+    eligible_nodes,
+    is_worth_a_sync,
+    needs_cleanup,
+    needs_update,
+    wants_load_balancer,
+)
 from kinformer_controllers.servicelb.spec import ServiceLBOptions
 from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, LoadBalancers, RetryLater
 from kinformer_controllers.shared.cloud.loading import cloud_named

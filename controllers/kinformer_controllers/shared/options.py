@@ -2,9 +2,9 @@
 
 Two controllers that share a flag must declare it in the same way. This module imports only :mod:`kinformer.options`:
 the help of ``kinformer manager`` imports it and must not load a controller. Other modules read the values:
-:mod:`~kinformer_controllers.shared.nodes.cluster_cidrs` the networks,
+:mod:`~kinformer_controllers.shared.nodes` the networks,
 :mod:`~kinformer_controllers.shared.cloud.loading` the cloud, and
-:mod:`~kinformer_controllers.shared.identity.root_ca` the certificates.
+:mod:`~kinformer_controllers.shared.identity` the certificates.
 """
 
 from __future__ import annotations

@@ -40,13 +40,13 @@ __all__ = (
     "make_controller",
 )
 
+log = get_logger(__name__)
+
 _STALE_SYNC_SKIPS: Final = Counter(
     "statefulset_controller_stale_sync_skips",
     "Syncs that were put off because a cache was older than the last write.",
     ["group", "resource"],
 )
-
-log = get_logger(__name__)
 
 #: The source component of its Events.
 COMPONENT = "statefulset-controller"

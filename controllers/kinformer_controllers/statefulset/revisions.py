@@ -18,8 +18,8 @@ from kinformer.client.errors import NotFound
 from kinformer.manager import SyncError
 from kinformer.meta import Selector, get_controller_of
 from kinformer.models import V1ControllerRevision, V1PodTemplateSpec, V1StatefulSet, from_dict, to_dict
-from kinformer_controllers.shared.history.control import RevisionHistory
 from kinformer_controllers.shared.history.revisions import (
+    RevisionHistory,
     equal_revisions,
     new_revision,
     next_revision,

@@ -19,7 +19,7 @@ from kinformer.controllerutil.pods import disruption_target, pod_condition_patch
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import split_key
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.shared.nodes.taints import no_execute_taints
+from kinformer_controllers.shared.taints import no_execute_taints
 from kinformer_controllers.tainteviction.decision import Eviction, decide
 from kinformer_controllers.tainteviction.events import COMPONENT, EvictionEvents
 from kinformer_controllers.tainteviction.handlers import PodHandler, taints_changed

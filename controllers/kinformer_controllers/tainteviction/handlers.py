@@ -8,7 +8,7 @@ from typing import Any
 from kinformer.cache import deletion_handling_key
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.shared.nodes.taints import no_execute_taints
+from kinformer_controllers.shared.taints import no_execute_taints
 
 __all__ = ("PodHandler", "taints_changed")
 

@@ -14,7 +14,7 @@ from kinformer.client.errors import Conflict, NotFound
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Secret
-from kinformer_controllers.shared.identity.bootstrap_tokens import is_bootstrap_token, remaining_seconds
+from kinformer_controllers.shared.identity import is_bootstrap_token, remaining_seconds
 
 __all__ = ("TokenCleaner", "make_controller")
 

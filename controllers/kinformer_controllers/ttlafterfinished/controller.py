@@ -6,6 +6,7 @@ changed the time.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from prometheus_client import Histogram
@@ -13,13 +14,18 @@ from prometheus_client import Histogram
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import V1Job
-from kinformer_controllers.ttlafterfinished.expiry import expires_at, finished_at, has_ttl
 from kinformer_controllers.ttlafterfinished.spec import TtlAfterFinishedOptions
 
-__all__ = ("TtlAfterFinishedController", "make_controller")
+__all__ = (
+    "FinishTimeUnknown",
+    "TtlAfterFinishedController",
+    "expires_at",
+    "finished_at",
+    "make_controller",
+)
 
 log = get_logger(__name__)
 
@@ -28,6 +34,49 @@ _DELETION_SECONDS: Final = Histogram(
     "The time it took to delete the job since it became eligible for deletion",
     buckets=[0.1 * 2**power for power in range(14)],
 )
+
+
+class FinishTimeUnknown(SyncError):
+    """A finished Job has no finish time."""
+
+
+def _has_ttl(job: V1Job) -> bool:
+    """Whether the Job has finished and has a time to live."""
+    return job.spec.ttl_seconds_after_finished is not None and _condition_time(job)[0]
+
+
+def finished_at(job: V1Job) -> datetime:
+    """
+    Return when a finished Job finished.
+
+    :raises FinishTimeUnknown: if it has no finish time
+    """
+    finished, moment = _condition_time(job)
+    name = f"{job.metadata.namespace}/{job.metadata.name}"
+    if not finished:
+        raise FinishTimeUnknown(f"unable to find the status of the finished Job {name}")
+    if moment is None:
+        raise FinishTimeUnknown(f"unable to find the time when the Job {name} finished")
+    return moment
+
+
+def expires_at(job: V1Job) -> datetime | None:
+    """
+    Return when the Job must be deleted; None if it stays, or is already being deleted.
+
+    :raises FinishTimeUnknown: if it has no finish time
+    """
+    if job.metadata.deletion_timestamp is not None or not _has_ttl(job):
+        return None
+    return finished_at(job) + timedelta(seconds=job.spec.ttl_seconds_after_finished or 0)
+
+
+def _condition_time(job: V1Job) -> tuple[bool, datetime | None]:
+    """Return whether the Job has finished, and since when."""
+    for condition in (job.status.conditions if job.status is not None else None) or ():
+        if condition.type in ("Complete", "Failed") and condition.status == "True":
+            return True, condition.last_transition_time
+    return False, None
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -97,7 +146,7 @@ class JobHandler:
         self._add = queue.add
 
     def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
-        if job.metadata.deletion_timestamp is None and has_ttl(job):
+        if job.metadata.deletion_timestamp is None and _has_ttl(job):
             self._add(meta_namespace_key(job))
 
     def on_update(self, old: V1Job, new: V1Job, /) -> None:

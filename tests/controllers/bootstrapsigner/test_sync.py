@@ -15,9 +15,8 @@ import pytest
 from kinformer.client import NotFound
 from kinformer.manager import ControllerContext
 from kinformer.models import V1ConfigMap, V1Secret, from_dict
-from kinformer_controllers.bootstrapsigner.controller import BootstrapSigner, make_controller
-from kinformer_controllers.bootstrapsigner.signing import detached_signature
-from kinformer_controllers.shared.identity.bootstrap_tokens import SigningToken
+from kinformer_controllers.bootstrapsigner.controller import BootstrapSigner, detached_signature, make_controller
+from kinformer_controllers.shared.identity import SigningToken
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
 

@@ -9,7 +9,7 @@ import pytest
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, from_dict
 from kinformer_controllers.cloudnodelifecycle.controller import CloudNodeLifecycleController, make_controller
-from kinformer_controllers.shared.cloud.fake import FakeCloud
+from kinformer_controllers.shared.cloud.loading import FakeCloud
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, FakeRecorder, conflict, forbidden, not_found
 

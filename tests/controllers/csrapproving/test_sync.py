@@ -8,8 +8,7 @@ import pytest
 
 from kinformer.manager import SyncError
 from kinformer.models import V1CertificateSigningRequest, V1SubjectAccessReviewStatus
-from kinformer_controllers.csrapproving.controller import ApprovingController
-from kinformer_controllers.csrapproving.recognition import is_node_client, is_self_node_client
+from kinformer_controllers.csrapproving.controller import ApprovingController, is_node_client, is_self_node_client
 from kinformer_controllers.shared.certificates.requests import read_request
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden

@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from kinformer.clock import FakeClock
 from kinformer.models import V1CertificateSigningRequest
-from kinformer_controllers.csrcleaner.age import why_it_goes
-from kinformer_controllers.csrcleaner.controller import PERIOD
+from kinformer_controllers.csrcleaner.controller import PERIOD, why_it_goes
 from kinformer_controllers.shared.certificates.cleaning import Cleaner
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden, not_found

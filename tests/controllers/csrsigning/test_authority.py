@@ -16,9 +16,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, padding, rsa
 
-from kinformer_controllers.csrsigning.authority import CertificateAuthority, RequestRefused, SigningError
-from kinformer_controllers.csrsigning.usages import extended_key_usages, key_usages
-from kinformer_controllers.shared.certificates.der import element, identifier
+from kinformer_controllers.csrsigning.authority import (
+    CertificateAuthority,
+    RequestRefused,
+    SigningError,
+    extended_key_usages,
+    key_usages,
+)
+from kinformer_controllers.shared.certificates.pkcs10 import element, identifier
 from kinformer_controllers.shared.certificates.requests import read_request
 from tests.controllers.csrsigning.authorities import write_authority
 from tests.controllers.shared.certificates.odd import SHORT_RSA_KEY, by, der_name, der_request, extension_request

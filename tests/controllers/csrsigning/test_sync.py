@@ -14,9 +14,8 @@ from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1CertificateSigningRequest
 from kinformer.options import OptionError
 from kinformer_controllers.csrsigning.authority import CertificateAuthority
-from kinformer_controllers.csrsigning.controller import SigningController, make_controller
+from kinformer_controllers.csrsigning.controller import SigningController, certificate_life, make_controller
 from kinformer_controllers.csrsigning.spec import SignerFiles
-from kinformer_controllers.csrsigning.verification import certificate_life
 from tests.controllers.cluster import Cluster
 from tests.controllers.csrsigning.authorities import write_authority
 from tests.controllers.objects import FakeContext, conflict, forbidden

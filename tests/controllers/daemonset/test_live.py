@@ -1,4 +1,7 @@
-"""DaemonSets against the embedded server, from being made to being updated and rolled back."""
+"""DaemonSets against the embedded server, from being made to being updated and rolled back.
+
+The most pods that one sync makes, and what is told when several things fail in it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,13 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod, to_dict
+from kinformer_controllers.daemonset.controller import DaemonSetController
 from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
 from kinformer_controllers.shared.history.revisions import template_patch
+from tests.controllers.cluster import Cluster
 from tests.controllers.daemonset.objects import make_daemonset, make_node, rolling
+from tests.controllers.objects import FakeContext, FakeInformers
+from tests.controllers.refusing import refusing_client
 from tests.golden.pace import scenario_clock
 from tests.turning import turn
 
@@ -364,3 +371,24 @@ async def test_pods_are_adopted_and_released_by_their_labels() -> None:
         # The older one, which is bound, stays.
         (left,) = [one for one in (await world.pods.list("default")).items if not one.metadata.deletion_timestamp]
         assert left.metadata.name == pod.metadata.name
+
+
+async def test_a_pod_that_is_refused_is_what_a_sync_fails_with_though_the_status_is_refused_too() -> None:
+    informers = FakeInformers()
+    informers.informer_for(V1DaemonSet).indexer.add(make_daemonset())
+    informers.informer_for(V1Node).indexer.add(make_node())
+    controller = DaemonSetController(FakeContext(refusing_client(V1DaemonSet), informers))
+
+    with pytest.raises(RuntimeError, match="the pod is refused"):
+        await controller.sync("ns/agent")
+
+
+async def test_one_sync_makes_250_pods_at_most() -> None:
+    world = Cluster()
+    world.put(make_daemonset())
+    for number in range(260):
+        world.put(make_node(f"n{number}"))
+
+    await DaemonSetController(FakeContext(world.client, world.informers, clock=world.clock)).sync("ns/agent")
+
+    assert sum(request.startswith("create Pod") for request in world.requests) == 250

@@ -8,8 +8,7 @@ import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1PodDisruptionBudget
-from kinformer_controllers.disruption.budgets import Budgets
-from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
+from kinformer_controllers.disruption.budgets import BudgetHandler, Budgets, PodHandler
 from tests.controllers.disruption.world import NOW, World
 
 

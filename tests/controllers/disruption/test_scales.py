@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1OwnerReference
-from kinformer_controllers.disruption.scales import ScaleError
+from kinformer_controllers.disruption.counting import ScaleError
 from tests.controllers.disruption.world import World, reference, webapps
 
 

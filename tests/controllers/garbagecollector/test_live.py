@@ -6,7 +6,7 @@ import pytest
 
 from kinformer.client import PatchType
 from kinformer.meta import GroupResource
-from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD
+from kinformer_controllers.shared.kinds import DISCOVERY_PERIOD
 from tests.controllers.garbagecollector.world import WIDGETS, collecting, definition
 from tests.metrics import metric_value
 from tests.turning import eventually, turn

@@ -10,7 +10,7 @@ import pytest
 from kinformer.clock import FakeClock
 from kinformer.models import V1ConfigMap, V1ObjectMeta, V1Pod, V1Secret, V1ServiceAccount, from_dict
 from kinformer_controllers.legacytokencleaner.controller import PERIOD, LegacyTokenCleaner
-from kinformer_controllers.legacytokencleaner.mounted import secrets_of
+from kinformer_controllers.legacytokencleaner.verdict import secrets_of
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden
 

@@ -11,10 +11,15 @@ import pytest
 from kinformer.manager import ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node, V1NodeAddress, from_dict
 from kinformer.options import OptionError
-from kinformer_controllers.noderoute.controller import AT_ONCE, NodeRouteController, make_controller
-from kinformer_controllers.noderoute.plan import is_responsible_for, plan_routes
-from kinformer_controllers.shared.cloud.fake import FakeCloud
+from kinformer_controllers.noderoute.controller import (
+    AT_ONCE,
+    NodeRouteController,
+    is_responsible_for,
+    make_controller,
+    plan_routes,
+)
 from kinformer_controllers.shared.cloud.interface import Route
+from kinformer_controllers.shared.cloud.loading import FakeCloud
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, FakeRecorder, conflict, not_found
 from tests.turning import turn

@@ -418,7 +418,7 @@ async def test_a_volume_that_goes_has_its_claim_looked_at() -> None:
 
 
 def test_a_claim_whose_provisioner_was_migrated_says_so() -> None:
-    from kinformer_controllers.shared.volumes.migration import migration_of_claim, migration_of_volume
+    from kinformer_controllers.shared.volumes.translation import migration_of_claim, migration_of_volume
 
     provisioner, migrated = "volume.kubernetes.io/storage-provisioner", "pv.kubernetes.io/migrated-to"
     assert migration_of_claim({provisioner: "kubernetes.io/aws-ebs"}) == {

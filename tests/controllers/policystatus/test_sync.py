@@ -16,8 +16,7 @@ from kinformer.manager import ControllerDisabled
 from kinformer.meta import GroupVersionKind, GroupVersionResource
 from kinformer.models import V1ValidatingAdmissionPolicy, from_dict
 from kinformer_controllers.policystatus.controller import make_controller
-from kinformer_controllers.policystatus.kinds import kinds_of
-from kinformer_controllers.policystatus.schemas import schema_of
+from kinformer_controllers.policystatus.typechecking import kinds_of, schema_of
 from tests.controllers.nodes import Cluster, cluster
 
 PODS = ("", "v1", "pods")

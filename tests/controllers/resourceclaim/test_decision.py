@@ -7,7 +7,7 @@ from kinformer.cache import Indexer
 from kinformer.models import ResourceV1ResourceClaim, V1ResourceClaimTemplate, from_dict
 from kinformer_controllers.resourceclaim.decision import FINALIZER, new_claim, released, use_of
 from kinformer_controllers.resourceclaim.metrics import counted_claims
-from kinformer_controllers.shared.devices.claimants import Claimant, Entry
+from kinformer_controllers.shared.devices import Claimant, Entry
 
 POD = Claimant("Pod", "default", "p", "1")
 

@@ -15,7 +15,7 @@ from kinformer.options import OptionError
 from kinformer_controllers.resourceclaim.controller import make_controller
 from kinformer_controllers.resourceclaim.decision import FINALIZER
 from kinformer_controllers.resourceclaim.releasing import Users
-from kinformer_controllers.shared.devices.claimants import Claimant
+from kinformer_controllers.shared.devices import Claimant
 from kinformer_controllers.shared.gates import Gates
 from tests.controllers.nodes import Cluster, cluster
 

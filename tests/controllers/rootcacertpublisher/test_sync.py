@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.options import OptionError
 from kinformer_controllers.rootcacertpublisher.controller import DESCRIPTION, RootCAPublisher, make_controller
-from kinformer_controllers.shared.identity.root_ca import root_ca
+from kinformer_controllers.shared.identity import root_ca
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, already_exists, conflict, forbidden, namespace_terminating, not_found
 from tests.metrics import metric_value

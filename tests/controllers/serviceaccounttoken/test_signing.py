@@ -17,7 +17,7 @@ from jwcrypto import jwk, jwt
 
 from kinformer.models import V1ObjectMeta, V1ServiceAccount
 from kinformer.options import OptionError
-from kinformer_controllers.serviceaccounttoken.signing import TokenSigner, load_signer
+from kinformer_controllers.serviceaccounttoken.tokens import TokenSigner, load_signer
 
 BOT = V1ServiceAccount(metadata=V1ObjectMeta(name="bot", namespace="ns", uid="uid-bot"))
 CLAIMS = {

@@ -10,8 +10,8 @@ from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1ObjectMeta, V1ObjectReference, V1Secret, V1ServiceAccount
 from kinformer_controllers.serviceaccounttoken.controller import TokenController, make_controller
-from kinformer_controllers.serviceaccounttoken.filling import TokenFiller
 from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
+from kinformer_controllers.serviceaccounttoken.tokens import TokenFiller
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from kinformer_controllers.servicelb.nodes import eligible_nodes, is_worth_a_sync, same_nodes
-from kinformer_controllers.servicelb.services import needs_cleanup, needs_update, wants_load_balancer
+from kinformer_controllers.servicelb.hosts import (
+    eligible_nodes,
+    is_worth_a_sync,
+    needs_cleanup,
+    needs_update,
+    same_nodes,
+    wants_load_balancer,
+)
 from tests.controllers.servicelb.test_sync import node, service
 
 EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"

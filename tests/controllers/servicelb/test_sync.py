@@ -11,8 +11,8 @@ from kinformer.manager import ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node, V1Service, from_dict
 from kinformer.options import OptionError
 from kinformer_controllers.servicelb.controller import ServiceLBController, make_controller
-from kinformer_controllers.shared.cloud.fake import FakeCloud
 from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, RetryLater
+from kinformer_controllers.shared.cloud.loading import FakeCloud
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, FakeRecorder, forbidden, not_found
 from tests.turning import turn

@@ -1,4 +1,7 @@
-"""StatefulSets against the embedded server, from being made to being scaled, updated and rolled back."""
+"""StatefulSets against the embedded server, from being made to being scaled, updated and rolled back.
+
+What is told when several things fail in one sync.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,10 @@ from typing import Any
 import pytest
 
 from kinformer.client import PatchType
+from kinformer.models import V1StatefulSet
+from kinformer_controllers.statefulset.controller import StatefulSetController
+from tests.controllers.objects import FakeContext, FakeInformers
+from tests.controllers.refusing import refusing_client
 from tests.controllers.statefulset.objects import make_set
 from tests.controllers.statefulset.world import World, running
 
@@ -313,3 +320,12 @@ async def test_a_pod_is_not_made_while_its_claim_still_goes_with_the_pod_before(
         await world.settle()
 
         assert await world.names() == ["web-0", "web-1"]
+
+
+async def test_a_pod_that_is_refused_is_what_a_sync_fails_with_though_the_status_is_refused_too() -> None:
+    informers = FakeInformers()
+    informers.informer_for(V1StatefulSet).indexer.add(make_set())
+    controller = StatefulSetController(FakeContext(refusing_client(V1StatefulSet), informers))
+
+    with pytest.raises(RuntimeError, match="the pod is refused"):
+        await controller.sync("ns/web")

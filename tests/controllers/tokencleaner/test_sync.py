@@ -9,7 +9,7 @@ import pytest
 from kinformer.client import DeleteOptions
 from kinformer.manager import ControllerContext
 from kinformer.models import V1Secret
-from kinformer_controllers.shared.identity.bootstrap_tokens import remaining_seconds
+from kinformer_controllers.shared.identity import remaining_seconds
 from kinformer_controllers.tokencleaner.controller import TokenCleaner, make_controller
 from tests.controllers.bootstrapsigner.test_sync import token
 from tests.controllers.cluster import Cluster as FakeCluster

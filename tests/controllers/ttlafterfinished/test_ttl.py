@@ -9,8 +9,13 @@ import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.models import V1Job
-from kinformer_controllers.ttlafterfinished.controller import JobHandler, TtlAfterFinishedController
-from kinformer_controllers.ttlafterfinished.expiry import FinishTimeUnknown, expires_at, finished_at
+from kinformer_controllers.ttlafterfinished.controller import (
+    FinishTimeUnknown,
+    JobHandler,
+    TtlAfterFinishedController,
+    expires_at,
+    finished_at,
+)
 from tests.controllers.job.world import KEY, NOW, job_of, stamp
 from tests.controllers.objects import FakeContext, FakeInformers, not_found
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from kinformer.models import V1CertificateSigningRequest, from_dict
-from kinformer_controllers.csrapproving.recognition import is_node_client, is_self_node_client
+from kinformer_controllers.csrapproving.controller import is_node_client, is_self_node_client
+from kinformer_controllers.csrsigning.controller import certificate_life, signer_problem
 from kinformer_controllers.csrsigning.spec import SIGNERS
-from kinformer_controllers.csrsigning.verification import certificate_life, signer_problem
 from kinformer_controllers.shared.certificates.requests import read_request
 
 __all__ = ("answer",)

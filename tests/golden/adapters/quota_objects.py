@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinformer.meta.resourcelist import dump
-from kinformer_controllers.shared.quota.claims import claim_evaluator
-from kinformer_controllers.shared.quota.services import service_evaluator
+from kinformer_controllers.shared.quota.counting import claim_evaluator, service_evaluator
 
 __all__ = ("answer",)
 

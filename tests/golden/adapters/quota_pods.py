@@ -8,8 +8,8 @@ from typing import Any
 from kinformer.clock import FakeClock
 from kinformer.meta.resourcelist import dump
 from kinformer_controllers.shared.quota.evaluator import ConstraintError
+from kinformer_controllers.shared.quota.limits import ScopeRequirement
 from kinformer_controllers.shared.quota.pods import PodEvaluator, is_quota_tracked
-from kinformer_controllers.shared.quota.scopes import ScopeRequirement
 
 __all__ = ("answer",)
 

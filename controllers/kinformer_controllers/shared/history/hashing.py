@@ -3,6 +3,11 @@
 Kubernetes compares the data of a ControllerRevision byte by byte, and its name has a hash of these bytes. So what is
 sent must be the same bytes that kube-controller-manager sends for the same template. With other bytes, it would make a
 second revision, and the server would refuse an update, because the data must not change.
+
+The hash of a pod template is a part of a ReplicaSet's name and a label of a daemon pod. It differs from Kubernetes'
+hash, which is computed from the text that Go prints for the template. No other program can print that text. The
+difference does no harm: objects that kube-controller-manager made are found by their template, and keep the hash that
+they have.
 """
 
 from __future__ import annotations
@@ -10,7 +15,14 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-__all__ = ("canonical_json", "fnv32", "fnv32a", "go_json", "safe_encode")
+__all__ = (
+    "canonical_json",
+    "fnv32",
+    "fnv32a",
+    "go_json",
+    "safe_encode",
+    "template_hash",
+)
 
 _OFFSET: Final = 2166136261
 _PRIME: Final = 16777619
@@ -69,3 +81,15 @@ def safe_encode(number: int, digits: int = 0) -> str:
     :param digits: the least number of letters
     """
     return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number).zfill(digits))
+
+
+def template_hash(template: Any, collision_count: int | None = None) -> str:
+    """
+    Return the hash of a pod template.
+
+    :param template: as plain JSON. If the same template can be written in two ways, the caller must normalize it first
+    :param collision_count: how often a name was taken by another template; None if it never was
+    """
+    probe = b"" if collision_count is None else str(collision_count).encode()
+    # Always ten letters: a short hash could look like a word that somebody has chosen.
+    return safe_encode(fnv32a(canonical_json(template), probe), 10)

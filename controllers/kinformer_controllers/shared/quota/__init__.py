@@ -10,9 +10,13 @@ An :class:`Evaluator` measures the objects of one resource, a :class:`Registry` 
 
 from __future__ import annotations
 
-from kinformer_controllers.shared.quota.claims import claim_evaluator
-from kinformer_controllers.shared.quota.counts import count_name, object_count_evaluator
-from kinformer_controllers.shared.quota.device_claims import device_claim_evaluator
+from kinformer_controllers.shared.quota.counting import (
+    claim_evaluator,
+    count_name,
+    device_claim_evaluator,
+    object_count_evaluator,
+    service_evaluator,
+)
 from kinformer_controllers.shared.quota.evaluator import (
     CREATE,
     DELETE,
@@ -24,13 +28,16 @@ from kinformer_controllers.shared.quota.evaluator import (
     UsageStats,
     UsageStatsOptions,
 )
-from kinformer_controllers.shared.quota.limits import Quota, quota_of
+from kinformer_controllers.shared.quota.limits import Quota, ScopeError, ScopeRequirement, quota_of, scopes_of
 from kinformer_controllers.shared.quota.pods import PodEvaluator
-from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Registry, core_registry
-from kinformer_controllers.shared.quota.scopes import ScopeError, ScopeRequirement, scopes_of
-from kinformer_controllers.shared.quota.services import service_evaluator
+from kinformer_controllers.shared.quota.registry import (
+    IGNORED_RESOURCES,
+    Registry,
+    Usage,
+    calculate_usage,
+    core_registry,
+)
 from kinformer_controllers.shared.quota.sources import CacheNotReady, ClientSource, InformerSource, ObjectSource
-from kinformer_controllers.shared.quota.usage import Usage, calculate_usage
 from kinformer_controllers.shared.quota.views import UnreadableObject
 
 __all__ = (

@@ -17,7 +17,7 @@ from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
 from kinformer.meta.quantity import ZERO, Quantity
 from kinformer.meta.resourcelist import Amounts, ResourceList, intersection
-from kinformer_controllers.shared.quota.scopes import MatchesScope, ScopeError, ScopeRequirement, matches_no_scope
+from kinformer_controllers.shared.quota.limits import MatchesScope, ScopeError, ScopeRequirement, matches_no_scope
 from kinformer_controllers.shared.quota.sources import NoSource, ObjectSource
 
 __all__ = (

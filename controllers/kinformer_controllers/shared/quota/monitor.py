@@ -18,10 +18,8 @@ from kinformer.deletion.heads import Head
 from kinformer.informers import Borrowed, SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim
-from kinformer_controllers.shared.kinds.informers import metadata_informer
-from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD, Follower, KindMonitor, kinds_with
-from kinformer_controllers.shared.quota.counts import object_count_evaluator
-from kinformer_controllers.shared.quota.device_claims import device_claim_evaluator
+from kinformer_controllers.shared.kinds import DISCOVERY_PERIOD, Follower, KindMonitor, kinds_with, metadata_informer
+from kinformer_controllers.shared.quota.counting import device_claim_evaluator, object_count_evaluator
 from kinformer_controllers.shared.quota.evaluator import Evaluator
 from kinformer_controllers.shared.quota.registry import ALWAYS_THERE, IGNORED_RESOURCES, MODELS, WHOLE, Registry
 from kinformer_controllers.shared.quota.sources import ClientSource, InformerSource, ObjectSource

@@ -20,7 +20,7 @@ from kinformer.meta.integers import duration_of
 from kinformer.meta.resourcelist import ResourceList
 from kinformer.meta.validation import label_key_errors
 from kinformer.models import V1Pod
-from kinformer_controllers.shared.quota.counts import ONE, count_name
+from kinformer_controllers.shared.quota.counting import ONE, count_name
 from kinformer_controllers.shared.quota.evaluator import (
     CREATE,
     SLICE,
@@ -31,13 +31,7 @@ from kinformer_controllers.shared.quota.evaluator import (
     Tally,
     UsageStatsOptions,
 )
-from kinformer_controllers.shared.quota.pod_resources import (
-    has_pod_level_resources,
-    is_best_effort,
-    pod_limits,
-    pod_requests,
-)
-from kinformer_controllers.shared.quota.scopes import (
+from kinformer_controllers.shared.quota.limits import (
     BEST_EFFORT,
     CROSS_NAMESPACE_POD_AFFINITY,
     EXISTS,
@@ -47,6 +41,12 @@ from kinformer_controllers.shared.quota.scopes import (
     TERMINATING,
     ScopeRequirement,
     matches_class,
+)
+from kinformer_controllers.shared.quota.pod_resources import (
+    has_pod_level_resources,
+    is_best_effort,
+    pod_limits,
+    pod_requests,
 )
 from kinformer_controllers.shared.quota.sources import NoSource, ObjectSource
 from kinformer_controllers.shared.quota.views import (

@@ -1,8 +1,9 @@
-"""The registry: the evaluator of each resource."""
+"""The registry: the evaluator of each resource; and the usage of all objects of a namespace, measured with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kinformer.client import Client
@@ -10,6 +11,7 @@ from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
+from kinformer.meta.resourcelist import ResourceList, add, mask
 from kinformer.models import (
     PartialObjectMetadata,
     ResourceV1ResourceClaim,
@@ -22,12 +24,19 @@ from kinformer.models import (
     V1Service,
     resource_for,
 )
-from kinformer_controllers.shared.quota.claims import CLAIMS, claim_evaluator
-from kinformer_controllers.shared.quota.counts import LEGACY_NAMES, object_count_evaluator
-from kinformer_controllers.shared.quota.device_claims import DEVICE_CLAIMS, device_claim_evaluator
-from kinformer_controllers.shared.quota.evaluator import Evaluator
+from kinformer_controllers.shared.quota.counting import (
+    CLAIMS,
+    DEVICE_CLAIMS,
+    LEGACY_NAMES,
+    SERVICES,
+    claim_evaluator,
+    device_claim_evaluator,
+    object_count_evaluator,
+    service_evaluator,
+)
+from kinformer_controllers.shared.quota.evaluator import Evaluator, UsageStatsOptions
+from kinformer_controllers.shared.quota.limits import ScopeRequirement
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
-from kinformer_controllers.shared.quota.services import SERVICES, service_evaluator
 from kinformer_controllers.shared.quota.sources import ClientSource, InformerSource, NoSource, ObjectSource
 
 __all__ = (
@@ -37,6 +46,8 @@ __all__ = (
     "WHOLE",
     "Registry",
     "SourceOf",
+    "Usage",
+    "calculate_usage",
     "client_sources",
     "core_registry",
 )
@@ -168,3 +179,46 @@ def client_sources(client: Client) -> SourceOf:
 
 def _no_source(resource: GroupResource) -> ObjectSource:
     return NoSource()
+
+
+@dataclass(slots=True)
+class Usage:
+    """
+    The usage of a namespace's objects.
+
+    :ivar used: the amounts; those that could not be computed are left out
+    :ivar errors: the errors of the evaluators that failed
+    :ivar versions: for each amount a resource version; the counted objects are at least as new. Empty if not known
+    """
+
+    used: ResourceList = field(default_factory=dict)
+    errors: list[Exception] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+async def calculate_usage(
+    namespace: str, scopes: tuple[ScopeRequirement, ...], hard: Collection[str], registry: Registry
+) -> Usage:
+    """
+    Compute the usage of a namespace's objects.
+
+    Only evaluators that measure an amount in `hard` are used. If an evaluator fails, only the amounts that it measures
+    are left out.
+
+    :param hard: the names of the limited amounts
+    """
+    asked = [(evaluator, names) for evaluator in registry.list() if (names := evaluator.matching_resources(hard))]
+    matched = {name for _, names in asked for name in names}
+    usage = Usage()
+    for evaluator, names in asked:
+        try:
+            stats = await evaluator.usage_stats(UsageStatsOptions(namespace, scopes, names))
+        except Exception as error:  # of any type: the amounts of other evaluators must not be lost
+            matched.difference_update(names)
+            error.add_note(f"counting {evaluator.group_resource} in {namespace}")
+            usage.errors.append(error)
+            continue
+        usage.used = add(usage.used, stats.used)
+        usage.versions.update(dict.fromkeys(names, stats.version))
+    usage.used = mask(usage.used, matched)
+    return usage

@@ -26,9 +26,8 @@ from kinformer.models import (
     V1Service,
     resource_for,
 )
-from kinformer_controllers.shared.quota.claims import CLAIMS, attributes_classes, claim_usage
+from kinformer_controllers.shared.quota.counting import CLAIMS, SERVICES, attributes_classes, claim_usage, service_usage
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator, is_terminating
-from kinformer_controllers.shared.quota.services import SERVICES, service_usage
 
 __all__ = (
     "GROUP_KINDS_TO_REPLENISH",

@@ -16,11 +16,9 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller
 from kinformer.meta import GroupResource
 from kinformer.models import V1Pod, V1Service
-from kinformer_controllers.shared.services.handlers import PodHandler, ServiceHandler
 from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods
-from kinformer_controllers.shared.services.selection import Selection
-from kinformer_controllers.shared.services.service import gets_endpoints
-from kinformer_controllers.shared.services.trigger_time import TriggerTimes
+from kinformer_controllers.shared.services.selection import PodHandler, Selection, ServiceHandler
+from kinformer_controllers.shared.services.service import TriggerTimes, gets_endpoints
 
 __all__ = ("ServiceSyncer", "SyncMetrics")
 

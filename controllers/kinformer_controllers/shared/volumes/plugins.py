@@ -22,7 +22,7 @@ from kinformer.manager import SyncError
 from kinformer.meta import Quantity
 from kinformer.models import V1Node
 from kinformer_controllers.shared.volumes.facts import PROVISIONED_BY, Claim, Volume, annotation_of
-from kinformer_controllers.shared.volumes.migration import MIGRATED, MIGRATED_TO
+from kinformer_controllers.shared.volumes.translation import MIGRATED, MIGRATED_TO
 
 __all__ = (
     "DeleterPlugin",

@@ -1,15 +1,16 @@
 """In-tree volumes as their CSI drivers know them: the volumes of clouds, whose plug-ins Kubernetes 1.36 no longer has.
 
-In: the source of a PersistentVolume, or of a volume in a pod. Out: the driver, and the handle that the driver knows the
-volume by. The handles are those of Kubernetes' ``csi-translation-lib``: a controller that builds others would not find
-the attachments that kube-controller-manager has made. Storage classes and topologies are not translated here: nothing
-that uses this module reads them.
+If the provisioner of a volume or claim is one of these plug-ins, an annotation with the driver's name is added. Then
+only the external provisioner of that driver handles the volume or claim. The source of a PersistentVolume, or of a
+volume in a pod, is translated to the handle that the driver knows the volume by. The handles are those of Kubernetes'
+``csi-translation-lib``: a controller that builds others would not find the attachments that kube-controller-manager has
+made. Storage classes and topologies are not translated here: nothing that uses this module reads them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -20,9 +21,41 @@ from kinformer.models import (
     V1SecretReference,
     V1Volume,
 )
-from kinformer_controllers.shared.volumes.migration import driver_of_volume
+from kinformer_controllers.shared.volumes.facts import BETA_STORAGE_PROVISIONER, PROVISIONED_BY, STORAGE_PROVISIONER
 
-__all__ = ("CsiVolume", "Untranslatable", "translate_inline", "translate_volume")
+__all__ = (
+    "MIGRATED",
+    "MIGRATED_TO",
+    "CsiVolume",
+    "Untranslatable",
+    "driver_of_volume",
+    "migration_of_claim",
+    "migration_of_volume",
+    "translate_inline",
+    "translate_volume",
+)
+
+MIGRATED_TO: Final = "pv.kubernetes.io/migrated-to"
+
+#: The driver of each plug-in.
+MIGRATED: Final = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+_BY_SOURCE: Final = {
+    "aws_elastic_block_store": "kubernetes.io/aws-ebs",
+    "azure_disk": "kubernetes.io/azure-disk",
+    "azure_file": "kubernetes.io/azure-file",
+    "cinder": "kubernetes.io/cinder",
+    "gce_persistent_disk": "kubernetes.io/gce-pd",
+    "portworx_volume": "kubernetes.io/portworx-volume",
+    "vsphere_volume": "kubernetes.io/vsphere-volume",
+}
 
 _ONCE: Final = "ReadWriteOnce"
 _READ_MANY: Final = "ReadOnlyMany"
@@ -31,6 +64,38 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _ACCOUNT: Final = re.compile(r"azure-storage-account-(.+)-secret")
 _EBS_VOLUME: Final = re.compile(r"vol-[^/]*")
+
+
+def migration_of_claim(annotations: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return the annotations that a claim should have; None if it already has them."""
+    annotations = annotations or {}
+    provisioner = annotations.get(STORAGE_PROVISIONER)
+    return _migrated(annotations, provisioner if provisioner is not None else annotations.get(BETA_STORAGE_PROVISIONER))
+
+
+def migration_of_volume(annotations: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return the annotations that a volume should have; None if it already has them."""
+    annotations = annotations or {}
+    return _migrated(annotations, annotations.get(PROVISIONED_BY))
+
+
+def driver_of_volume(spec: Any) -> tuple[str, str] | None:
+    """Return the in-tree plug-in of a volume's source and its CSI driver; None if there is no such driver."""
+    for source, plugin in _BY_SOURCE.items():
+        if getattr(spec, source) is not None:
+            return plugin, MIGRATED[plugin]
+    return None
+
+
+def _migrated(annotations: Mapping[str, str], provisioner: str | None) -> dict[str, str] | None:
+    if provisioner is None:
+        return None  # its provisioner is not known
+    driver, current = MIGRATED.get(provisioner), annotations.get(MIGRATED_TO)
+    if driver is not None and current != driver:
+        return {**annotations, MIGRATED_TO: driver}
+    if driver is None and current:
+        return {name: value for name, value in annotations.items() if name != MIGRATED_TO}
+    return None
 
 
 class Untranslatable(ValueError):
@@ -226,6 +291,8 @@ _HANDLES: Final[dict[str, Callable[[Any], str]]] = {
     "kubernetes.io/portworx-volume": lambda it: str(it.spec.portworx_volume.volume_id),
     "kubernetes.io/vsphere-volume": lambda it: str(it.spec.vsphere_volume.volume_path),
 }
+
+
 _INLINE: Final[dict[str, Callable[[V1Volume, str, str], CsiVolume]]] = {
     "kubernetes.io/aws-ebs": _ebs_inline,
     "kubernetes.io/azure-disk": _azure_disk_inline,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kinformer_controllers.shared.certificates.der import OCTET_STRING, SEQUENCE, SET, element, identifier
+from kinformer_controllers.shared.certificates.pkcs10 import OCTET_STRING, SEQUENCE, SET, element, identifier
 
 __all__ = ("SHORT_RSA_KEY", "by", "der_name", "der_request", "extension_request")
 

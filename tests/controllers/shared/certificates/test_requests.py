@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer_controllers.shared.certificates.conditions import is_approved, is_decided, is_failed
-from kinformer_controllers.shared.certificates.der import element
-from kinformer_controllers.shared.certificates.requests import RequestUnreadable, read_request
+from kinformer_controllers.shared.certificates.pkcs10 import element
+from kinformer_controllers.shared.certificates.requests import (
+    RequestUnreadable,
+    is_approved,
+    is_decided,
+    is_failed,
+    read_request,
+)
 from tests.controllers.shared.certificates.odd import der_name, der_request, extension_request
 from tests.controllers.shared.certificates.requests import condition, make_request, pem_of_request
 

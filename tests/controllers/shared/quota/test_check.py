@@ -19,7 +19,7 @@ from kinformer_controllers.shared.quota import (
     scopes_of,
 )
 from kinformer_controllers.shared.quota.admission import LimitedResource, QuotaRefused, UncoveredScopes, check_request
-from kinformer_controllers.shared.quota.claims import CLAIMS
+from kinformer_controllers.shared.quota.counting import CLAIMS
 from kinformer_controllers.shared.quota.pods import PODS
 
 REGISTRY = core_registry()

@@ -9,7 +9,7 @@ from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupKind, GroupResource
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Secret, V1Service, from_dict
-from kinformer_controllers.shared.quota.claims import CLAIMS
+from kinformer_controllers.shared.quota.counting import CLAIMS, SERVICES
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
 from kinformer_controllers.shared.quota.replenishment import (
     GROUP_KINDS_TO_REPLENISH,
@@ -19,7 +19,6 @@ from kinformer_controllers.shared.quota.replenishment import (
     ReplenishmentHandler,
     default_update_filter,
 )
-from kinformer_controllers.shared.quota.services import SERVICES
 from tests.controllers.objects import FakeInformers
 
 KINDS: Any = {PODS: V1Pod, SERVICES: V1Service, CLAIMS: V1PersistentVolumeClaim}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kinformer_controllers.shared.services.pod import EndpointPod, endpoint_pod
-from kinformer_controllers.shared.services.trigger_time import TriggerTimes, format_trigger_time
+from kinformer_controllers.shared.services.service import TriggerTimes, format_trigger_time
 from tests.controllers.shared.services.world import make_pod, make_service, stamp
 
 

@@ -11,7 +11,7 @@ import pytest
 from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer
 from kinformer.models import V1PersistentVolume, V1Pod, from_dict
-from kinformer_controllers.shared.volumes.recycler import PodRecycler, RecycleError
+from kinformer_controllers.shared.volumes.host_path import PodRecycler, RecycleError
 
 NAME = "recycler-for-v"
 

@@ -11,8 +11,13 @@ from kinformer_controllers.shared.quota.admission.check import (
 )
 from kinformer_controllers.shared.quota.admission.evaluator import QuotaEvaluator
 from kinformer_controllers.shared.quota.admission.plugin import QuotaPlugin, make_plugin
-from kinformer_controllers.shared.quota.admission.time_limit import EvaluationTimedOut, time_limit
-from kinformer_controllers.shared.quota.admission.waiters import Holder, NoRoom, Reservations
+from kinformer_controllers.shared.quota.admission.waiters import (
+    EvaluationTimedOut,
+    Holder,
+    NoRoom,
+    Reservations,
+    time_limit,
+)
 
 __all__ = (
     "EvaluationTimedOut",

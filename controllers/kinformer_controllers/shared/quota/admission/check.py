@@ -22,8 +22,7 @@ from kinformer.meta.resourcelist import (
     subtract_non_negative,
 )
 from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, ConstraintError, Evaluator, Request
-from kinformer_controllers.shared.quota.limits import Quota
-from kinformer_controllers.shared.quota.scopes import ScopeError, ScopeRequirement
+from kinformer_controllers.shared.quota.limits import Quota, ScopeError, ScopeRequirement
 
 __all__ = ("LimitedResource", "QuotaRefused", "UncoveredScopes", "changed", "check_request", "request_name")
 

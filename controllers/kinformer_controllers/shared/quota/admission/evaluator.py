@@ -39,14 +39,15 @@ from kinformer_controllers.shared.quota.admission.check import (
     changed,
     check_request,
 )
-from kinformer_controllers.shared.quota.admission.time_limit import EvaluationTimedOut, time_limit
 from kinformer_controllers.shared.quota.admission.waiters import (
+    EvaluationTimedOut,
     NoReservations,
     NoRoom,
     Reservations,
     Waiter,
     decide,
     still_waiting,
+    time_limit,
 )
 from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota

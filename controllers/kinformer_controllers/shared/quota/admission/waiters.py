@@ -1,18 +1,56 @@
-"""Waiters: requests that wait to be checked, and the interface that is called for their charges."""
+"""Waiters: requests that wait to be checked, their time limits, and the interface that is called for their charges.
+
+The time limit is on a clock that tests can turn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
 
+from kinformer.clock import Clock
 from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota
 
-__all__ = ("Holder", "NoReservations", "NoRoom", "Reservations", "Waiter", "decide", "still_waiting")
+__all__ = (
+    "EvaluationTimedOut",
+    "Holder",
+    "NoReservations",
+    "NoRoom",
+    "Reservations",
+    "Waiter",
+    "decide",
+    "still_waiting",
+    "time_limit",
+)
+
+
+class EvaluationTimedOut(Exception):
+    """A request was not checked in time. It is refused."""
+
+    def __init__(self) -> None:
+        super().__init__("resource quota evaluation timed out")
+
+
+@contextmanager
+def time_limit(seconds: float, clock: Clock) -> Iterator[None]:
+    """
+    Cancel the block after that many seconds.
+
+    :raises EvaluationTimedOut: if the block was cancelled
+    """
+    with anyio.CancelScope() as scope:
+        timer = clock.call_later(seconds, scope.cancel)
+        try:
+            yield
+        finally:
+            timer.cancel()
+    if scope.cancelled_caught:
+        raise EvaluationTimedOut
 
 
 class Undecided(Exception):

@@ -1,4 +1,7 @@
-"""Writing a node's taints and labels, with optimistic locking.
+"""A node's list of taints: finding, adding, replacing and removing them, and writing taints and labels.
+
+Two taints are the same if their key and effect are equal. Their value and their time are not compared. No function
+changes a list that it gets, so the lists of cached nodes are safe.
 
 A patch replaces the list of taints as a whole. So each patch has the resource version of the node that it was made
 from. If the node has changed since, the server answers with a conflict; then the node is read again and a new patch is
@@ -8,7 +11,7 @@ made. Kubernetes' controllers do the same: five tries, 100 to 200 ms apart.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from kinformer.backoff import jittered
@@ -16,15 +19,76 @@ from kinformer.client import Client
 from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.models import V1Node, V1Taint, to_dict
-from kinformer_controllers.shared.nodes.taints import has_taint, with_taints, without_taints
+from kinformer.placement.taints import NO_EXECUTE
 
-__all__ = ("NodeWriter",)
+__all__ = (
+    "DISK_PRESSURE",
+    "MEMORY_PRESSURE",
+    "NETWORK_UNAVAILABLE",
+    "NOT_READY",
+    "OUT_OF_SERVICE",
+    "PID_PRESSURE",
+    "UNREACHABLE",
+    "UNSCHEDULABLE",
+    "NodeWriter",
+    "differing_taints",
+    "has_taint",
+    "no_execute_taints",
+    "with_taints",
+    "without_taints",
+)
+
+#: The keys of the taints that controllers set.
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
+DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
+PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
+NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 T = TypeVar("T")
 
 _TRIES: Final = 5
 #: The least number of seconds between two tries. A random part of up to the same length is added.
 _PAUSE: Final = 0.1
+
+
+def _is_same_taint(one: V1Taint, other: V1Taint) -> bool:
+    return one.key == other.key and one.effect == other.effect
+
+
+def has_taint(taints: Iterable[V1Taint] | None, taint: V1Taint) -> bool:
+    """Whether the list has a taint with that key and effect."""
+    return any(_is_same_taint(each, taint) for each in taints or ())
+
+
+def no_execute_taints(taints: Iterable[V1Taint] | None) -> list[V1Taint]:
+    """Return the taints that evict running pods: those with the effect NoExecute."""
+    return [taint for taint in taints or () if taint.effect == NO_EXECUTE]
+
+
+def with_taints(taints: Iterable[V1Taint] | None, *added: V1Taint) -> list[V1Taint]:
+    """Return the list with these taints. Each replaces the one that is the same, or is appended."""
+    result = list(taints or ())
+    for taint in added:
+        at = next((n for n, there in enumerate(result) if _is_same_taint(there, taint)), None)
+        if at is None:
+            result.append(taint)
+        else:
+            result[at] = taint
+    return result
+
+
+def without_taints(taints: Iterable[V1Taint] | None, *removed: V1Taint) -> list[V1Taint]:
+    """Return the list without these taints."""
+    return [taint for taint in taints or () if not has_taint(removed, taint)]
+
+
+def differing_taints(wanted: Sequence[V1Taint], there: Sequence[V1Taint] | None) -> tuple[list[V1Taint], list[V1Taint]]:
+    """Return the taints to add to `there`, and those to remove from it, so that it becomes `wanted`."""
+    return without_taints(wanted, *(there or ())), without_taints(there, *wanted)
 
 
 class NodeWriter:

@@ -1,9 +1,12 @@
-"""The kind monitor: watches every kind that discovery finds, and has an event handler for each.
+"""Watching every kind that discovery finds, including custom resources, with an event handler for each.
 
-Discovery is repeated every 30 seconds. A new kind gets a watch. A kind that is gone loses its watch. If the discovery
-of one version of an API group fails, the watches of kinds at that version stay, and the group's other versions are
-followed as usual. A kind that is missing from a successful discovery keeps its watch until the next discovery misses it
-as well: its aggregated API server may be unavailable for a moment without an error.
+Owner references and objects name a kind; requests need the resource, which :class:`KindMapper` finds in the last
+discovery. :func:`metadata_informer` has the metadata of any kind; all its users in the process share it, such as the
+garbage collector and the quota monitor. :class:`KindMonitor` repeats discovery every 30 seconds. A new kind gets a
+watch. A kind that is gone loses its watch. If the discovery of one version of an API group fails, the watches of kinds
+at that version stay, and the group's other versions are followed as usual. A kind that is missing from a successful
+discovery keeps its watch until the next discovery misses it as well: its aggregated API server may be unavailable for a
+moment without an error.
 """
 
 from __future__ import annotations
@@ -15,22 +18,109 @@ from typing import Any, Final
 
 import anyio
 
-from kinformer.cache import CacheNotSynced, ResourceEventHandler, SharedIndexInformer, wait_for_cache_sync
-from kinformer.client import Client, Served
+from kinformer.cache import (
+    NAMESPACE_INDEX,
+    CacheNotSynced,
+    Indexers,
+    ResourceEventHandler,
+    SharedIndexInformer,
+    namespace_index_func,
+    wait_for_cache_sync,
+)
+from kinformer.client import Client, NoKindMatch, Served
 from kinformer.client.discovery import ApiResource
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
-from kinformer.informers import Borrowed
+from kinformer.deletion.heads import Head, compact, shows_heads
+from kinformer.informers import Borrowed, SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.meta import GroupResource, GroupVersion
+from kinformer.meta import GroupResource, GroupVersion, GroupVersionResource, accessor_for
+from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim, resource_for
 from kinformer.workqueue import until
 
-__all__ = ("DISCOVERY_PERIOD", "Follower", "KindMonitor", "kinds_with")
+__all__ = (
+    "DISCOVERY_PERIOD",
+    "Follower",
+    "KindMapper",
+    "KindMonitor",
+    "kinds_with",
+    "metadata_informer",
+)
 
 log = get_logger(__name__)
 
+#: The least number of seconds between two discoveries for unknown kinds.
+_PATIENCE: Final = 5.0
+
+#: Kinds of which some users need the whole objects. The informer of such a kind has them from the start, because its
+#: first user does not know whether a later one will need them.
+_WHOLE: Final[Mapping[GroupVersionResource, type[Any]]] = {
+    resource_for(ResourceV1ResourceClaim).gvr: ResourceV1ResourceClaim
+}
+
 #: Seconds between two discoveries, as in kube-controller-manager.
 DISCOVERY_PERIOD: Final = 30.0
+
+
+class KindMapper:
+    """Maps kinds to resources with the server's discovery."""
+
+    def __init__(self, client: Client, *, clock: Clock | None = None) -> None:
+        self._discovery = client.discovery
+        self._clock = clock or RealClock()
+        self._asked = float("-inf")
+        self._known: Served | None = None
+        self._by_kind: dict[tuple[str, str], ApiResource] = {}
+
+    async def find(self, api_version: str, kind: str) -> ApiResource:
+        """
+        Return the resource of a kind.
+
+        :param api_version: with the group, as in references: ``apps/v1``
+        :raises NoKindMatch: if the last discovery does not have the kind
+        :raises ClientError: if discovery failed
+        """
+        found = self._find(await self._discovery.served(), api_version, kind)
+        if found is None and self._clock.monotonic() - self._asked >= _PATIENCE:
+            self._asked = self._clock.monotonic()
+            found = self._find(await self._discovery.served(refresh=True), api_version, kind)
+        if found is None:
+            raise NoKindMatch(f"the server serves no {kind} in {api_version}")
+        return found
+
+    def _find(self, served: Served, api_version: str, kind: str) -> ApiResource | None:
+        if served is not self._known:
+            self._known = served
+            self._by_kind = {}
+            for one in served.resources:
+                version = str(GroupVersion(one.gvr.group, one.gvr.version))
+                self._by_kind.setdefault((version, one.kind), one)
+        return self._by_kind.get((api_version, kind))
+
+
+def metadata_informer(
+    informers: SharedInformerFactory, kind: ApiResource, *, by_namespace: bool = False, with_labels: bool = False
+) -> Borrowed:
+    """
+    Borrow the shared informer of a kind's metadata. The caller gives it back when it no longer needs it.
+
+    :param by_namespace: whether the index by namespace is needed
+    :param with_labels: whether labels are needed; a :class:`~kinformer.deletion.heads.Head` has none
+    :raises RuntimeError: if the factory is not running
+    """
+
+    def indexers(type_: type[Any]) -> Indexers[Any]:
+        return {NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))} if by_namespace else {}
+
+    if kind.gvr in _WHOLE and kind.gvr not in informers.informers:
+        informers.informer_for(_WHOLE[kind.gvr])
+    if with_labels:
+        return informers.borrow(
+            PartialObjectMetadata, kind.gvr, namespaced=kind.namespaced, will_do=shows_heads, indexers=indexers
+        )
+    return informers.borrow(
+        Head, kind.gvr, namespaced=kind.namespaced, will_do=shows_heads, indexers=indexers, transform=compact
+    )
 
 
 def kinds_with(served: Served, verbs: Collection[str]) -> dict[GroupResource, ApiResource]:

@@ -29,10 +29,9 @@ from kinformer_controllers.shared.partly import partly
 
 __all__ = (
     "GROUP_INDEX",
-    "SCHEDULING_GROUP",
-    "Claimant",
     "ClaimName",
     "ClaimNotMade",
+    "Claimant",
     "Entry",
     "UnknownEntry",
     "add_group_index",
@@ -46,7 +45,7 @@ __all__ = (
 )
 
 #: The API group of PodGroups.
-SCHEDULING_GROUP: Final = "scheduling.k8s.io"
+_SCHEDULING_GROUP: Final = "scheduling.k8s.io"
 #: The index of pods by their PodGroup.
 GROUP_INDEX: Final = "podgroup-members"
 _GROUPS: Final = "podgroups"
@@ -116,7 +115,7 @@ class Claimant(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        return "v1" if self.kind == "Pod" else f"{SCHEDULING_GROUP}/v1alpha2"
+        return "v1" if self.kind == "Pod" else f"{_SCHEDULING_GROUP}/v1alpha2"
 
     @property
     def uses_claims(self) -> bool:
@@ -133,7 +132,7 @@ class Claimant(NamedTuple):
         if self.kind == "Pod":
             return V1ResourceClaimConsumerReference(resource="pods", name=self.name, uid=self.uid)
         return V1ResourceClaimConsumerReference(
-            api_group=SCHEDULING_GROUP, resource=_GROUPS, name=self.name, uid=self.uid
+            api_group=_SCHEDULING_GROUP, resource=_GROUPS, name=self.name, uid=self.uid
         )
 
     def claim_of(self, entry: Entry) -> ClaimName:
@@ -183,7 +182,7 @@ class Claimant(NamedTuple):
             through_group
             and bool(self.group)
             and (owner.kind, owner.name) == ("PodGroup", self.group)
-            and owner.api_version.startswith(f"{SCHEDULING_GROUP}/")
+            and owner.api_version.startswith(f"{_SCHEDULING_GROUP}/")
         )
 
     def holds(self, claim: ResourceV1ResourceClaim, *, through_group: bool = False) -> bool:
@@ -193,7 +192,7 @@ class Claimant(NamedTuple):
             or (
                 through_group
                 and bool(self.group)
-                and (it.api_group, it.resource, it.name) == (SCHEDULING_GROUP, _GROUPS, self.group)
+                and (it.api_group, it.resource, it.name) == (_SCHEDULING_GROUP, _GROUPS, self.group)
             )
             for it in reservations_of(claim)
         )
@@ -226,7 +225,7 @@ def consumer_kind(reference: V1ResourceClaimConsumerReference, *, with_groups: b
     """Return ``Pod`` or ``PodGroup``; empty for users of which nothing is known here. Their reservations stay."""
     if not reference.api_group and reference.resource == "pods":
         return "Pod"
-    if with_groups and (reference.api_group, reference.resource) == (SCHEDULING_GROUP, _GROUPS):
+    if with_groups and (reference.api_group, reference.resource) == (_SCHEDULING_GROUP, _GROUPS):
         return "PodGroup"
     return ""
 
@@ -263,6 +262,8 @@ class _Status(msgspec.Struct, rename="camel", gc=False):
 
 
 _spec_of = partly(V1Pod, "spec", _Spec)
+
+
 _status_of = partly(V1Pod, "status", _Status)
 
 

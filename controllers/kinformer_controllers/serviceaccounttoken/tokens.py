@@ -1,26 +1,36 @@
-"""Signing the tokens of service accounts: JSON Web Tokens that do not expire, for Secrets.
+"""The tokens of service accounts: JSON Web Tokens that do not expire, and the Secrets that get them.
 
-In: a private key in PEM, an account, and the name of the Secret. Out: the token. Its header has the hash of the public
-key, so that a server with several keys finds the right one. RSA keys sign with RS256; ECDSA keys with ES256, ES384 or
-ES512, by their curve. The claims are those of Kubernetes' "legacy" tokens.
+In: a private key in PEM, an account, and its Secret. Out: the Secret with the token. The token's header has the hash of
+the public key, so that a server with several keys finds the right one. RSA keys sign with RS256; ECDSA keys with ES256,
+ES384 or ES512, by their curve. The claims are those of Kubernetes' "legacy" tokens.
 """
 
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 from pathlib import Path
 from typing import Any, Final
 
-from kinformer.models import V1ServiceAccount
+from kinformer.models import V1Secret, V1ServiceAccount
 from kinformer.options import OptionError
+from kinformer_controllers.shared.identity import ACCOUNT_NAME, ACCOUNT_UID
 
-__all__ = ("ISSUER", "TokenSigner", "load_signer")
+__all__ = (
+    "TokenFiller",
+    "TokenSigner",
+    "load_signer",
+)
 
-ISSUER: Final = "kubernetes/serviceaccount"
+_ISSUER: Final = "kubernetes/serviceaccount"
 _PREFIX: Final = "kubernetes.io/serviceaccount"
 _BY_CURVE: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _INSTALL: Final = "tokens need the packages `cryptography` and `pyjwt`: pip install 'kinformer[signing]'"
+
+_CA: Final = "ca.crt"
+_NAMESPACE: Final = "namespace"
+_TOKEN: Final = "token"
 
 
 class TokenSigner:
@@ -60,7 +70,7 @@ class TokenSigner:
         """Return the token of an account, for the Secret with that name in its namespace."""
         meta = account.metadata
         claims = {
-            "iss": ISSUER,
+            "iss": _ISSUER,
             f"{_PREFIX}/namespace": meta.namespace,
             f"{_PREFIX}/secret.name": secret_name,
             f"{_PREFIX}/service-account.name": meta.name,
@@ -83,3 +93,47 @@ def load_signer(file: str) -> TokenSigner:
         raise OptionError(f"--service-account-private-key-file {file}: {error.strerror or error}") from error
     except (ValueError, TypeError) as error:
         raise OptionError(f"--service-account-private-key-file {file}: {error}") from error
+
+
+class TokenFiller:
+    """
+    Fills Secrets.
+
+    :param signer: makes tokens
+    :param authorities: the CA certificates that verify the API server, in PEM; empty for none
+    """
+
+    def __init__(self, signer: TokenSigner, authorities: bytes) -> None:
+        self._signer = signer
+        self._authorities = base64.b64encode(authorities).decode()
+
+    def lacks(self, secret: V1Secret) -> bool:
+        """Whether a Secret lacks data."""
+        data = secret.data or {}
+        return self._lacks_ca(data) or not data.get(_NAMESPACE) or not data.get(_TOKEN)
+
+    def filled(self, secret: V1Secret, account: V1ServiceAccount) -> V1Secret:
+        """Return a copy of a Secret with complete data."""
+        data = dict(secret.data or {})
+        if self._lacks_ca(data):
+            data[_CA] = self._authorities
+        if not data.get(_NAMESPACE):
+            data[_NAMESPACE] = _base64(secret.metadata.namespace)
+        if not data.get(_TOKEN):
+            data[_TOKEN] = _base64(self._signer.token(account, secret.metadata.name))
+        filled = copy.copy(secret)
+        filled.data = data
+        filled.metadata = copy.copy(secret.metadata)
+        filled.metadata.annotations = {
+            **(secret.metadata.annotations or {}),
+            ACCOUNT_NAME: account.metadata.name,
+            ACCOUNT_UID: account.metadata.uid,
+        }
+        return filled
+
+    def _lacks_ca(self, data: dict[str, str]) -> bool:
+        return bool(self._authorities) and data.get(_CA) != self._authorities
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -17,8 +17,7 @@ from kinformer.client.discovery import ApiResource
 from kinformer.client.errors import ClientError
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, GroupVersion, GroupVersionResource
-from kinformer_controllers.shared.kinds.mapping import KindMapper
-from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD, Follower, KindMonitor, kinds_with
+from kinformer_controllers.shared.kinds import DISCOVERY_PERIOD, Follower, KindMapper, KindMonitor, kinds_with
 from tests.turning import turn
 
 ALL = ("delete", "list", "watch")

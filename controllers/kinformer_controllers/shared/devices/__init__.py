@@ -1,1 +1,0 @@
-"""What the controllers of devices share: which claims pods and PodGroups use, and whose a claim is."""
