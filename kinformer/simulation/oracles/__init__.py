@@ -10,6 +10,7 @@ handlers       the calls of a handler for an object are a possible history of th
 syncs          no two syncs of a key run at once, in one process or in a group with leader election or shards
 errors         no sync raises a TypeError, a KeyError or a similar error
 leader         a process that lost the Lease, or a shard, does not write any more what needs it
+steps          each write of a Lease is a step that a model of leader election or of sharding allows
 churn          nothing is created or deleted more often than without faults, up to a bound
 leftovers      no task is left, and no exception is unhandled
 invariants     the conditions of the scenario hold, always or at the end
@@ -32,6 +33,7 @@ from kinformer.simulation.oracles.handlers import PossibleHistories
 from kinformer.simulation.oracles.invariants import Invariants
 from kinformer.simulation.oracles.leaders import LeaderAlone
 from kinformer.simulation.oracles.normal import Objects, PatternError, check_patterns, normal_form
+from kinformer.simulation.oracles.refinement import Refinement
 from kinformer.simulation.oracles.state import FinalState, Leftovers, Quiet, StoresAgree
 from kinformer.simulation.oracles.syncs import NoProgrammingErrors, OneSyncAtATime
 
@@ -57,6 +59,7 @@ ORACLES = (
     "syncs",
     "errors",
     "leader",
+    "steps",
     "churn",
     "leftovers",
     "invariants",
@@ -117,6 +120,7 @@ class Oracles:
             OneSyncAtATime(),
             NoProgrammingErrors(),
             LeaderAlone(),
+            Refinement(),
             Leftovers(),
             self._invariants,
         ]

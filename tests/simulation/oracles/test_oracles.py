@@ -34,7 +34,7 @@ def violated(checks: Checks) -> set[str]:
     return {violation.oracle for violation in oracles.finish(WRONG)}
 
 
-EXPECTED = set(ORACLES) - {"leader", "scenario"}
+EXPECTED = set(ORACLES) - {"leader", "steps", "scenario"}
 
 
 def test_all_are_on_by_default() -> None:
