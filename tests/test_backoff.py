@@ -46,7 +46,7 @@ def test_without_a_factor_every_wait_is_the_same() -> None:
     assert [backoff.next(), backoff.next()] == [5.0, 5.0]
 
 
-def test_a_backoff_that_nobody_asked_for_longer_than_its_quiet_time_starts_over() -> None:
+def test_a_backoff_unused_beyond_its_quiet_time_starts_over() -> None:
     clock = FakeClock()
     backoff = Backoff(initial=1.0, jitter=0.0, reset_after=120.0, clock=clock)
     assert [backoff.next(), backoff.next()] == [1.0, 2.0]
@@ -70,7 +70,7 @@ def test_asking_again_and_again_puts_off_the_quiet_time() -> None:
     assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
 
 
-def test_a_backoff_with_a_period_starts_over_once_a_period_however_often_it_is_asked() -> None:
+def test_a_backoff_with_a_period_starts_over_once_a_period() -> None:
     clock = FakeClock()
     backoff = Backoff(initial=1.0, jitter=0.0, reset_after=None, reset_every=120.0, clock=clock)
 

@@ -50,7 +50,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINFORMER_BLOCKED_LOOP_SECONDS", "0.02")
 
 
-async def test_a_sync_that_blocks_the_loop_is_told_of_with_its_stack_while_it_does(told: Told) -> None:
+async def test_a_sync_that_blocks_the_loop_is_reported_with_its_stack(told: Told) -> None:
     async def sync(key: str) -> None:
         secret = "c4n" + "ary"
         # Released by the warning itself: without one this takes as long as the test may.
@@ -161,7 +161,7 @@ async def test_a_setting_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPa
 # --- how long it was blocked
 
 
-def test_the_time_that_a_loop_was_blocked_is_that_within_the_last_seconds() -> None:
+def test_a_loops_blocked_time_covers_the_last_seconds_only() -> None:
     blocks = Blocks()
     for since, until in [(10, 20), (50, 55), (70, 72)]:
         blocks.begin(since)

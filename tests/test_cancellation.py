@@ -41,7 +41,7 @@ async def test_the_tasks_own_cancellation_ends_it() -> None:
     assert answers == [True, True, False]
 
 
-async def test_another_ones_cancellation_can_be_had_as_an_error_and_the_tasks_own_as_it_is() -> None:
+async def test_a_foreign_cancellation_becomes_an_error_and_ones_own_does_not() -> None:
     future = asyncio.get_running_loop().create_future()
     future.cancel()
     why = "the recount awaited something that other code has cancelled"

@@ -57,7 +57,7 @@ def test_a_server_is_trusted_under_each_of_its_names(name: str, tmp_path: Path) 
         shake_hands(server, make_authority("ca", NOW).certificate, name, tmp_path)
 
 
-def test_one_that_is_signed_with_its_own_key_is_trusted_by_whoever_is_given_it(tmp_path: Path) -> None:
+def test_a_self_signed_certificate_is_trusted_by_those_who_have_it(tmp_path: Path) -> None:
     server = make_certificate("web", NOW, authority=None, hosts=["localhost"])
 
     shake_hands(server, server.certificate, "localhost", tmp_path)

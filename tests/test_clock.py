@@ -15,7 +15,7 @@ def test_a_fake_clock_stands_still() -> None:
     assert clock.now() == clock.start
 
 
-def test_turning_it_fires_what_falls_due_in_order_each_at_its_own_time() -> None:
+def test_turning_it_fires_due_timers_in_order_at_their_times() -> None:
     clock = FakeClock()
     fired: list[tuple[str, float]] = []
     clock.call_later(2, lambda: fired.append(("second", clock.monotonic())))
@@ -29,7 +29,7 @@ def test_turning_it_fires_what_falls_due_in_order_each_at_its_own_time() -> None
     assert clock.next_due == 4.0
 
 
-def test_what_a_timer_starts_fires_in_the_same_turn_if_it_falls_due() -> None:
+def test_a_timer_started_by_a_timer_fires_in_the_same_turn() -> None:
     clock = FakeClock()
     fired: list[float] = []
     clock.call_later(1, lambda: clock.call_later(1, lambda: fired.append(clock.monotonic())))

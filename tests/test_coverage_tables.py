@@ -66,7 +66,7 @@ def missing_tests(text: str) -> list[str]:
     return missing
 
 
-def test_a_row_names_tests_that_are_there_or_says_why_there_is_none() -> None:
+def test_a_row_names_existing_tests_or_says_why_none() -> None:
     problems = []
     for where, name, said in rows():
         if not name:

@@ -24,7 +24,7 @@ def test_what_is_not_given_has_its_default() -> None:
     assert read_options(FleetOptions, {"fleet_size": None}).fleet_size == 10
 
 
-def test_what_is_given_is_taken_and_a_whole_number_is_a_number_of_seconds_too() -> None:
+def test_a_given_option_is_taken_and_whole_numbers_are_seconds() -> None:
     options = read_options(FleetOptions, {"fleet_size": 20, "fleet_period": 7, "fleet_sails": False, "others": 1})
 
     assert (options.fleet_size, options.fleet_period, options.fleet_sails) == (20, 7.0, False)

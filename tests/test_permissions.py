@@ -5,7 +5,7 @@ import pytest
 from kinformer.permissions import RECORD_EVENTS, Permission, Rule, allow, permissions_of, policy_rules
 
 
-def test_a_rule_says_resources_as_kubectl_does_and_comes_out_as_roles_have_it() -> None:
+def test_a_rule_reads_like_kubectl_and_comes_out_as_in_roles() -> None:
     rules = (allow("list watch", "pods", "deployments.apps/status", "nodes"), RECORD_EVENTS)
 
     assert policy_rules(rules) == [

@@ -13,7 +13,7 @@ from tests.cli.commands import kinformer
 from tests.cli.test_commands import write_kubeconfig
 
 
-async def test_a_benchmark_prints_a_table_and_writes_its_figures_with_where_they_are_from(tmp_path: Path) -> None:
+async def test_a_benchmark_prints_a_table_and_writes_figures_with_their_origin(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
 
     done = await kinformer("bench", "raw", "sync", "--quick", "--json", file)
@@ -31,7 +31,7 @@ async def test_a_benchmark_prints_a_table_and_writes_its_figures_with_where_they
     assert row["figures"].keys() == {"seconds", "CPU seconds", "of them system", "KiB/object", "peak / stays"}
 
 
-async def test_each_is_run_as_often_as_is_said_and_the_middle_one_shown_with_the_spread(tmp_path: Path) -> None:
+async def test_each_runs_as_often_as_asked_and_shows_median_and_spread(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
 
     done = await kinformer("bench", "fresh", "--quick", "--repeat", 3, "--json", file)

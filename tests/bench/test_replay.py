@@ -105,7 +105,7 @@ async def test_it_speaks_tls_with_a_certificate_of_an_authority_that_it_names() 
                 await client.resource(V1Pod).list()
 
 
-async def test_events_at_a_rate_take_their_time_and_say_when_they_were_sent() -> None:
+async def test_events_at_a_rate_take_time_and_carry_their_sending_time() -> None:
     began = time.monotonic()
     async with replay(OBJECTS) as server, connect(url=server.url) as client:
         await server.load(200, rate=1_000)

@@ -90,7 +90,7 @@ def test_without_pygal_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
         need_charts()
 
 
-def test_of_several_runs_the_middle_figure_is_shown_and_how_far_they_are_apart() -> None:
+def test_several_runs_show_the_median_and_the_spread() -> None:
     row = row_of(
         "a", [{"events/s": 90, "how": "x"}, {"events/s": 120, "how": "x"}, {"events/s": 100, "how": "x"}], "events/s"
     )

@@ -139,7 +139,7 @@ async def test_an_update_goes_from_the_state_that_was_told_last() -> None:
         assert scene.told.taken() == ["add a@1", "update a@1 a@2", "update a@2 a@3"]
 
 
-async def test_a_handler_that_raises_in_the_controllers_own_task_has_lost_one_notification() -> None:
+async def test_a_raising_handler_in_the_controllers_own_task_loses_one_notification() -> None:
     clock = FakeClock()
     source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
     updates: list[str] = []
@@ -162,7 +162,7 @@ async def test_a_handler_that_raises_in_the_controllers_own_task_has_lost_one_no
         assert [line["event"] for line in logs] == ["delta_not_processed"]
 
 
-async def test_a_process_function_that_raises_is_logged_and_the_next_pop_goes_on() -> None:
+async def test_a_raising_process_function_is_logged_and_the_next_pop_follows() -> None:
     clock = FakeClock()
     source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
     seen: list[str] = []
@@ -184,7 +184,7 @@ async def test_a_process_function_that_raises_is_logged_and_the_next_pop_goes_on
         assert {line["event"] for line in logs} >= {"delta_not_processed"}
 
 
-async def test_a_transformed_object_is_what_the_store_has_and_the_handler_is_told() -> None:
+async def test_the_store_and_the_handler_get_the_transformed_object() -> None:
     clock = FakeClock()
     source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
     told = Told()
@@ -235,7 +235,7 @@ class TestProcessDeltas:
         delta_processor(store, told.on_add, told.on_update, told.on_delete)(deltas, True)
         return list(told.taken())
 
-    def test_what_the_store_does_not_have_is_an_add_and_what_it_has_an_update(self) -> None:
+    def test_an_unknown_object_is_an_add_and_a_known_one_an_update(self) -> None:
         store: Indexer[Any] = Indexer(accessor_for(dict))
         told = self.process(
             store,
@@ -298,7 +298,7 @@ CASES: dict[str, tuple[list[Any], list[Any], list[str]]] = {
 
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("case", CASES)
-async def test_a_list_brings_the_store_to_what_it_holds_and_tells_each_difference(queue: str, case: str) -> None:
+async def test_a_list_updates_the_store_and_tells_each_difference(queue: str, case: str) -> None:
     before, after, want = CASES[case]
     scene = Scene(queue)
     server = ScriptedListerWatcher()
@@ -318,7 +318,7 @@ async def test_a_list_brings_the_store_to_what_it_holds_and_tells_each_differenc
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-async def test_a_watch_that_is_reset_brings_what_was_missed_with_the_next_list(queue: str) -> None:
+async def test_after_a_reset_watch_the_next_list_brings_what_was_missed(queue: str) -> None:
     scene = Scene(queue)
     scene.source.add(obj("pod-1", 0))
     async with running(scene.controller.run):

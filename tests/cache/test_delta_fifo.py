@@ -71,7 +71,7 @@ def test_deltas_carry_the_key() -> None:
     assert [delta.key for delta in queue.pop_nowait(ignore)] == ["known"]
 
 
-def test_an_object_that_changes_again_keeps_its_place_and_one_that_was_popped_goes_to_the_end() -> None:
+def test_a_changed_object_keeps_its_place_and_a_popped_one_goes_last() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
     for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
         queue.add(pod(name, version))
@@ -193,7 +193,7 @@ FOO, FOO3 = pod("foo", 2), pod("foo", 3)
         ),
     ],
 )
-def test_an_object_that_is_only_queued_is_deleted_once_when_a_list_no_longer_has_it(
+def test_an_object_that_is_only_queued_is_deleted_once_by_a_list(
     known: KeyListerGetter[Pod] | None, operations: Callable[[Any], object], expected: list[tuple[str, Any]]
 ) -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD, known, emit_delta_type_replaced=True)
@@ -203,7 +203,7 @@ def test_an_object_that_is_only_queued_is_deleted_once_when_a_list_no_longer_has
     assert len(queue) == 0
 
 
-def test_a_list_deletes_what_is_known_with_a_tombstone_of_what_was_seen_last() -> None:
+def test_a_list_deletes_missing_objects_with_a_tombstone_of_the_last_state() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(
         POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)), emit_delta_type_replaced=True
     )
@@ -249,7 +249,7 @@ class Broken(Known):
         return None if key == "missing" else super().get_by_key(key)
 
 
-def test_a_known_object_that_cannot_be_had_is_deleted_with_an_empty_tombstone() -> None:
+def test_a_known_object_that_cannot_be_read_gets_an_empty_tombstone() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Broken(pod("broken"), pod("missing")))
     queue.replace([], "0")
 
@@ -259,7 +259,7 @@ def test_a_known_object_that_cannot_be_had_is_deleted_with_an_empty_tombstone() 
     ]
 
 
-def test_a_known_object_that_cannot_be_had_is_not_resynced_but_can_be_deleted() -> None:
+def test_a_known_object_that_cannot_be_read_is_not_resynced_but_deleted() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Broken(pod("broken"), pod("missing"), pod("fine")))
     queue.resync()
     assert queue.list_keys() == ["fine"]

@@ -51,7 +51,7 @@ async def test_pages_that_never_stop_are_given_up_at_the_limit() -> None:
     assert len(lw.calls) == 6
 
 
-async def test_a_streaming_list_that_never_stops_is_given_up_at_the_limit_and_a_plain_one_asked_for() -> None:
+async def test_an_endless_streaming_list_stops_at_the_limit_before_a_list() -> None:
     lw = ScriptedListerWatcher(supports_watch_list=True)
     for batch in range(20):
         lw.send(*(event("ADDED", f"x{batch}-{n}", 1) for n in range(5)))

@@ -61,7 +61,7 @@ def test_objects_of_a_list_expire_together() -> None:
     assert cache.list() == [pod("c")]
 
 
-def test_the_policy_by_age_expires_what_is_older_and_nothing_if_it_has_no_age() -> None:
+def test_the_age_policy_expires_older_objects_and_nothing_without_an_age() -> None:
     clock = FakeClock()
     entry = TimestampedEntry("foo", pod("foo"), clock.monotonic())
 

@@ -46,7 +46,7 @@ def test_an_object_that_changes_waits_once_with_its_newest_state() -> None:
     assert len(queue) == 0
 
 
-def test_an_object_that_changes_again_keeps_its_place_and_one_that_was_popped_goes_to_the_end() -> None:
+def test_a_changed_object_keeps_its_place_and_a_popped_one_goes_last() -> None:
     queue: FIFO[Pod] = FIFO(POD)
     for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
         queue.add(pod(name, version))

@@ -112,7 +112,7 @@ async def world() -> AsyncIterator[World]:
         tasks.cancel_scope.cancel()
 
 
-async def test_a_cache_that_has_come_to_the_version_is_not_waited_for_and_nothing_is_asked(world: World) -> None:
+async def test_a_cache_that_has_the_version_needs_no_wait_and_no_request(world: World) -> None:
     version = await world.write("one")
     await quiet()
     maps = world.informers[V1ConfigMap]
@@ -122,7 +122,7 @@ async def test_a_cache_that_has_come_to_the_version_is_not_waited_for_and_nothin
     assert world.lw[V1ConfigMap].asked == []
 
 
-async def test_a_cache_that_is_behind_is_waited_for_until_it_shows_what_was_written(world: World) -> None:
+async def test_a_cache_that_is_behind_is_awaited_until_it_shows_the_write(world: World) -> None:
     world.lw[V1ConfigMap].hold()
     version = await world.write("one")
     waiting = world.wait(version)
@@ -138,7 +138,7 @@ async def test_a_cache_that_is_behind_is_waited_for_until_it_shows_what_was_writ
     assert world.informers[V1ConfigMap].indexer.get_by_key("default/one") is not None
 
 
-async def test_where_nothing_has_changed_a_watch_of_a_second_tells_so_long_before_the_bookmark(world: World) -> None:
+async def test_if_nothing_changed_a_short_watch_answers_long_before_the_bookmark(world: World) -> None:
     for name in ("one", "two"):
         version = await world.write(name)
     waiting = world.wait(version)
@@ -182,7 +182,7 @@ async def test_a_server_that_cannot_be_asked_is_asked_again(world: World) -> Non
     assert world.lw[V1Node].asked == ["list", "list", "watch"]
 
 
-async def test_one_whose_place_the_server_has_forgotten_is_waited_for_until_it_has_listed_again(world: World) -> None:
+async def test_an_expired_watch_is_waited_for_until_it_has_listed_again(world: World) -> None:
     lw = world.lw[V1ConfigMap]
     lw.hold()
     version = await world.write("one")
@@ -200,7 +200,7 @@ async def test_one_whose_place_the_server_has_forgotten_is_waited_for_until_it_h
     assert world.informers[V1ConfigMap].indexer.get_by_key("default/one") is not None
 
 
-async def test_after_the_time_limit_it_goes_on_and_names_those_that_are_late(world: World) -> None:
+async def test_after_the_time_limit_the_wait_ends_and_names_the_late_caches(world: World) -> None:
     world.lw[V1ConfigMap].hold()
     waiting = world.wait(await world.write("one"))
     async with anyio.create_task_group() as tasks:
@@ -232,7 +232,7 @@ async def test_after_a_break_a_cache_is_behind_until_a_bookmark_comes(world: Wor
     assert world.lw[V1Node].asked == []
 
 
-async def test_who_waits_for_caches_after_a_break_asks_and_sees_all_that_was_written(world: World) -> None:
+async def test_a_wait_after_a_broken_connection_sees_all_writes(world: World) -> None:
     maps, nodes = world.informers[V1ConfigMap], world.informers[V1Node]
     late: list[tuple[str, ...]] = []
 

@@ -54,7 +54,7 @@ def names(informer: SharedIndexInformer[Any]) -> list[str]:
     return sorted(key.removeprefix("ns/") for key in informer.indexer.list_keys())
 
 
-async def test_a_connection_that_has_gone_half_open_is_replaced_without_losing_an_event(
+async def test_a_half_open_connection_is_replaced_without_losing_an_event(
     server: ScriptedServer,
     clock: FakeClock,
     informer: SharedIndexInformer[V1ConfigMap],
@@ -75,7 +75,7 @@ async def test_a_connection_that_has_gone_half_open_is_replaced_without_losing_a
         await eventually(silent.closed.is_set)
 
 
-async def test_a_watch_whose_server_is_gone_is_opened_again_where_it_was_once_the_server_is_back(
+async def test_a_watch_is_opened_again_where_it_was_when_the_server_returns(
     server: ScriptedServer,
     clock: FakeClock,
     informer: SharedIndexInformer[V1ConfigMap],
@@ -122,7 +122,7 @@ async def test_a_bookmark_need_not_be_what_the_users_type_is_made_from(
         assert [(w.about.name, w.size) for w in informer.indexer.list()] == [("w1", 1), ("w3", 3)]
 
 
-async def test_what_is_no_event_ends_the_watch_with_an_error_and_a_list_follows(
+async def test_an_unreadable_event_ends_the_watch_and_a_list_follows(
     server: ScriptedServer,
     clock: FakeClock,
     informer: SharedIndexInformer[V1ConfigMap],

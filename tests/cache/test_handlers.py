@@ -86,7 +86,7 @@ class TestFilter:
             (False, False, []),
         ],
     )
-    def test_an_update_is_what_it_is_to_those_who_see_only_what_matches(
+    def test_a_filtering_handler_sees_an_update_as_add_update_or_delete(
         self, before: bool, after: bool, told: list[str]
     ) -> None:
         inner, handler = self.handler()

@@ -140,7 +140,7 @@ def test_indexes_can_be_added_later_and_find_what_is_there() -> None:
     assert set(indexer.get_indexers()) == {"app", "users", NAMESPACE_INDEX}
 
 
-def test_an_index_of_a_name_that_is_taken_is_refused_and_nothing_is_added() -> None:
+def test_an_index_whose_name_is_taken_is_refused_and_none_is_added() -> None:
     indexer = Indexer(POD, {"app": app})
 
     with pytest.raises(IndexerConflict, match="indexes named app"):
@@ -201,7 +201,7 @@ def test_an_index_function_that_fails_leaves_the_store_as_it_was(bad: IndexFunc[
 
 
 @pytest.mark.parametrize("bad", [no_string, nothing, unhashable, failing])
-def test_an_object_is_deleted_from_an_index_whose_function_now_fails_for_it(bad: IndexFunc[Pod]) -> None:
+def test_an_object_leaves_an_index_whose_function_now_fails_for_it(bad: IndexFunc[Pod]) -> None:
     angry = False
 
     def func(obj: Pod) -> str | Collection[str]:
@@ -218,7 +218,7 @@ def test_an_object_is_deleted_from_an_index_whose_function_now_fails_for_it(bad:
 
 
 @pytest.mark.parametrize("bad", [no_string, nothing, unhashable, failing])
-def test_where_somebody_is_told_an_object_is_kept_and_left_out_of_the_index_that_fails(bad: IndexFunc[Pod]) -> None:
+def test_with_a_listener_an_object_stays_but_leaves_the_failing_index(bad: IndexFunc[Pod]) -> None:
     told: list[tuple[str, str]] = []
 
     def func(obj: Pod) -> str | Collection[str]:

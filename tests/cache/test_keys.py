@@ -51,7 +51,7 @@ def test_a_tombstone_is_known_by_the_key_that_it_was_made_with() -> None:
         (DeletedFinalStateUnknown("node-1", pod("node-1")), ObjectName("", "node-1")),
     ],
 )
-def test_what_was_deleted_has_a_name_whether_or_not_its_final_state_is_known(deleted: object, name: ObjectName) -> None:
+def test_a_deleted_object_has_a_key_even_without_its_final_state(deleted: object, name: ObjectName) -> None:
     assert deletion_handling_object_name(deleted) == name
 
 
@@ -95,7 +95,7 @@ def test_without_a_key_function_objects_of_any_kind_have_their_usual_keys() -> N
     assert caught.value.obj == 7
 
 
-def test_what_a_delete_handler_is_given_leads_to_the_last_state_that_was_seen() -> None:
+def test_the_object_of_a_delete_handler_leads_to_the_last_known_state() -> None:
     pod = {"metadata": {"name": "a", "namespace": "default"}}
 
     assert last_state(pod) is pod

@@ -64,7 +64,7 @@ class LittleServer:
         return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (code, len(body), body)
 
 
-async def test_informers_work_again_within_five_seconds_of_the_servers_return_and_tell_of_it_in_two_lines() -> None:
+async def test_informers_recover_within_five_seconds_of_an_outage_with_two_log_lines() -> None:
     clock = FakeClock()
     server = LittleServer()
     await server.switch_on()

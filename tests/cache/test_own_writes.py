@@ -115,7 +115,7 @@ def test_writes_of_another_kind_are_not_looked_for() -> None:
     assert shows(Cache(), wrote(10, resource=GroupResource("apps", "replicasets")))
 
 
-def test_writes_in_a_namespace_that_the_cache_does_not_hold_are_not_looked_for() -> None:
+def test_writes_in_a_namespace_outside_the_cache_are_not_awaited() -> None:
     assert shows(Cache("other"), wrote(10))
     assert not shows(Cache("other", "ns"), wrote(10))
 
@@ -127,7 +127,7 @@ def test_an_object_that_the_cache_does_not_select_is_not_looked_for() -> None:
     assert not shows(Cache(field_selector="metadata.name=a,spec.nodeName=n"), wrote(10))
 
 
-def test_an_object_that_is_no_longer_selected_is_waited_for_until_it_has_left() -> None:
+def test_an_object_no_longer_selected_is_awaited_until_it_leaves() -> None:
     cache, writes = Cache(label_selector="app=another"), wrote(10)
     cache.comes_to(8)
     assert not shows(cache, writes)
@@ -193,7 +193,7 @@ async def test_a_caller_waits_until_the_cache_shows_its_writes() -> None:
         assert done == ["of another namespace", "own"]
 
 
-async def test_a_caller_gets_an_error_if_the_cache_does_not_show_its_writes() -> None:
+async def test_a_caller_gets_an_error_if_the_cache_lacks_its_writes() -> None:
     clock, errors = FakeClock(), list[str]()
     source: FakeControllerSource[V1Pod] = FakeControllerSource(V1Pod)
     pods = SharedIndexInformer(source, V1Pod, name="pods", resource=PODS, clock=clock)

@@ -57,7 +57,7 @@ async def test_what_is_pending_is_told_in_order() -> None:
     assert told.taken() == ["initial add a@1", "update a@1 a@2", "delete a@2"]
 
 
-async def test_functions_and_coroutine_functions_can_be_mixed_and_are_called_one_after_the_other() -> None:
+async def test_functions_and_coroutine_functions_can_be_mixed_and_run_in_order() -> None:
     told: list[str] = []
     clock = FakeClock()
 
@@ -252,7 +252,7 @@ async def test_a_handler_that_takes_its_time_gives_others_their_turn_after_milli
     assert order[:5] == ["call", "call", "other", "call", "call"]
 
 
-async def test_a_handler_that_was_quick_and_takes_its_time_gives_others_their_turn_a_few_calls_later() -> None:
+async def test_a_handler_that_becomes_slow_soon_lets_others_take_their_turn() -> None:
     clock = FakeClock()
     order: list[str] = []
 
@@ -298,9 +298,7 @@ async def test_the_buffer_grows_without_bound_and_gives_its_memory_back() -> Non
     assert listener.pending.__sizeof__() < full / 100
 
 
-async def test_of_what_was_there_before_it_a_listener_is_told_some_at_a_time_and_others_have_their_turn_between() -> (
-    None
-):
+async def test_a_new_listener_gets_existing_objects_in_parts_with_turns_between() -> None:
     clock = FakeClock()
     order: list[str] = []
 
@@ -323,7 +321,7 @@ async def test_of_what_was_there_before_it_a_listener_is_told_some_at_a_time_and
     assert listener.untold == 0
 
 
-async def test_changes_and_the_end_of_the_list_come_after_all_that_was_there_before() -> None:
+async def test_changes_and_the_lists_end_come_after_all_existing_objects() -> None:
     told, clock = Told(), FakeClock()
     there = [obj(f"o{number}", 1) for number in range(600)]
     listener = listener_of(told)
@@ -343,7 +341,7 @@ async def test_changes_and_the_end_of_the_list_come_after_all_that_was_there_bef
     assert told.taken() == [f"initial add o{number}@1" for number in range(600)] + ["delete o599@1"]
 
 
-async def test_a_listener_that_is_removed_while_it_hears_of_what_was_there_before_hears_no_more() -> None:
+async def test_a_listener_removed_during_its_first_objects_is_called_no_more() -> None:
     clock = FakeClock()
     calls = 0
 
@@ -384,7 +382,7 @@ def test_handlers_are_added_and_removed_without_looking_at_the_others(monkeypatc
     assert list(processor) == listeners[99:]
 
 
-def test_a_scrape_in_a_thread_may_come_while_handlers_are_added_and_go() -> None:
+def test_metrics_can_be_read_in_a_thread_while_handlers_come_and_go() -> None:
     interval = sys.getswitchinterval()
     errors: list[BaseException] = []
     over = threading.Event()
@@ -439,7 +437,7 @@ def test_resyncs_are_told_only_to_those_whose_time_has_come() -> None:
     assert due == [(1, 0, 0, 0), (2, 1, 0, 0), (3, 1, 1, 0), (4, 2, 1, 0), (5, 2, 1, 0), (6, 3, 2, 0)]
 
 
-def test_a_listener_that_is_new_hears_of_the_resync_that_is_under_way() -> None:
+def test_a_new_listener_takes_part_in_the_running_resync() -> None:
     clock = FakeClock()
     processor: SharedProcessor[Any] = SharedProcessor(clock)
     old, new = listener_of(Told(), clock), listener_of(Told(), clock)
@@ -468,7 +466,7 @@ async def test_a_stopped_processor_has_no_listeners_and_runs_none() -> None:
     assert not listener.pending
 
 
-async def test_waiting_for_a_handler_to_sync_ends_when_it_has_been_told_all() -> None:
+async def test_waiting_for_a_handlers_sync_ends_after_its_last_first_object() -> None:
     clock = FakeClock()
     told = Told()
     listener = listener_of(told)
@@ -482,7 +480,7 @@ async def test_waiting_for_a_handler_to_sync_ends_when_it_has_been_told_all() ->
     assert listener.has_synced
 
 
-def test_a_further_handler_is_added_for_the_same_whether_there_are_few_or_many() -> None:
+def test_adding_a_handler_costs_the_same_with_few_or_many_others() -> None:
     processor: SharedProcessor[Any] = SharedProcessor(FakeClock())
     executed = 0
 
@@ -540,7 +538,7 @@ def test_informers_take_handlers_for_the_same_whether_there_are_few_or_many() ->
     assert added(100) <= few * 1.1
 
 
-async def test_a_version_is_waited_for_until_the_handler_has_returned_from_all_calls_before_it() -> None:
+async def test_waiting_for_a_version_ends_after_all_earlier_handler_calls() -> None:
     clock, told, over = FakeClock(), list[str](), list[str]()
 
     async def slow_add(o: Any) -> None:
@@ -565,7 +563,7 @@ async def test_a_version_is_waited_for_until_the_handler_has_returned_from_all_c
         assert (told[3:], over) == (["a"], ["waited"])
 
 
-async def test_a_handler_that_does_not_come_so_far_in_time_is_named_with_what_waits_for_it() -> None:
+async def test_a_handler_that_is_late_is_named_with_what_waits_for_it() -> None:
     clock, errors = FakeClock(), list[str]()
 
     async def endless(_: Any) -> None:

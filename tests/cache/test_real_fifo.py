@@ -63,7 +63,7 @@ async def test_what_is_added_comes_out_in_order_whoever_adds_it() -> None:
     assert seen == {"a": list(range(100)), "b": list(range(100))}
 
 
-def test_every_change_is_a_pop_of_its_own_in_the_order_of_events() -> None:
+def test_every_change_is_popped_alone_in_the_order_of_events() -> None:
     queue = a_queue()
     for name, version in (("foo", 10), ("bar", 1), ("foo", 11)):
         queue.add(pod(name, version))
@@ -139,7 +139,7 @@ FOO, FOO3 = pod("foo", 2), pod("foo", 3)
         ),
     ],
 )
-def test_an_object_that_is_only_queued_is_deleted_once_when_a_list_no_longer_has_it(
+def test_an_object_that_is_only_queued_is_deleted_once_by_a_list(
     operations: Callable[[Any], object], expected: list[tuple[str, Any]]
 ) -> None:
     queue = a_queue()
@@ -258,7 +258,7 @@ def test_it_has_synced_once_the_first_list_is_popped(actions: list[Callable[[Any
     assert queue.has_synced is synced
 
 
-def test_it_has_not_synced_while_the_last_object_of_the_first_list_is_being_processed() -> None:
+def test_it_has_not_synced_while_the_first_lists_last_object_is_processed() -> None:
     queue = a_queue(pod("foo", 5), pod("bar", 6), pod("baz", 7))
     queue.replace([pod("foo", 5)], "0")
     seen: list[tuple[str, bool, bool]] = []

@@ -137,7 +137,7 @@ async def test_it_can_be_cancelled_at_any_await(awaits: int) -> None:
     assert scene.clock.next_due is None
 
 
-async def test_neither_list_nor_watch_is_called_if_it_is_cancelled_before_it_begins() -> None:
+async def test_a_reflector_cancelled_before_it_starts_neither_lists_nor_watches() -> None:
     scene = Scene()
     with anyio.CancelScope() as scope:
         scope.cancel()
@@ -146,7 +146,7 @@ async def test_neither_list_nor_watch_is_called_if_it_is_cancelled_before_it_beg
     assert not [call for call in scene.server.taken() if call[0] == "watch"]
 
 
-async def test_a_watch_that_ends_within_a_second_and_without_an_event_counts_as_an_error() -> None:
+async def test_a_watch_that_ends_within_a_second_without_events_is_an_error() -> None:
     scene = Scene()
     scene.server.will_list(rv=1)
     scene.server.end_watch()
@@ -229,7 +229,7 @@ async def test_an_object_without_a_name_stops_no_other() -> None:
         assert scene.reflector.last_sync_resource_version == "3"
 
 
-async def test_the_first_list_is_at_version_0_in_pages_and_the_watch_goes_on_from_it() -> None:
+async def test_the_first_list_is_paged_at_version_0_and_then_watched() -> None:
     scene = Scene()
     scene.server.will_list(obj("foo", 1), rv=1)
     async with running(scene.reflector.run):
@@ -242,7 +242,7 @@ async def test_the_first_list_is_at_version_0_in_pages_and_the_watch_goes_on_fro
         assert scene.objects == ["bar@3", "foo@2"]
 
 
-async def test_whatever_fails_the_store_is_brought_to_the_servers_state_by_the_next_list() -> None:
+async def test_after_any_failure_the_next_list_restores_the_servers_state() -> None:
     scene = Scene()
     server = scene.server
     async with running(scene.reflector.run):
@@ -294,7 +294,7 @@ async def test_a_custom_backoff_takes_the_place_of_the_usual_one() -> None:
         assert scene.clock.monotonic() == pytest.approx(0.01 + 0.02 + 0.04 + 0.08 + 0.1)
 
 
-async def test_reflectors_with_the_same_options_wait_each_by_a_backoff_of_its_own() -> None:
+async def test_reflectors_with_equal_options_have_backoffs_of_their_own() -> None:
     clock = FakeClock()
     shared = InformerOptions(backoff=Backoff(initial=1, maximum=60, jitter=0, clock=clock))
     for _ in range(2):
@@ -323,7 +323,7 @@ async def test_the_backoff_starts_over_two_minutes_after_it_began() -> None:
         assert scene.clock.next_due == pytest.approx(0.8)
 
 
-async def test_a_throttled_watch_is_opened_again_after_a_wait_without_a_new_list() -> None:
+async def test_a_throttled_watch_is_opened_again_later_without_a_new_list() -> None:
     scene = Scene()
     scene.server.will_list(rv=1)
     for _ in range(4):
@@ -349,7 +349,7 @@ async def test_a_server_that_says_how_long_to_wait_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("max_duration", "rewind_at", "retries"), [(0, None, 0), (30, None, 31), (30, 10, 40)], ids=str
 )
-async def test_internal_errors_are_retried_without_a_new_list_for_as_long_as_is_asked(
+async def test_internal_errors_are_retried_without_a_list_for_the_time_set(
     max_duration: float, rewind_at: int | None, retries: int
 ) -> None:
     clock = FakeClock()
@@ -389,7 +389,7 @@ async def test_internal_errors_are_retried_without_a_new_list_for_as_long_as_is_
         (30, [(0, True), (29, True), (60, True), (30, True)]),
     ],
 )
-def test_retries_go_on_for_so_long_since_the_first_failure_of_a_row(
+def test_retries_last_for_the_set_time_after_a_rows_first_failure(
     max_duration: float, steps: list[tuple[float, bool]]
 ) -> None:
     clock = FakeClock()
@@ -443,7 +443,7 @@ async def test_a_resync_is_left_out_when_nobody_wants_it() -> None:
         assert len(queue) == 1
 
 
-async def test_a_resync_that_fails_ends_the_watch_so_that_everything_is_listed_again() -> None:
+async def test_a_failing_resync_ends_the_watch_and_everything_is_listed_again() -> None:
     class Failing(Indexer[Any]):
         resyncs = 0
 
@@ -460,7 +460,7 @@ async def test_a_resync_that_fails_ends_the_watch_so_that_everything_is_listed_a
     assert scene.server.open == 0
 
 
-async def test_pages_are_of_the_size_that_is_asked_for_and_come_without_a_version_after_the_first() -> None:
+async def test_pages_have_the_size_asked_for_and_carry_no_later_version() -> None:
     scene = Scene(options=InformerOptions(page_size=4))
     names = [f"pod-{n}" for n in range(10)]
     scene.server.will_list(*(obj(name, 1) for name in names[:4]), rv=10, continue_token="C1")
@@ -477,7 +477,7 @@ async def test_pages_are_of_the_size_that_is_asked_for_and_come_without_a_versio
         assert len(scene.objects) == 10
 
 
-async def test_a_list_at_a_known_version_is_not_in_pages_so_that_the_servers_cache_can_give_it() -> None:
+async def test_a_list_at_a_known_version_comes_whole_from_the_servers_cache() -> None:
     scene = Scene()
     scene.server.will_list(rv=10)
     scene.server.will_list(rv=11)
@@ -489,7 +489,7 @@ async def test_a_list_at_a_known_version_is_not_in_pages_so_that_the_servers_cac
         assert lists == [ListOptions(resource_version="0", limit=500), ListOptions(resource_version="10")]
 
 
-async def test_a_server_that_gives_pages_at_version_0_has_no_cache_and_is_asked_for_pages_from_then_on() -> None:
+async def test_a_server_that_pages_at_version_0_is_asked_for_pages_always() -> None:
     scene = Scene()
     scene.server.will_list(obj("a", 1), rv=10, continue_token="C1")
     scene.server.will_list(obj("b", 1), rv=10)
@@ -514,7 +514,7 @@ async def test_a_list_is_never_older_than_what_was_seen() -> None:
         assert scene.server.taken() == [("list", "0"), ("watch", "10"), ("list", "12"), ("watch", "13")]
 
 
-async def test_a_version_that_the_server_has_forgotten_is_listed_at_the_most_recent_state_instead() -> None:
+async def test_after_an_expired_version_the_list_is_of_the_most_recent_state() -> None:
     scene = Scene()
     scene.server.will_list(rv=10)
     scene.server.fail_watch(status_error(410, "Gone"))
@@ -527,7 +527,7 @@ async def test_a_version_that_the_server_has_forgotten_is_listed_at_the_most_rec
         assert scene.errors == []
 
 
-async def test_the_list_at_the_most_recent_state_is_asked_for_as_the_one_before_it() -> None:
+async def test_the_list_of_the_most_recent_state_uses_the_same_options() -> None:
     scene = Scene()
     scene.server.will_list(rv=10)
     scene.server.fail_watch(status_error(410, "Gone"))
@@ -539,7 +539,7 @@ async def test_the_list_at_the_most_recent_state_is_asked_for_as_the_one_before_
         assert [call.options.limit for call in scene.server.calls if call.verb == "list"] == [500, 0, 0]
 
 
-async def test_while_the_version_is_not_to_be_had_every_list_is_of_the_most_recent_state() -> None:
+async def test_while_the_version_is_unavailable_every_list_is_the_most_recent() -> None:
     scene = Scene()
     scene.server.will_list(rv=10)
     scene.server.fail_watch(status_error(410, "Gone"))
@@ -553,7 +553,7 @@ async def test_while_the_version_is_not_to_be_had_every_list_is_of_the_most_rece
         assert lists == ["0", "10", "", ""]
 
 
-async def test_a_page_that_has_expired_is_made_up_for_by_a_list_of_all_at_the_version_asked_for() -> None:
+async def test_after_an_expired_page_the_whole_list_is_asked_for() -> None:
     scene = Scene(options=InformerOptions(page_size=4))
     scene.server.will_list(obj("a", 1), rv=10)
     scene.server.fail_watch(status_error(410, "Expired"))
@@ -601,7 +601,7 @@ async def test_a_page_that_fails_for_another_reason_fails_the_list() -> None:
     ],
     ids=["1.18.6 and later", "1.17 to 1.18.5", "before 1.17"],
 )
-async def test_a_version_that_the_server_has_not_seen_yet_is_listed_at_the_most_recent_state_instead(
+async def test_a_version_from_the_future_is_listed_at_the_most_recent_state(
     error: Exception,
 ) -> None:
     scene = Scene()
@@ -649,7 +649,7 @@ async def test_the_version_goes_on_with_every_kind_of_event() -> None:
     assert versions == ["10", "20", "30", "40"]
 
 
-async def test_a_watch_that_begins_without_a_version_gives_none_until_something_other_than_an_add_comes() -> None:
+async def test_a_watch_without_a_version_has_none_until_a_later_event() -> None:
     scene = Scene()
     scene.server.will_list(rv="")
     versions = []
@@ -672,7 +672,7 @@ async def test_a_store_that_knows_bookmarks_is_told_of_each() -> None:
         assert scene.store.last_store_sync_resource_version() == "9"
 
 
-async def test_what_was_unsafely_deleted_leaves_the_store_with_the_list_after_the_error() -> None:
+async def test_an_unsafely_deleted_object_leaves_with_the_list_after_the_error() -> None:
     kept = [obj("foo-1", 1), obj("foo-2", 2), obj("foo-3", 3)]
     scene = Scene()
     scene.server.will_list(*kept, rv=3)
@@ -693,7 +693,7 @@ def transform_once(o: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["real", "delta"])
-async def test_objects_of_a_list_and_of_a_watch_go_through_the_stores_transformer(kind: str) -> None:
+async def test_lists_and_watches_go_through_the_stores_transformer(kind: str) -> None:
     known = Indexer(accessor_for(dict))
     queue: Any = (DeltaFIFO if kind == "delta" else RealFIFO)(accessor_for(dict), known, transformer=transform_once)
     scene = Scene(queue)
@@ -739,7 +739,7 @@ class Failing(Indexer[Any]):
         super().replace(objects, resource_version)
 
 
-async def test_a_list_that_the_store_does_not_take_is_told_and_tried_again() -> None:
+async def test_a_list_that_the_store_refuses_is_reported_and_tried_again() -> None:
     scene = Scene(Failing(accessor_for(dict)))
     scene.server.will_list(obj("a", 1), rv=1)
     scene.server.will_list(obj("a", 1), rv=1)
@@ -750,7 +750,7 @@ async def test_a_list_that_the_store_does_not_take_is_told_and_tried_again() -> 
         assert scene.store.list_keys() == ["ns/a"]
 
 
-async def test_a_list_that_is_not_stored_is_an_error_that_has_the_reason_as_its_cause() -> None:
+async def test_a_list_that_cannot_be_stored_is_an_error_with_its_cause() -> None:
     scene = Scene(Failing(accessor_for(dict)))
     scene.server.will_list(obj("a", 1), rv=1)
     error = await scene.once()
@@ -851,7 +851,7 @@ async def _key_error() -> None:
 @pytest.mark.parametrize("resync_period", [0, 10])
 @pytest.mark.parametrize("where", ["list", "open", "watch"])
 @pytest.mark.parametrize("fail", [_key_error, _recursion, _cancelled_elsewhere])
-async def test_whatever_a_list_or_a_watch_raises_is_told_counted_and_waited_out(
+async def test_any_error_of_a_list_or_watch_is_reported_and_counted(
     fail: Callable[[], Awaitable[None]], where: str, resync_period: float
 ) -> None:
     failures = [where]
@@ -939,7 +939,7 @@ async def test_a_reflector_says_for_how_long_no_watch_could_be_opened() -> None:
         assert scene.reflector.contact.failing_for == 0
 
 
-async def test_models_let_go_of_the_bytes_and_managed_fields_that_they_came_with() -> None:
+async def test_models_let_go_of_their_source_bytes_and_managed_fields() -> None:
     pod = {**obj("a", 1), "spec": {"containers": []}}
     pod["metadata"]["managedFields"] = [{"manager": "me"}]
 
@@ -965,7 +965,7 @@ async def test_models_let_go_of_the_bytes_and_managed_fields_that_they_came_with
     assert [o.metadata.managed_fields for o in seen] == [None, None]
 
 
-async def test_everything_of_a_batch_is_stored_before_whoever_works_it_off_is_told() -> None:
+async def test_a_whole_batch_is_stored_before_the_worker_is_called() -> None:
     at_batches: list[list[str]] = []
     store: Indexer[dict[str, Any]] = Indexer(accessor_for(dict))
 
@@ -1014,7 +1014,7 @@ async def test_no_event_comes_between_the_parts_of_a_resync() -> None:
     assert happened == ["part 0", "part 1", "part 2", "event a@2"]
 
 
-async def test_what_a_resync_has_left_when_the_watch_ends_is_worked_off_before_the_next_list() -> None:
+async def test_the_rest_of_a_resync_is_processed_before_the_next_list() -> None:
     batches: list[str] = []
     queue = DeltaFIFO(accessor_for(dict), Indexer(accessor_for(dict)))
 

@@ -29,7 +29,7 @@ def streaming(store: Any = None, **options: Any) -> Scene:
 @pytest.mark.parametrize(
     ("asked", "supported", "verb"), [(True, True, "watch"), (True, False, "list"), (False, True, "list")]
 )
-async def test_a_streaming_list_is_asked_for_if_it_is_wanted_and_the_client_knows_it(
+async def test_a_streaming_list_is_used_if_wanted_and_known_to_the_client(
     asked: bool, supported: bool, verb: str
 ) -> None:
     scene = Scene(supports_watch_list=supported, options=InformerOptions(use_watch_list=asked))
@@ -39,14 +39,14 @@ async def test_a_streaming_list_is_asked_for_if_it_is_wanted_and_the_client_know
         assert scene.server.calls[0].verb == verb
 
 
-def test_a_resource_of_the_client_knows_streaming_lists_unless_it_is_said_not_to() -> None:
+def test_a_resource_knows_streaming_lists_unless_told_otherwise() -> None:
     resource: Any = object()
 
     assert ListWatch(resource).supports_watch_list
     assert not ListWatch(resource, supports_watch_list=False).supports_watch_list
 
 
-async def test_a_streaming_list_asks_for_all_that_is_there_and_the_watch_stays() -> None:
+async def test_a_streaming_list_brings_all_objects_and_its_watch_stays() -> None:
     scene = streaming()
     scene.server.send(event("ADDED", "foo", 1), END, event("MODIFIED", "foo", 3))
     scene.server.send(event("ADDED", "bar", 4))
@@ -152,7 +152,7 @@ async def test_a_stream_that_ends_within_the_initial_events_is_begun_anew(lost: 
         assert scene.server.open == 1
 
 
-async def test_a_stream_that_is_cut_again_and_again_is_tried_ever_later_and_then_given_up_for_a_list() -> None:
+async def test_a_stream_that_keeps_breaking_is_retried_later_and_then_listed() -> None:
     scene = streaming()
     for _ in range(3):
         scene.server.send(event("ADDED", "p1", 1))
@@ -168,7 +168,7 @@ async def test_a_stream_that_is_cut_again_and_again_is_tried_ever_later_and_then
 
 
 @pytest.mark.parametrize("came", [True, False])
-async def test_a_server_that_never_ends_the_initial_events_is_asked_for_a_list(came: bool) -> None:
+async def test_a_server_that_never_ends_the_initial_events_is_listed(came: bool) -> None:
     scene = streaming()
     if came:
         scene.server.send(event("ADDED", "p1", 1))
@@ -190,7 +190,7 @@ async def test_a_server_that_never_ends_the_initial_events_is_asked_for_a_list(c
         assert scene.server.taken()[0] == (("list", "5") if came else ("watch", "5"))
 
 
-async def test_initial_events_that_go_on_coming_are_waited_for_however_long_it_takes() -> None:
+async def test_arriving_initial_events_are_waited_for_without_a_limit() -> None:
     scene = streaming()
     async with running(scene.reflector.run):
         for n in range(10):
@@ -213,7 +213,7 @@ async def test_a_stream_that_ends_at_once_is_given_up_for_a_list() -> None:
         assert scene.server.taken() == [("watch", ""), ("list", "0"), ("watch", "1")]
 
 
-async def test_after_a_streaming_list_a_watch_that_ends_is_opened_again_where_it_ended() -> None:
+async def test_after_a_streaming_list_a_watch_continues_where_it_ended() -> None:
     scene = streaming()
     scene.server.send(event("ADDED", "p1", 1), event("ADDED", "p2", 2), END, event("ADDED", "p3", 3))
     scene.server.end_watch()
@@ -226,7 +226,7 @@ async def test_after_a_streaming_list_a_watch_that_ends_is_opened_again_where_it
         assert scene.objects == ["p1@1", "p2@2", "p3@3", "p4@4"]
 
 
-async def test_a_watch_that_is_refused_as_expired_after_a_streaming_list_is_an_error() -> None:
+async def test_a_watch_refused_as_expired_after_a_streaming_list_is_an_error() -> None:
     scene = streaming()
     scene.server.send(event("ADDED", "p1", 1), END, event("ADDED", "p3", 3))
     scene.server.end_watch()
@@ -246,7 +246,7 @@ async def test_a_watch_that_is_refused_as_expired_after_a_streaming_list_is_an_e
 
 
 @pytest.mark.parametrize("at", ["open", "within"])
-async def test_a_version_that_is_not_to_be_had_is_streamed_at_the_most_recent_state_instead(at: str) -> None:
+async def test_an_unavailable_version_is_streamed_at_the_most_recent_state(at: str) -> None:
     scene = streaming()
     scene.server.send(event("ADDED", "p1", 1), END)
     async with running(scene.reflector.run):
@@ -264,7 +264,7 @@ async def test_a_version_that_is_not_to_be_had_is_streamed_at_the_most_recent_st
         assert scene.objects == ["p9@9"]
 
 
-async def test_a_server_that_has_forgotten_even_the_most_recent_state_is_asked_for_a_list() -> None:
+async def test_a_server_without_even_the_most_recent_state_is_listed() -> None:
     scene = streaming()
     for _ in range(2):
         scene.server.will_refuse_watch(status_error(410, "Expired"))
@@ -275,7 +275,7 @@ async def test_a_server_that_has_forgotten_even_the_most_recent_state_is_asked_f
         assert scene.server.taken() == [("watch", ""), ("watch", ""), ("list", ""), ("watch", "1")]
 
 
-async def test_a_streaming_list_that_gets_no_event_for_ten_seconds_is_said_to_be_late() -> None:
+async def test_a_streaming_list_without_events_for_ten_seconds_is_reported_late() -> None:
     scene = streaming()
     async with running(scene.reflector.run):
         with capture_logs() as logs:
@@ -315,7 +315,7 @@ async def test_a_streaming_list_keeps_of_each_object_only_what_the_transformer_g
     assert [o["transformed"] for o in got] == [2, 2, 1]
 
 
-async def test_an_initial_event_that_cannot_be_stored_is_logged_and_the_others_are() -> None:
+async def test_an_initial_event_that_cannot_be_stored_is_logged_alone() -> None:
     def transform(o: Any) -> Any:
         if o["metadata"]["name"] == "bad":
             raise RuntimeError("will not have it")
@@ -422,5 +422,5 @@ class _Required(msgspec.Struct):
 
 
 @pytest.mark.parametrize(("type_", "shown"), [(dict, True), (V1Pod, True), (_Unmarked, False), (_Required, True)])
-def test_a_streaming_list_is_not_asked_for_where_its_end_could_not_be_told(type_: type[Any], shown: bool) -> None:
+def test_a_streaming_list_is_not_used_where_its_end_is_unknown(type_: type[Any], shown: bool) -> None:
     assert shows_end(accessor_for(type_)) == shown

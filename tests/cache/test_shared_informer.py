@@ -87,7 +87,7 @@ def test_every_golden_case_is_answered_the_same_with_either_queue(
 # --- indexes
 
 
-async def test_objects_are_found_by_indexes_that_were_there_from_the_start_or_came_later() -> None:
+async def test_objects_are_found_by_indexes_from_the_start_and_added_later() -> None:
     scene = Scene(indexers={"labels": labels_of})
     scene.source.add(labelled("pod1", "a", "b"))
     scene.source.add(labelled("pod2", "b"))
@@ -103,7 +103,7 @@ async def test_objects_are_found_by_indexes_that_were_there_from_the_start_or_ca
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_an_object_that_an_index_function_fails_for_is_kept_and_left_out_of_that_index(queue: QueueKind) -> None:
+async def test_an_object_whose_index_function_fails_is_kept_and_left_out(queue: QueueKind) -> None:
     def index(o: Any) -> str:
         if o["metadata"]["name"] == "bad":
             raise RuntimeError("will not have it")
@@ -150,7 +150,7 @@ async def test_an_update_that_an_index_function_fails_for_is_stored_and_told(que
         assert informer.indexer.list_keys() == informer.indexer.index_keys("picky", "x") == ["ns/b"]
 
 
-async def test_of_many_objects_that_an_index_leaves_out_ten_are_named_and_all_counted() -> None:
+async def test_of_many_left_out_objects_ten_are_named_and_all_counted() -> None:
     def index(o: Any) -> str:
         raise RuntimeError("will not have it")
 
@@ -170,7 +170,7 @@ async def test_of_many_objects_that_an_index_leaves_out_ten_are_named_and_all_co
     assert metric_value("informer_objects_left_out_total", labels) == 31
 
 
-async def test_an_informer_follows_until_no_watch_could_be_opened_for_half_a_minute_or_it_ends() -> None:
+async def test_an_informer_follows_until_no_watch_opened_for_half_a_minute() -> None:
     server, clock = ScriptedListerWatcher(), FakeClock()
     informer = SharedIndexInformer(server, dict, clock=clock)
     assert not informer.is_following
@@ -196,7 +196,7 @@ async def test_an_informer_follows_until_no_watch_could_be_opened_for_half_a_min
 
 @pytest.mark.parametrize("watch_list", [True, False])
 @pytest.mark.parametrize("queue", KINDS)
-async def test_an_object_that_the_transform_rejects_is_left_out_of_a_list_and_never_told_as_deleted(
+async def test_an_object_that_the_transform_rejects_is_never_reported_deleted(
     queue: QueueKind, watch_list: bool
 ) -> None:
     def transform(o: Any) -> Any:
@@ -258,7 +258,7 @@ async def test_each_handler_is_told_of_resyncs_at_its_own_period(queue: QueueKin
         assert three.taken() == ["update pod1@1 pod1@1", "update pod2@2 pod2@2"]
 
 
-async def test_the_informer_checks_for_resyncs_as_often_as_the_most_impatient_handler_wants() -> None:
+async def test_resyncs_are_checked_as_often_as_the_most_impatient_handler_wants() -> None:
     scene = Scene(resync_period=12 * 3600)
     listeners = [scene.informer.add_event_handler(Told(), resync_period=period) for period in (None, 0, 60, 55, 0.1, 5)]
 
@@ -286,7 +286,7 @@ async def test_an_informer_that_does_not_resync_does_so_for_nobody() -> None:
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_a_resync_while_a_batch_is_processed_tells_of_states_in_their_order(queue: QueueKind) -> None:
+async def test_a_resync_during_a_batch_tells_states_in_their_order(queue: QueueKind) -> None:
     scene = Scene(queue=queue, resync_period=1)
     told = Told()
 
@@ -327,7 +327,7 @@ def version_of(scene: Scene) -> str:
 
 @pytest.mark.parametrize("queue", KINDS)
 @pytest.mark.parametrize("names", [(), ("pod1", "pod2")], ids=["empty", "full"])
-async def test_the_copy_has_come_to_the_version_of_a_list_which_no_object_of_it_need_have(
+async def test_the_copy_reaches_a_lists_version_which_no_object_needs_to_have(
     queue: QueueKind, names: tuple[str, ...]
 ) -> None:
     scene = Scene(*names, queue=queue)
@@ -379,7 +379,7 @@ async def test_a_resync_does_not_take_the_copy_back(queue: QueueKind) -> None:
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_the_copy_is_never_said_to_be_further_than_each_of_its_objects(queue: QueueKind) -> None:
+async def test_the_copy_never_claims_a_version_before_it_has_each_object(queue: QueueKind) -> None:
     scene = Scene("a", "b", queue=queue)
     at_turns: list[tuple[int, str]] = []
 
@@ -410,7 +410,7 @@ async def test_the_copy_is_never_said_to_be_further_than_each_of_its_objects(que
     assert at_turns[-1] == (68, "b@67")
 
 
-async def test_handlers_that_ask_find_the_copy_as_far_as_what_they_are_told() -> None:
+async def test_a_handler_finds_the_cache_at_least_as_new_as_its_event() -> None:
     scene = Scene("pod1")
     told: list[tuple[str, str]] = []
     scene.informer.add_event_handler(
@@ -431,7 +431,7 @@ async def test_handlers_that_ask_find_the_copy_as_far_as_what_they_are_told() ->
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_what_happened_while_no_watch_was_open_is_told_after_the_next_list(queue: QueueKind) -> None:
+async def test_changes_without_an_open_watch_are_told_after_the_next_list(queue: QueueKind) -> None:
     scene = Scene("pod1", "pod2", "pod4", queue=queue, resync_period=1)
     no_resync, resync = Told(), Told()
     scene.informer.add_event_handler(no_resync, resync_period=0)
@@ -569,7 +569,7 @@ async def test_removing_twice_is_removing_once() -> None:
     assert handlers_of(scene.informer) == 0
 
 
-async def test_a_handler_that_is_removed_is_told_nothing_more_not_even_what_waits() -> None:
+async def test_a_removed_handler_is_not_called_even_for_waiting_notifications() -> None:
     scene = Scene()
     told = Told()
     registration = scene.informer.add_event_handler(told)
@@ -584,7 +584,7 @@ async def test_a_handler_that_is_removed_is_told_nothing_more_not_even_what_wait
         assert told.taken() == []
 
 
-async def test_a_handler_that_is_added_late_is_first_told_of_all_that_is_there() -> None:
+async def test_a_late_handler_is_first_told_of_all_existing_objects() -> None:
     scene = Scene("pod1")
     early, late = Told(), Told()
     first = scene.informer.add_event_handler(early)
@@ -618,7 +618,7 @@ async def test_a_handler_added_before_the_first_list_is_complete_syncs_with_it()
         assert told.taken() == ["initial add a@1"]
 
 
-async def test_handlers_may_come_and_go_while_events_do_and_each_sees_a_possible_history() -> None:
+async def test_handlers_that_come_and_go_each_see_a_possible_history() -> None:
     scene = Scene("pod0")
     draw = random.Random(7)
     registrations: list[Any] = []
@@ -703,7 +703,7 @@ async def test_shutting_a_handler_down_waits_until_it_is_in_no_call() -> None:
         assert calls == ["begun", "ended"]
 
 
-async def test_removing_a_handler_does_not_wait_for_the_call_that_it_is_in() -> None:
+async def test_removing_a_handler_does_not_wait_for_its_running_call() -> None:
     scene = Scene("pod1")
     calls: list[str] = []
 
@@ -721,7 +721,7 @@ async def test_removing_a_handler_does_not_wait_for_the_call_that_it_is_in() -> 
 
 
 @pytest.mark.parametrize("when", ["never started", "added later", "added before"])
-async def test_a_handler_can_be_shut_down_at_any_time_of_its_informers_life(when: str) -> None:
+async def test_a_handler_can_be_removed_at_any_time_of_the_informers_life(when: str) -> None:
     scene = Scene("pod1")
     registration = scene.informer.add_event_handler(Told()) if when != "added later" else None
     if when == "never started":
@@ -737,7 +737,7 @@ async def test_a_handler_can_be_shut_down_at_any_time_of_its_informers_life(when
 # --- exceptions of handlers
 
 
-async def test_handlers_that_raise_are_logged_for_each_notification_and_sync_all_the_same() -> None:
+async def test_raising_handlers_are_logged_each_time_and_still_sync() -> None:
     scene = Scene(*(f"pod{n}" for n in range(5)))
 
     def fail(_: Any) -> None:
@@ -794,7 +794,7 @@ async def test_it_can_be_run_only_once() -> None:
         await scene.informer.run()
 
 
-async def test_once_stopped_it_takes_no_handlers_and_no_indexers_but_lets_go_of_those_it_had() -> None:
+async def test_a_stopped_informer_takes_no_handlers_but_releases_those_it_had() -> None:
     scene = Scene("pod1")
     registration = scene.informer.add_event_handler(Told())
     async with running(scene.informer.run):
@@ -883,7 +883,7 @@ async def test_an_empty_list_syncs_too(queue: QueueKind) -> None:
 # --- mutations
 
 
-async def test_who_changes_an_object_of_the_cache_is_found_out_and_that_ends_the_informer() -> None:
+async def test_changing_a_cached_object_is_detected_and_ends_the_informer() -> None:
     clock = FakeClock()
     source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
     source.add(obj("pod1", 0))
@@ -914,7 +914,7 @@ async def test_updates_are_watched_over_as_well() -> None:
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_an_object_made_again_while_no_watch_was_open_is_an_update_whose_uid_differs(queue: QueueKind) -> None:
+async def test_an_object_made_again_unseen_is_an_update_with_another_uid(queue: QueueKind) -> None:
     scene = Scene(queue=queue)
     uids: list[Any] = []
     first = obj("pod1", 0)
@@ -952,7 +952,7 @@ async def test_a_tombstone_holds_the_last_state_that_was_seen(queue: QueueKind) 
     assert (deleted[0].key, short(deleted[0].obj)) == ("ns/pod1", "pod1@1")
 
 
-async def test_with_the_real_queue_handlers_hear_of_different_objects_in_the_servers_order() -> None:
+async def test_with_the_real_queue_handlers_get_objects_in_the_servers_order() -> None:
     scene = Scene("a", "b", queue="real")
     told = Told()
     scene.informer.add_event_handler(told)
@@ -1029,7 +1029,7 @@ async def test_an_eager_informer_stores_objects_that_are_decoded_already(queue: 
 
 
 @pytest.mark.parametrize("watch_list", [True, False])
-async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_so(watch_list: bool) -> None:
+async def test_an_eager_informer_leaves_out_what_does_not_fit_and_logs_it(watch_list: bool) -> None:
     def pod(name: str, node: Any) -> Any:
         return decoder_for(V1Pod).decode(json.dumps({**obj(name, 1), "spec": {"nodeName": node, "containers": []}}))
 
@@ -1054,7 +1054,7 @@ async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_undecodable"]
 
 
-async def test_how_long_batches_took_and_how_far_the_store_has_come_are_metrics() -> None:
+async def test_metrics_show_batch_times_and_how_far_the_store_is() -> None:
     source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
     clock = FakeClock()
     resource = GroupVersionResource("apps", "v1", "timed")

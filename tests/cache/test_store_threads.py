@@ -97,7 +97,7 @@ def test_what_is_found_under_a_value_has_that_value() -> None:
     with_readers(write, read_buckets, read_several)
 
 
-def test_an_object_that_moves_between_values_is_always_found_under_one_of_them() -> None:
+def test_an_object_that_changes_its_value_is_always_found_once() -> None:
     store = a_store()
     store.add(pod("mover", 0, colours="red"))
 
@@ -111,7 +111,7 @@ def test_an_object_that_moves_between_values_is_always_found_under_one_of_them()
     with_readers(write, read, read)
 
 
-def test_who_has_seen_a_change_in_one_place_sees_it_in_every_other() -> None:
+def test_a_change_seen_in_one_place_is_seen_everywhere() -> None:
     store = a_store()
     store.add(pod("web", 0, colours="red"))
     newest = 0

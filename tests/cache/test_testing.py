@@ -101,7 +101,7 @@ async def test_watches_end_or_fail_after_what_they_were_sent(source: FakeControl
     assert source.open_watches == 0
 
 
-async def test_what_happens_silently_is_not_told_to_open_watches_but_to_later_ones(
+async def test_silent_changes_are_told_to_later_watches_only(
     source: FakeControllerSource[Any],
 ) -> None:
     clock = FakeClock()
@@ -170,7 +170,7 @@ async def test_lists_and_watches_can_be_refused(source: FakeControllerSource[Any
     assert [verb for verb, _ in source.calls] == ["list", "watch"]
 
 
-async def test_a_version_that_is_still_to_come_is_refused_as_a_server_does(source: FakeControllerSource[Any]) -> None:
+async def test_a_future_version_is_refused_as_a_server_does(source: FakeControllerSource[Any]) -> None:
     with pytest.raises(ApiError) as refused:
         await source.list(ListOptions(resource_version="4"))
     assert is_too_large_resource_version(refused.value)

@@ -103,7 +103,7 @@ def test_objects_without_metadata_leave_the_version_of_the_last_list() -> None:
     assert store.last_store_sync_resource_version() == "60"
 
 
-def test_a_transaction_shows_to_its_own_thread_as_it_goes_and_to_others_at_its_end() -> None:
+def test_a_transaction_is_visible_to_its_thread_now_and_others_later() -> None:
     store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
     seen: list[list[str]] = []
     reader = threading.Thread(target=lambda: seen.append(store.by_index("letters", "a")))
@@ -156,7 +156,7 @@ def test_a_reader_does_not_wait_for_ever_for_a_writer_that_hangs(monkeypatch: py
     assert seen == ["ab", ["ab"], ["one"], ["a", "ab"], ["one"]]
 
 
-def test_a_look_up_of_several_values_during_a_change_is_answered_from_a_snapshot() -> None:
+def test_a_look_up_of_several_values_reads_one_snapshot() -> None:
     store: ThreadSafeStore[str]
 
     class Sly(str):

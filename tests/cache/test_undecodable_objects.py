@@ -127,7 +127,7 @@ def stored(informer: SharedIndexInformer[Any]) -> list[str]:
 @pytest.mark.parametrize("misfit", MISFITS.values(), ids=MISFITS)
 @pytest.mark.parametrize("queue", ["delta", "real"])
 @pytest.mark.parametrize("watch_list", [False, True])
-async def test_what_does_not_decode_is_left_out_of_a_list_and_told_of_once(
+async def test_an_undecodable_object_is_left_out_of_a_list_and_reported_once(
     watch_list: bool, queue: QueueKind, misfit: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -197,7 +197,7 @@ async def test_the_last_state_that_fits_stays_until_the_object_is_really_gone(qu
 
 
 @pytest.mark.parametrize("queue", ["delta", "real"])
-async def test_an_object_that_comes_and_goes_in_one_read_is_gone_even_if_its_end_does_not_decode(
+async def test_an_object_that_comes_and_goes_is_gone_despite_an_undecodable_deletion(
     queue: QueueKind,
 ) -> None:
     server, clock, told = Bytes(), FakeClock(), Told()
@@ -274,7 +274,7 @@ async def test_an_object_is_finished_before_anybody_can_see_it(eager: bool) -> N
     assert seen == [(True, eager)]
 
 
-async def test_what_a_handler_changed_in_the_cache_does_not_stay_and_is_reported() -> None:
+async def test_a_handlers_change_to_the_cache_does_not_stay_and_is_reported() -> None:
     server, clock = Bytes(V1Pod), FakeClock()
     server.will_list(pod(1, b'{"nodeName":"n"}'), rv=1)
     informer: SharedIndexInformer[Any] = SharedIndexInformer(server, V1Pod, name="changed", clock=clock)

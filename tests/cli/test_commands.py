@@ -220,7 +220,7 @@ async def test_a_metrics_port_in_use_is_one_line_that_names_it(tmp_path: Path) -
     assert "Traceback" not in done.err
 
 
-async def test_builtin_controllers_beside_the_clusters_own_are_refused_in_one_line_unless_told_otherwise(
+async def test_builtin_controllers_beside_the_clusters_own_are_refused_in_one_line(
     tmp_path: Path,
 ) -> None:
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
@@ -298,7 +298,7 @@ async def test_rbac_leaves_out_what_usually_does_not_run_unless_it_is_named() ->
     assert "name: kinformer:ttl\n" in everything.out
 
 
-async def test_rbac_for_what_is_no_controller_or_no_service_account_is_one_line_that_names_it() -> None:
+async def test_rbac_for_an_unknown_controller_or_account_is_one_line() -> None:
     unknown = await kinformer("rbac", "deploymint")
     nobody = await kinformer("rbac", "deployment", "--service-account", "me")
 
@@ -341,7 +341,7 @@ spec:
     assert "default/never: 1 desired, 1 current, 0 pending, 0 ready" in done.out
 
 
-async def test_a_manifest_that_is_not_yaml_is_one_line_with_file_and_line(tmp_path: Path) -> None:
+async def test_a_manifest_that_is_no_yaml_is_one_line_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("kind: Pod\nmetadata: [\n")
 
     done = await kinformer("demo", "--manifests", tmp_path)

@@ -73,9 +73,7 @@ option:
     assert params["extra_options"] == ("colour=red", "size=3", "sails=true")
 
 
-def test_a_flag_comes_before_the_environment_that_before_the_file_and_that_before_the_default(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flag_beats_the_environment_the_file_and_the_default(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text("shutdown-grace: 2s\ncache-sync-timeout: 2s\nserver-probe-interval: 2s\n")
     for name in ("SHUTDOWN_GRACE", "CACHE_SYNC_TIMEOUT"):
         monkeypatch.setenv(f"KINFORMER_{name}", "3s")
@@ -88,7 +86,7 @@ def test_a_flag_comes_before_the_environment_that_before_the_file_and_that_befor
 
 
 @pytest.mark.parametrize("text", ["namespace: [a, b]", "namespace: a,b"])
-def test_namespaces_can_be_given_in_a_file_in_the_environment_and_by_several_flags(
+def test_namespaces_come_from_a_file_the_environment_or_several_flags(
     file: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text(text)
@@ -142,7 +140,7 @@ def test_what_a_file_may_not_say_is_refused_with_its_line(file: Path, text: str,
     assert refused.value.message.startswith(f"{file}, {complaint}")
 
 
-def test_a_file_that_cannot_be_read_is_named_and_an_empty_one_says_nothing(file: Path) -> None:
+def test_an_unreadable_file_is_named_and_an_empty_one_changes_nothing(file: Path) -> None:
     with pytest.raises(ConfigError, match=f"{file}: No such file"):
         read_config(file, keys())
     file.write_bytes(b"\xff")
@@ -200,7 +198,7 @@ def _write_kubeconfig(server: ApiServer, path: Path) -> None:
     path.write_text(yaml.safe_dump(config))
 
 
-async def test_a_dry_run_says_what_it_would_run_with_and_what_is_missing(tmp_path: Path, file: Path) -> None:
+async def test_a_dry_run_shows_its_settings_and_what_is_missing(tmp_path: Path, file: Path) -> None:
     write(file, "controllers: deployment\nconcurrent-deployment-syncs: 7\n")
     async with ApiServer() as server:
         rules = [rule for rule in SPEC.permissions or () if "pods" not in rule.resources]

@@ -101,7 +101,7 @@ def test_options_of_other_controllers_are_what_they_look_like() -> None:
     assert parsed == {"my_workers": 3, "name": "3x", "on": True, "list": "[1]", "empty": ""}
 
 
-def test_an_option_that_is_not_a_name_and_a_value_is_an_error() -> None:
+def test_an_option_without_a_name_and_a_value_is_an_error() -> None:
     with pytest.raises(OptionError, match="'workers': want NAME=VALUE"):
         _parsed(("workers",))
 
@@ -117,7 +117,7 @@ def test_a_controllers_flags_and_their_help_are_made_from_its_options(monkeypatc
     assert "--fleet-name TEXT What it is called. [none]" in shown
 
 
-def test_a_controller_that_cannot_be_loaded_or_has_no_options_takes_no_others_flags(
+def test_an_unloadable_controller_does_not_take_anothers_flags(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown = help_of(
@@ -143,7 +143,7 @@ def test_two_controllers_that_share_an_option_declare_it_in_the_same_way() -> No
             assert declared.setdefault(it.name, it) == it
 
 
-def test_the_help_of_the_manager_names_the_built_in_controllers_and_those_of_others(
+def test_the_managers_help_names_built_in_and_other_controllers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("kinformer.manager.loading.known_controllers", lambda: dict.fromkeys(("fleet", "job")))

@@ -62,7 +62,7 @@ async def lease_until(client: Client, true: Callable[[str], bool]) -> str:
     raise AssertionError("the watch has ended")
 
 
-async def test_a_leader_that_was_stopped_for_longer_than_its_lease_wakes_up_writes_nothing_and_ends(
+async def test_a_leader_stopped_beyond_its_lease_writes_nothing_and_ends(
     tmp_path: Path,
 ) -> None:
     with anyio.fail_after(120):

@@ -69,7 +69,7 @@ def test_what_is_no_manifest_is_an_error_that_says_where_and_why(tmp_path: Path,
         read_manifests(file)
 
 
-def test_a_file_that_is_not_text_or_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_or_binary_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
 
     with pytest.raises(ManifestError, match=r"binary.yaml: is not text"):
@@ -90,7 +90,7 @@ async def test_applying_makes_objects_and_applying_again_merges_into_them(tmp_pa
     assert made.data == {"colour": "red", "size": "large"}
 
 
-async def test_an_object_that_the_server_refuses_is_an_error_that_says_where_it_stands(tmp_path: Path) -> None:
+async def test_a_refused_object_is_an_error_with_its_place_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
     file.write_text(TWO.replace("name: a", "name: NOT A NAME"))
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
@@ -98,7 +98,7 @@ async def test_an_object_that_the_server_refuses_is_an_error_that_says_where_it_
             await apply_manifests(client, read_manifests(file))
 
 
-async def test_an_object_that_names_no_namespace_goes_to_default_and_is_found_there_again(tmp_path: Path) -> None:
+async def test_an_object_without_a_namespace_is_put_into_default(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
     file.write_text(TWO.replace(", namespace: default", ""))
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
@@ -109,7 +109,7 @@ async def test_an_object_that_names_no_namespace_goes_to_default_and_is_found_th
     assert {"a", "b"} <= {config_map.metadata.name for config_map in made.items}
 
 
-async def test_a_name_that_is_none_is_an_error_that_says_where_it_stands(tmp_path: Path) -> None:
+async def test_an_invalid_name_is_an_error_with_its_place_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "odd.yaml"
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b/c}")
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:

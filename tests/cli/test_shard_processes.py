@@ -88,7 +88,7 @@ async def cluster(folder: Path) -> AsyncIterator[tuple[ApiServer, Client, Proces
                 yield server, client, one
 
 
-async def test_who_is_terminated_gives_its_shards_and_its_lease_up_and_the_other_does_all_the_work(
+async def test_a_terminated_member_releases_its_shards_and_the_other_works_on(
     tmp_path: Path,
 ) -> None:
     async with cluster(tmp_path) as (server, client, one), running(*flags(server, tmp_path, "two")) as two:
@@ -115,7 +115,7 @@ async def test_the_shards_of_one_that_is_killed_are_taken_over(tmp_path: Path) -
         await replicate(client, "after", set())
 
 
-async def test_a_process_with_another_number_of_shards_ends_and_says_so_in_one_line(tmp_path: Path) -> None:
+async def test_a_process_with_another_shard_count_ends_with_one_line(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (server, _, _):
         done = await kinformer(*flags(server, tmp_path, "two", shards=65))
 

@@ -80,7 +80,7 @@ async def rest_of(process: Process) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it_once_the_sync_that_runs_has_ended_and_all_is_given_up(
+async def test_a_signal_ends_it_after_the_running_sync_and_all_is_released(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     async with syncing(tmp_path, "--leader-elect", "-v", "2") as (process, client):

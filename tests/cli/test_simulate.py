@@ -29,7 +29,7 @@ async def simulate(*arguments: object) -> Done:
     return await kinformer("simulate", *arguments, PYTHONPATH=REPOSITORY)
 
 
-async def test_a_bug_is_told_with_its_plan_and_the_command_that_plays_it_again(file: Path, tmp_path: Path) -> None:
+async def test_a_bug_is_shown_with_its_plan_and_the_command_to_replay(file: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
 
     done = await simulate(BROKEN, "--scenario", file, "--one-by-one", "--page", page)

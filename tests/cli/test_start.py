@@ -61,7 +61,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
-def test_a_command_that_ends_does_not_go_through_all_its_objects_once_more(tmp_path: Path) -> None:
+def test_a_command_that_ends_does_not_collect_garbage_once_more(tmp_path: Path) -> None:
     code = """
 import atexit, gc, sys
 from kinformer.cli import main
@@ -112,7 +112,7 @@ def test_the_client_brings_no_connections_no_logs_and_no_metrics() -> None:
     assert loaded & _OF_OTHER_COMMANDS == set()
 
 
-async def test_a_manager_that_runs_imports_its_own_controllers_and_nothing_of_other_commands(tmp_path: Path) -> None:
+async def test_a_running_manager_imports_its_controllers_and_no_other_command(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     controllers = "replicationcontroller,endpoint,endpointslice,resourcequota"
     command = ["manager", "--kubeconfig", str(kubeconfig), "--controllers", controllers]
@@ -138,7 +138,7 @@ async def test_a_manager_that_runs_imports_its_own_controllers_and_nothing_of_ot
 
 
 @pytest.mark.parametrize("name", sorted(USERS_ERRORS))
-def test_each_error_that_is_a_users_to_mend_is_defined_where_it_is_looked_for(name: str) -> None:
+def test_each_error_for_users_is_defined_where_the_command_looks(name: str) -> None:
     module, _, class_ = name.rpartition(".")
 
     assert issubclass(getattr(importlib.import_module(module), class_), Exception)

@@ -38,7 +38,7 @@ async def status(url: str, context: ssl.SSLContext, token: str = "") -> int:
         return answer.status
 
 
-async def test_it_serves_with_the_certificate_of_its_flags_and_answers_probes_to_all_and_metrics_to_who_may(
+async def test_it_serves_its_certificate_probes_to_all_and_metrics_to_some(
     tmp_path: Path,
 ) -> None:
     authority, other = Authority(), Authority()

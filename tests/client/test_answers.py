@@ -134,7 +134,7 @@ async def test_a_watch_that_is_compressed_is_an_error(server: ScriptedServer, cl
             pass
 
 
-async def test_what_is_compressed_as_asked_is_unpacked_step_by_step_and_no_further_than_allowed(
+async def test_a_compressed_answer_is_unpacked_stepwise_up_to_the_limit(
     server: ScriptedServer,
 ) -> None:
     packed = {"Content-Encoding": "gzip"}
@@ -188,7 +188,7 @@ async def test_an_answer_that_does_not_end_is_given_up(chunked: bool, server: Sc
             await client.request("GET", "/x")
 
 
-async def test_a_list_that_is_read_as_it_comes_may_be_longer_than_what_is_held_but_no_object_may(
+async def test_a_streamed_list_may_exceed_the_limit_but_no_object_may(
     server: ScriptedServer,
 ) -> None:
     item = '{"metadata":{"name":"c"},"data":{"x":"%s"}}'
@@ -203,7 +203,7 @@ async def test_a_list_that_is_read_as_it_comes_may_be_longer_than_what_is_held_b
 
 
 @pytest.mark.parametrize("accept", [None, lambda _: True])
-async def test_an_answer_may_be_as_long_as_the_limit_and_no_byte_longer(accept: Any, server: ScriptedServer) -> None:
+async def test_an_answer_may_be_as_long_as_the_limit_exactly(accept: Any, server: ScriptedServer) -> None:
     body = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
     for length in (1000, 1001):
         server.answer(body.ljust(length))

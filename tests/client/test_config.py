@@ -249,7 +249,7 @@ async def test_a_service_accounts_token_is_read_again_after_a_minute(service_acc
     assert endpoint.credentials.header == "Bearer sa-2"
 
 
-async def test_a_service_accounts_token_is_read_again_at_once_when_it_is_refused(service_account: Path) -> None:
+async def test_a_refused_service_account_token_is_read_again_at_once(service_account: Path) -> None:
     endpoint = await load_in_cluster()
     rewrite(service_account, "sa-2\n")
 

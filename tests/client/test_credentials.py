@@ -21,7 +21,7 @@ from tests.client.authority import Authority
 from tests.client.conftest import ScriptedServer, Write
 
 
-async def test_a_refusal_that_comes_late_finds_that_the_token_is_another_by_now(server: ScriptedServer) -> None:
+async def test_a_late_refusal_of_an_old_token_changes_nothing(server: ScriptedServer) -> None:
     reloads = 0
 
     async def reload(refused: bool) -> str:
@@ -160,7 +160,7 @@ async def test_a_server_that_refuses_every_token_is_believed(server: ScriptedSer
     assert len(server.requests) == 4
 
 
-async def test_a_token_file_that_cannot_be_read_is_told_once_and_what_there_is_stays_in_use(
+async def test_an_unreadable_token_file_is_reported_once_and_the_token_stays(
     server: ScriptedServer, kubeconfig: Write, tmp_path: Path, clock: FakeClock
 ) -> None:
     token = tmp_path / "token"
@@ -182,7 +182,7 @@ async def test_a_token_file_that_cannot_be_read_is_told_once_and_what_there_is_s
 
 
 @pytest.mark.parametrize("token", ["a\nX-Evil: 1", "a\rb", "\x1b[31m", "ключ"])
-async def test_a_token_that_cannot_stand_in_a_header_is_refused_and_not_shown(token: str, kubeconfig: Write) -> None:
+async def test_a_token_unfit_for_a_header_is_refused_and_not_shown(token: str, kubeconfig: Write) -> None:
     with pytest.raises(ConfigError, match="cannot be sent in a header") as caught:
         async with connect(url="http://h", token=token):
             pass
@@ -191,7 +191,7 @@ async def test_a_token_that_cannot_stand_in_a_header_is_refused_and_not_shown(to
         await load_kubeconfig(kubeconfig(user={"token": token}))
 
 
-async def test_a_renewed_token_that_cannot_stand_in_a_header_does_not_end_the_client(server: ScriptedServer) -> None:
+async def test_a_renewed_token_unfit_for_a_header_does_not_end_the_client(server: ScriptedServer) -> None:
     async def reload(refused: bool) -> str:
         return "Bearer a\nb"
 

@@ -56,9 +56,7 @@ def aggregated(name: str, *resources: dict[str, Any], freshness: str = "Current"
     return {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": name}, "versions": versions}]}
 
 
-async def test_each_group_is_asked_where_the_server_does_not_tell_all_at_once(
-    server: ScriptedServer, client: Client
-) -> None:
+async def test_without_aggregated_discovery_each_group_is_asked(server: ScriptedServer, client: Client) -> None:
     script(server, "example.com")
 
     found = await client.server_resources()

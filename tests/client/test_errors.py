@@ -181,7 +181,7 @@ def test_an_error_without_words_still_says_something() -> None:
         Status(code=504, reason="Timeout", message="Too large resource version: 9", details=StatusDetails()),
     ],
 )
-def test_a_version_that_the_server_has_not_reached_is_told_in_three_ways(status: Status) -> None:
+def test_a_version_from_the_future_is_recognised_in_three_forms(status: Status) -> None:
     assert is_too_large_resource_version(error_from_status(status))
 
 
@@ -217,7 +217,7 @@ def test_the_server_may_suggest_a_delay() -> None:
     assert suggested_delay(OSError()) is None
 
 
-def test_an_error_event_that_holds_no_status_says_so_and_shows_nothing_of_it() -> None:
+def test_an_error_event_without_a_status_says_so_without_quoting_it() -> None:
     assert decode_status(msgspec.Raw(b'{"kind":"Status","code":410,"reason":"Expired"}')).reason == "Expired"
     assert "holds something that is not a Status" in decode_status(msgspec.Raw(b"42")).message
     assert "42" not in decode_status(msgspec.Raw(b"42")).message

@@ -80,7 +80,7 @@ async def test_what_a_plug_in_is_told(kubeconfig: Write, tmp_path: Path, authori
     assert about["certificate-authority-data"]
 
 
-async def test_a_plug_in_that_did_not_ask_is_told_nothing_of_the_cluster(kubeconfig: Write, tmp_path: Path) -> None:
+async def test_a_plug_in_gets_cluster_data_only_if_it_asks(kubeconfig: Write, tmp_path: Path) -> None:
     out = tmp_path / "out"
     text = f"echo \"$KUBERNETES_EXEC_INFO\" > {out}; echo '{credential(token='t')}'"
 
@@ -115,7 +115,7 @@ async def test_a_plug_in_that_did_not_ask_is_told_nothing_of_the_cluster(kubecon
         ),
     ],
 )
-async def test_a_plug_in_that_gives_nothing_is_named_with_its_user_and_not_quoted(
+async def test_a_plug_in_without_output_is_named_with_its_user_not_quoted(
     text: str, complaint: str, kubeconfig: Write, tmp_path: Path
 ) -> None:
     command = script(tmp_path, text)
@@ -129,7 +129,7 @@ async def test_a_plug_in_that_gives_nothing_is_named_with_its_user_and_not_quote
     assert logs == []
 
 
-async def test_a_plug_in_that_is_not_installed_is_named_with_the_hint_for_it(kubeconfig: Write) -> None:
+async def test_a_missing_plug_in_is_named_with_its_install_hint(kubeconfig: Write) -> None:
     user = plugin("no-such-plug-in", installHint="Get it with:\n\n  apt install it\n")
 
     with pytest.raises(ConfigError) as caught:
@@ -201,9 +201,7 @@ async def test_a_plug_in_that_hangs_is_killed_with_its_children(
     await eventually(lambda: not any(map(alive, started(pids))))
 
 
-async def test_a_plug_in_that_nobody_waits_for_any_more_is_killed_with_its_children(
-    kubeconfig: Write, tmp_path: Path
-) -> None:
+async def test_a_plug_in_nobody_waits_for_is_killed_with_its_children(kubeconfig: Write, tmp_path: Path) -> None:
     path, pids = await hanging(kubeconfig, tmp_path)
 
     async with anyio.create_task_group() as tasks:
@@ -214,7 +212,7 @@ async def test_a_plug_in_that_nobody_waits_for_any_more_is_killed_with_its_child
     await eventually(lambda: not any(map(alive, started(pids))))
 
 
-async def test_a_plug_in_that_ends_and_leaves_a_child_with_its_output_is_not_waited_for_for_ever(
+async def test_a_child_that_keeps_a_plug_ins_output_is_not_awaited(
     kubeconfig: Write, tmp_path: Path, clock: FakeClock
 ) -> None:
     pids = tmp_path / "pids"
@@ -234,7 +232,7 @@ async def test_a_plug_in_that_ends_and_leaves_a_child_with_its_output_is_not_wai
     await eventually(lambda: not any(map(alive, started(pids))))
 
 
-async def test_a_child_that_left_the_group_and_keeps_the_output_holds_nobody_up(
+async def test_a_child_outside_the_process_group_delays_nobody(
     kubeconfig: Write, tmp_path: Path, clock: FakeClock
 ) -> None:
     pids = tmp_path / "pids"

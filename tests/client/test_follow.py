@@ -94,7 +94,7 @@ async def test_a_selector_selects(clock: FakeClock, maps: Resource[V1ConfigMap])
 
 
 @pytest.mark.parametrize("fault", ["close_watches", "cut_watches", "restart"])
-async def test_it_goes_on_when_a_watch_is_lost_and_nothing_is_told_twice(
+async def test_it_continues_after_a_lost_watch_without_repeating_a_change(
     fault: str, clock: FakeClock, server: ApiServer, maps: Resource[V1ConfigMap]
 ) -> None:
     await maps.create(config_map("a"))

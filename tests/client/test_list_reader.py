@@ -117,7 +117,7 @@ def test_a_list_that_is_sent_again_is_read_from_its_beginning() -> None:
     assert [item.metadata.name for item in taking.reader.finish().items] == [f"c{n}" for n in range(6)]
 
 
-def test_an_object_that_does_not_fit_is_told_of_and_the_others_are_read() -> None:
+def test_a_misfit_object_is_reported_and_the_others_are_read() -> None:
     taking = Taking()
     bad = {"metadata": {"name": "bad", "namespace": "ns"}, "immutable": "canary"}
     items = [config_map("a", 100_000), bad, *(config_map(f"c{n}", 100_000) for n in range(6))]
@@ -134,7 +134,7 @@ def test_an_object_that_does_not_fit_is_told_of_and_the_others_are_read() -> Non
 
 @pytest.mark.parametrize("type_", [V1ConfigMap, dict])
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_an_object_that_is_too_deep_is_told_of_and_the_others_are_read(type_: type[Any], at: int) -> None:
+def test_a_too_deep_object_is_reported_and_the_others_are_read(type_: type[Any], at: int) -> None:
     taking = Taking(type_)
     parts = [msgspec.json.encode(config_map(f"c{n}", 150_000)) for n in range(3)]
     parts.insert(at, b'{"metadata":{"name":"deep"},"data":%b}' % (b"[" * 10_000 + b"]" * 10_000))

@@ -42,9 +42,7 @@ async def test_a_log_is_read_as_one_text(api: ApiServer, here: Client) -> None:
     assert await pods.read_logs("web", "default") == "one\ntwo\n"
 
 
-async def test_a_followed_log_brings_what_is_written_later_and_ends_with_its_container(
-    api: ApiServer, here: Client
-) -> None:
+async def test_a_followed_log_shows_later_lines_and_ends_with_its_container(api: ApiServer, here: Client) -> None:
     log = api.containers.log("web", ["one"])
     pods = await running_pod(here)
 
@@ -93,9 +91,7 @@ async def test_a_line_that_was_cut_in_the_middle_is_not_given(server: ScriptedSe
             await anext(lines)
 
 
-async def test_a_line_may_come_in_pieces_and_the_last_one_without_an_end(
-    server: ScriptedServer, client: Client
-) -> None:
+async def test_a_line_may_come_in_pieces_or_without_an_end(server: ScriptedServer, client: Client) -> None:
     stream = server.stream()
     pods = client.resource(dict, ("", "v1", "pods"))
 

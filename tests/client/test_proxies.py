@@ -88,7 +88,7 @@ def test_a_password_is_used_and_not_shown() -> None:
     assert without_password("proxy:3128") == "proxy:3128"
 
 
-async def test_a_server_with_a_password_in_its_url_is_refused_without_showing_it() -> None:
+async def test_a_password_in_a_servers_url_is_refused_without_showing_it() -> None:
     with pytest.raises(ConfigError, match="with a user before it") as caught:
         async with connect(url="https://user:secret@host"):
             pass

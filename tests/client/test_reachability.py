@@ -51,7 +51,7 @@ async def test_a_wait_while_the_server_is_there_is_just_a_wait(clock: FakeClock)
     assert server.reachability.is_up
 
 
-async def test_one_asks_for_all_and_all_come_back_within_five_seconds_of_the_servers_return(clock: FakeClock) -> None:
+async def test_one_probe_wakes_all_within_five_seconds_of_the_servers_return(clock: FakeClock) -> None:
     chances = iter([1.0] + [n / 1000 for n in range(2000)])
     server = Server(clock, random=lambda: next(chances))
     server.reachability.lost(GONE)
@@ -100,7 +100,7 @@ async def test_a_wait_does_not_become_longer_than_it_was_to_be(clock: FakeClock)
     assert server.reachability.down_for == 2
 
 
-async def test_an_outage_is_one_line_when_it_begins_and_one_when_it_ends(clock: FakeClock) -> None:
+async def test_an_outage_is_logged_once_at_its_start_and_once_after(clock: FakeClock) -> None:
     server = Server(clock)
 
     with capture_logs() as logs:
@@ -196,7 +196,7 @@ async def test_how_far_those_who_come_back_are_spread_is_an_option(clock: FakeCl
     assert ended == [options.return_spread]
 
 
-async def test_what_is_to_be_done_when_the_server_is_back_is_done_once(clock: FakeClock) -> None:
+async def test_a_callback_for_the_servers_return_is_called_once(clock: FakeClock) -> None:
     server = Server(clock)
     done: list[str] = []
 

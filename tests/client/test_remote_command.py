@@ -71,7 +71,7 @@ async def test_a_command_gives_what_it_wrote_and_its_exit_code(api: ApiServer, p
     assert (result.stdout, result.stderr, result.exit_code) == (b"out", b"err", 3)
 
 
-async def test_a_command_that_has_to_succeed_is_an_error_if_it_does_not(api: ApiServer, pods: Resource[V1Pod]) -> None:
+async def test_a_command_that_must_succeed_raises_if_it_fails(api: ApiServer, pods: Resource[V1Pod]) -> None:
     async def fail(process: FakeProcess) -> int:
         await process.write_error("first\nno such file\n")
         return 2

@@ -303,9 +303,7 @@ async def test_apply_takes_its_name_from_the_object(server: ScriptedServer, conf
     assert second.target == "/api/v1/namespaces/ns/configmaps/a/status?dryRun=All&fieldManager=me&force=true"
 
 
-async def test_delete_gives_a_status_or_the_object_that_is_on_its_way_out(
-    server: ScriptedServer, client: Client
-) -> None:
+async def test_delete_returns_a_status_or_the_object_being_deleted(server: ScriptedServer, client: Client) -> None:
     pods = client.resource(V1Pod)
     server.answer({"kind": "Status", "status": "Success", "details": {"uid": "u"}})
     server.answer({"kind": "Pod", "metadata": {"name": "p", "deletionGracePeriodSeconds": 30}})
@@ -437,7 +435,7 @@ async def test_a_list_says_which_share_it_is(server: ScriptedServer, client: Cli
     assert parse_qs(server.requests[0].query) == {"shardSelector": [shard]}
 
 
-async def test_a_share_is_not_deleted_since_the_server_might_take_it_for_everything(
+async def test_deleting_a_shard_is_refused_because_a_server_might_delete_everything(
     server: ScriptedServer, client: Client
 ) -> None:
     with pytest.raises(ValueError, match="not deleted by shard_selector"):
@@ -446,7 +444,7 @@ async def test_a_share_is_not_deleted_since_the_server_might_take_it_for_everyth
     assert not server.requests
 
 
-def test_a_shard_selector_that_cannot_be_read_is_refused_before_anybody_is_asked() -> None:
+def test_an_unreadable_shard_selector_is_refused_before_any_request() -> None:
     with pytest.raises(ValueError, match="shard_selector 'half' cannot be parsed"):
         ListOptions(shard_selector="half")
 

@@ -143,7 +143,7 @@ async def test_a_get_whose_connection_broke_is_sent_again(
     assert got == [b"whole"]
 
 
-async def test_a_list_that_is_read_as_it_comes_is_read_anew_when_its_connection_broke(
+async def test_a_streamed_list_is_read_anew_after_a_broken_connection(
     server: ScriptedServer, client: Client, clock: FakeClock
 ) -> None:
     items = [{"metadata": {"name": f"c{n}"}, "data": {"long": "x" * 100_000}} for n in range(8)]

@@ -135,7 +135,7 @@ async def test_lines_much_longer_than_a_read_are_put_together(
     assert found == sizes
 
 
-async def test_a_last_line_without_a_line_end_counts_if_the_server_ended_the_watch(
+async def test_a_last_line_without_an_end_counts_if_the_server_ended(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:
     stream = server.stream()
@@ -163,7 +163,7 @@ async def test_an_answer_that_is_not_chunked_is_read_too(
             await anext(events)
 
 
-async def test_a_line_that_the_connection_cut_is_dropped_and_the_lines_before_it_are_not(
+async def test_a_cut_line_is_dropped_and_the_lines_before_it_stay(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:
     stream = server.stream()
@@ -215,7 +215,7 @@ DEEP = b"[" * 10_000 + b"]" * 10_000
         (b'"apiVersion":"canary\xff"', "ConfigMap ns/bad: it is not UTF-8"),
     ],
 )
-async def test_an_object_that_does_not_decode_ends_a_watch_or_is_left_out_of_it(
+async def test_an_undecodable_object_ends_a_watch_or_is_left_out(
     part: bytes, why: str, server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:
     stream = server.stream()
@@ -531,7 +531,7 @@ async def test_a_version_that_has_expired_meanwhile_is_told(
 
 
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_server_that_is_too_busy_for_another_watch_keeps_the_one_it_has(
+async def test_a_server_too_busy_for_another_watch_keeps_the_present_one(
     code: int, server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
     stream = server.stream()
@@ -547,7 +547,7 @@ async def test_a_server_that_is_too_busy_for_another_watch_keeps_the_one_it_has(
         tasks.cancel_scope.cancel()
 
 
-async def test_during_a_streaming_list_the_server_is_only_asked_for_a_sign_of_life(
+async def test_during_a_streaming_list_the_server_is_only_asked_for_life(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
     stream, fresh = server.stream(), server.stream()
@@ -636,7 +636,7 @@ async def test_a_watch_that_outlives_its_time_but_still_speaks_goes_on(
         assert isinstance((await until(found, 11))[-1], WatchStalled)
 
 
-async def test_a_reader_that_is_busy_does_not_take_its_own_silence_for_the_servers(
+async def test_a_busy_reader_does_not_mistake_its_silence_for_the_servers(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
     stream = server.stream()
@@ -703,7 +703,7 @@ async def test_a_refusal_to_go_on_is_told(
         assert isinstance((await until(found, 1))[0], Forbidden)
 
 
-async def test_an_event_that_comes_as_the_timer_goes_off_does_not_stop_the_timer(
+async def test_an_event_at_the_timers_end_does_not_stop_the_timer(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
     server.stream()
@@ -766,7 +766,7 @@ async def test_a_watch_that_was_not_opened_says_how_to(config_maps: Resource[V1C
         await watch
 
 
-async def test_a_busy_server_is_waited_for_as_long_as_it_says_and_nothing_is_listed(
+async def test_a_busy_server_is_awaited_as_it_asks_without_a_list(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
     for _ in range(10):

@@ -64,7 +64,7 @@ async def test_what_is_not_there_is_created(client: Client) -> None:
     assert (written.outcome, written.object.data) == (Outcome.CREATED, {"a": "1"})
 
 
-async def test_what_it_said_before_and_does_not_say_now_is_taken_away_and_what_others_said_stays(
+async def test_fields_no_longer_applied_are_removed_and_those_of_others_stay(
     client: Client,
 ) -> None:
     applier = Applier(client, "shop-operator")
@@ -77,7 +77,7 @@ async def test_what_it_said_before_and_does_not_say_now_is_taken_away_and_what_o
     assert written.object.data == {"a": "1", "z": "26"}
 
 
-async def test_a_field_of_somebody_else_is_taken_over_unless_that_is_not_wanted(client: Client) -> None:
+async def test_anothers_field_is_taken_over_unless_that_is_switched_off(client: Client) -> None:
     await Applier(client, "other").apply(config(a="1"))
     applier = Applier(client, "shop-operator")
 
@@ -117,7 +117,7 @@ async def test_something_else_is_applied_though_the_cache_is_behind(client: Clie
         assert (await applier.apply(config(a="2"))).object.data == {"a": "2"}
 
 
-async def test_an_object_that_is_owned_has_its_owner_and_is_in_its_namespace(client: Client) -> None:
+async def test_an_owned_object_has_its_owner_and_is_in_its_namespace(client: Client) -> None:
     app = await client.resource(WebApp).create(web_app())
     wanted = V1ConfigMap(metadata=V1ObjectMeta(name="c"), data={"a": "1"})
 

@@ -18,7 +18,7 @@ NAMESPACE_TERMINATING = error_from_status(
 )
 
 
-async def test_each_object_that_is_made_may_differ_and_what_goes_is_expected_beside_it() -> None:
+async def test_each_new_object_may_differ_and_deletions_are_expected_beside_it() -> None:
     expectations = Expectations()
     made: list[str] = []
     gone: list[str] = []
@@ -48,7 +48,7 @@ async def test_each_object_that_is_made_may_differ_and_what_goes_is_expected_bes
     assert (expected.creations, expected.deletions) == (3, 1)
 
 
-async def test_what_was_not_made_is_not_expected_and_the_deletes_are_tried_all_the_same() -> None:
+async def test_failed_creations_are_not_expected_and_deletions_are_still_tried() -> None:
     expectations = Expectations()
 
     async def create(index: int) -> None:
@@ -83,7 +83,7 @@ async def test_what_was_gone_already_is_neither_an_error_nor_awaited() -> None:
     assert expectations.satisfied(OWNER)
 
 
-async def test_a_namespace_on_its_way_out_is_no_error_and_nobody_tries_again() -> None:
+async def test_a_terminating_namespace_is_no_error_and_nothing_is_retried() -> None:
     expectations = Expectations()
 
     async def create(index: int) -> None:

@@ -69,7 +69,7 @@ async def test_what_another_owns_is_left_alone() -> None:
     assert pods.patches == []
 
 
-async def test_a_controller_that_is_being_deleted_keeps_what_it_has_and_takes_and_releases_nothing() -> None:
+async def test_a_controller_being_deleted_neither_adopts_nor_releases() -> None:
     rc, pods = make_rc(), FakePods()
     rc.metadata.deletion_timestamp = NOW
 
@@ -86,7 +86,7 @@ async def test_an_orphan_that_is_being_deleted_is_not_adopted() -> None:
     assert pods.patches == []
 
 
-async def test_a_pod_that_is_gone_by_the_time_it_is_adopted_or_released_is_no_error() -> None:
+async def test_a_pod_gone_before_its_adoption_or_release_is_no_error() -> None:
     rc, pods = make_rc(), FakePods()
 
     def gone(_: str) -> None:
@@ -124,7 +124,7 @@ async def test_one_pod_that_cannot_be_claimed_does_not_keep_the_others() -> None
     assert [name for name, _ in pods.patches] == ["first", "second"]
 
 
-async def test_whether_it_may_adopt_is_asked_once_and_only_when_there_is_something_to_adopt() -> None:
+async def test_permission_to_adopt_is_checked_once_and_only_when_needed() -> None:
     rc, pods = make_rc(), FakePods()
     asked = 0
 

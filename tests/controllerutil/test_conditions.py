@@ -15,7 +15,7 @@ def ready(conditions: list[V1Condition] | None, status: bool | None, now: dateti
     return set_condition(conditions, "Ready", status, **{"reason": "Because", "now": now, **more})
 
 
-def test_a_new_condition_comes_last_with_the_time_of_now_in_whole_seconds() -> None:
+def test_a_new_condition_comes_last_with_whole_seconds_as_its_time() -> None:
     other = V1Condition(type="Other", status="True", reason="R", message="", last_transition_time=NOW)
 
     conditions = ready([other], True, NOW.replace(microsecond=5), message="all is well", observed_generation=3)

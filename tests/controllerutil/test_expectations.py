@@ -114,7 +114,7 @@ def test_creations_and_deletions_of_one_sync_are_expected_together_and_counted(c
     assert expectations.satisfied(OWNER)
 
 
-def test_an_owner_made_anew_under_its_name_does_not_wait_for_what_the_old_one_expected(clock: FakeClock) -> None:
+def test_an_owner_made_anew_ignores_what_the_old_one_expected(clock: FakeClock) -> None:
     expectations = Expectations(clock)
     anew = OwnerId(OWNER.key, "u9")
     expectations.expect(OWNER, creations=5, deletions=["ns/a"])

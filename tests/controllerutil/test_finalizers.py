@@ -51,7 +51,7 @@ async def test_a_finalizer_is_put_on_once_beside_those_of_others(client: Client)
     assert await add_finalizer(client, app, DNS) is app
 
 
-async def test_it_is_refused_for_an_object_that_has_changed_since_it_was_read(client: Client) -> None:
+async def test_it_is_refused_for_an_object_that_changed_since_reading(client: Client) -> None:
     stale = await created(client)
     await add_finalizer(client, stale, "other.io/x")
 
@@ -69,7 +69,7 @@ async def test_it_is_refused_for_another_object_of_the_name(client: Client) -> N
         await add_finalizer(client, old, DNS)
 
 
-async def test_a_name_without_a_domain_is_an_error_that_says_what_to_do(client: Client) -> None:
+async def test_a_name_without_a_domain_is_an_error_with_a_remedy(client: Client) -> None:
     with pytest.raises(ValueError, match=r"the finalizer 'dns' has no domain: want a name such as 'example\.com/dns'"):
         await add_finalizer(client, web_app(), "dns")
 
@@ -120,7 +120,7 @@ async def test_an_object_that_is_being_deleted_is_cleaned_up_and_then_goes(clien
         await current(client)
 
 
-async def test_an_object_stays_while_its_clean_up_fails_and_an_event_says_why(client: Client) -> None:
+async def test_an_object_stays_while_its_clean_up_fails_with_an_event(client: Client) -> None:
     events, cleanup = Events(), Cleanup()
     finalizer = Finalizer(DNS, client, events)
     await finalizer.ensure(await created(client), cleanup)
@@ -134,7 +134,7 @@ async def test_an_object_stays_while_its_clean_up_fails_and_an_event_says_why(cl
     assert events.told == [(WARNING, "CleanupFailed", "the zone is read-only")]
 
 
-async def test_an_object_that_is_being_deleted_and_never_had_it_is_left_alone(client: Client) -> None:
+async def test_an_object_being_deleted_without_the_finalizer_is_left_alone(client: Client) -> None:
     cleanup = Cleanup()
     await add_finalizer(client, await created(client), "other.io/x")
     await client.resource(WebApp).delete("shop", "default")

@@ -18,7 +18,7 @@ def informer() -> SharedIndexInformer[V1Pod]:
     return FakeInformers().informer_for(V1Pod)
 
 
-def test_pods_are_found_by_their_controller_with_or_without_those_it_might_adopt(
+def test_pods_are_found_by_controller_with_or_without_orphans(
     informer: SharedIndexInformer[V1Pod],
 ) -> None:
     add_controller_index(informer)

@@ -45,7 +45,7 @@ def control(error: Exception | None = None) -> tuple[PodControl, FakePodsOfServe
     return PodControl(server, recorder), server, recorder  # type: ignore[arg-type]  # all of a client that is asked for
 
 
-def test_a_pod_is_made_as_its_template_says_and_named_after_its_owner() -> None:
+def test_a_pod_follows_its_template_and_is_named_after_its_owner() -> None:
     pod = pod_from_template(TEMPLATE, "ns", "web", REFERENCE)
 
     meta = pod.metadata
@@ -58,7 +58,7 @@ def test_a_pod_is_made_as_its_template_says_and_named_after_its_owner() -> None:
     assert pod.spec == TEMPLATE.spec
 
 
-def test_a_name_that_leaves_no_room_for_a_dash_is_the_prefix_itself() -> None:
+def test_a_name_without_room_for_a_dash_is_the_prefix_itself() -> None:
     long = "x" * 254
 
     assert pod_from_template(TEMPLATE, "ns", long, REFERENCE).metadata.generate_name == long

@@ -41,7 +41,7 @@ def test_the_next_check_is_due_when_the_first_pod_becomes_available() -> None:
     assert next_availability_check(pods, 30, clock.now(), clock) == 10
 
 
-def test_a_pod_that_became_available_since_the_status_was_computed_is_due_at_once() -> None:
+def test_a_pod_available_since_the_status_was_computed_is_due_now() -> None:
     clock = FakeClock()
     pods = [ready_since(clock, 29)]
     evaluated_at = clock.now()

@@ -24,7 +24,7 @@ def test_one_is_found_by_its_type() -> None:
     assert get_condition(None, "A") is None
 
 
-def test_one_that_says_something_new_replaces_that_of_its_type_and_leaves_the_list_alone() -> None:
+def test_a_changed_condition_replaces_its_type_and_leaves_the_list_alone() -> None:
     conditions = [condition("A", "Old"), condition("B")]
 
     assert put_condition(conditions, condition("A", "New")) == [condition("B"), condition("A", "New")]

@@ -20,7 +20,7 @@ async def test_a_status_that_says_the_same_is_not_written() -> None:
     assert server.updated == []
 
 
-async def test_one_that_says_something_else_is_written_and_the_cached_object_stays_as_it_is() -> None:
+async def test_a_changed_status_is_written_and_the_cached_object_stays() -> None:
     server, rs = FakeServer(), make_rs()
 
     written = await write_status(server, rs, status(3))
@@ -36,7 +36,7 @@ async def test_whether_it_says_the_same_can_be_somebody_elses_to_say() -> None:
     assert server.updated == []
 
 
-async def test_a_conflict_is_tried_again_on_a_fresh_copy_as_often_as_is_said() -> None:
+async def test_a_conflict_is_retried_on_a_fresh_copy_as_often_as_set() -> None:
     fresh = make_rs(5)
     server = FakeServer(fresh)
     server.update_errors = [conflict(), conflict()]

@@ -82,7 +82,7 @@ async def test_an_object_cannot_be_renamed_by_the_way(client: Client) -> None:
         await create_or_update(client, config(), rename)
 
 
-def test_the_fields_that_differ_are_named_by_their_paths_and_those_of_the_server_left_aside() -> None:
+def test_differing_fields_are_named_by_path_without_the_servers() -> None:
     before = {"metadata": {"resourceVersion": "1", "labels": {"a": "1", "b": "2"}}, "spec": {"x": [1]}, "status": {}}
     after = {
         "metadata": {"resourceVersion": "2", "labels": {"a": "2", "b": "2"}},

@@ -40,7 +40,7 @@ def test_an_owner_that_no_event_has_shown_is_virtual_and_looked_at(world: World)
     assert not world.graph.nodes["owner"].is_virtual
 
 
-def test_when_an_owner_is_gone_its_dependents_are_looked_at_and_it_is_known_to_be_absent(world: World) -> None:
+def test_when_an_owner_goes_its_dependents_are_checked_and_it_is_absent(world: World) -> None:
     world.see(OWNER)
     world.see(POD, ref(OWNER))
 
@@ -56,7 +56,7 @@ def test_the_absence_of_what_nobody_depends_on_is_not_remembered(world: World) -
     assert len(world.graph.absents) == 0
 
 
-def test_a_new_owner_and_one_that_is_named_no_longer_change_the_links(world: World) -> None:
+def test_a_new_owner_and_a_dropped_one_change_the_links(world: World) -> None:
     other = Obj("ReplicaSet", "ns", "other", api_version="apps/v1")
     world.see(OWNER)
     world.see(other)
@@ -68,7 +68,7 @@ def test_a_new_owner_and_one_that_is_named_no_longer_change_the_links(world: Wor
 
 
 @pytest.mark.parametrize("now", [[], [ref(OWNER)], [ref(OWNER, block=False)]], ids=["gone", "unset", "false"])
-def test_an_owner_is_looked_at_when_a_dependent_holds_it_up_no_longer(world: World, now: list[object]) -> None:
+def test_an_owner_is_checked_when_a_dependent_blocks_it_no_longer(world: World, now: list[object]) -> None:
     world.see(OWNER, phase=Phase.WAITING)
     world.see(POD, ref(OWNER, block=True))
     world.told()
@@ -76,7 +76,7 @@ def test_an_owner_is_looked_at_when_a_dependent_holds_it_up_no_longer(world: Wor
     assert world.see(POD, *now) == ["look owner"]  # type: ignore[arg-type]
 
 
-def test_a_dependent_that_begins_to_hold_up_its_owner_is_no_reason_to_look(world: World) -> None:
+def test_a_dependent_that_begins_to_block_causes_no_check(world: World) -> None:
     world.see(OWNER)
     world.see(POD, ref(OWNER))
 
@@ -100,7 +100,7 @@ def test_deletion_that_orphans_is_told_once(world: World) -> None:
     assert world.see(OWNER, phase=Phase.ORPHANING) == []
 
 
-def test_an_owner_that_was_to_be_orphaned_first_waits_for_its_dependents_afterwards(world: World) -> None:
+def test_an_owner_to_be_orphaned_first_waits_for_its_dependents_later(world: World) -> None:
     world.see(OWNER, phase=Phase.ORPHANING)
     world.told()
 
@@ -115,7 +115,7 @@ def test_deletion_that_only_other_finalizers_hold_up_is_nothing_to_do(world: Wor
     assert world.graph.nodes["owner"].is_being_deleted
 
 
-def test_an_owner_first_seen_while_it_is_deleted_in_the_foreground_is_looked_at(world: World) -> None:
+def test_an_owner_first_seen_in_foreground_deletion_is_checked(world: World) -> None:
     world.see(POD, ref(OWNER))
     world.told()
 
@@ -155,7 +155,7 @@ def test_a_dependent_that_names_its_owner_wrongly_is_looked_at(world: World) -> 
     assert world.see(POD, ref(OWNER, api_version="extensions/v1beta1")) == ["look pod"]
 
 
-def test_a_dependent_is_looked_at_when_an_owner_that_it_guessed_wrongly_is_seen(world: World) -> None:
+def test_a_dependent_with_a_wrong_guess_is_checked_when_its_owner_appears(world: World) -> None:
     world.see(POD, ref(OWNER, name="wrong"))
     world.told()
 
@@ -163,7 +163,7 @@ def test_a_dependent_is_looked_at_when_an_owner_that_it_guessed_wrongly_is_seen(
     assert world.graph.nodes["owner"].identity == OWNER.identity
 
 
-def test_a_reference_that_says_something_else_of_the_same_uid_is_looked_at(world: World) -> None:
+def test_a_differing_reference_to_the_same_uid_is_checked(world: World) -> None:
     world.see(OWNER)
     world.see(POD, ref(OWNER))
 
@@ -200,7 +200,7 @@ def test_those_in_a_row_wait_for_the_last_one(world: World) -> None:
     assert [node.uid for node in world.graph.nodes["two"].holding_up()] == ["three"]
 
 
-def test_a_virtual_owner_that_the_server_does_not_have_is_removed_and_its_dependents_are_looked_at(
+def test_an_absent_virtual_owner_is_removed_and_its_dependents_are_checked(
     world: World,
 ) -> None:
     world.see(POD, ref(OWNER))
@@ -211,7 +211,7 @@ def test_a_virtual_owner_that_the_server_does_not_have_is_removed_and_its_depend
     assert "owner" not in world.graph.nodes
 
 
-def test_an_owner_that_is_seen_is_not_removed_because_another_name_of_it_is_absent(world: World) -> None:
+def test_an_owner_that_exists_stays_when_another_name_of_it_is_absent(world: World) -> None:
     world.see(OWNER)
     wrong = OWNER.identity._replace(api_version="extensions/v1beta1")
     world.see(POD, ref(OWNER, api_version="extensions/v1beta1"))
@@ -222,7 +222,7 @@ def test_an_owner_that_is_seen_is_not_removed_because_another_name_of_it_is_abse
     assert "owner" in world.graph.nodes
 
 
-def test_a_virtual_owner_named_in_two_ways_is_tried_under_the_other_name(world: World) -> None:
+def test_a_virtual_owner_with_two_names_is_tried_under_the_other(world: World) -> None:
     good, bad = Obj("Pod", "ns", "good"), Obj("Pod", "ns", "bad")
     world.see(bad, ref(OWNER, kind="Secret", api_version="v1"))
     assert world.see(good, ref(OWNER)) == ["look good"]
@@ -234,7 +234,7 @@ def test_a_virtual_owner_named_in_two_ways_is_tried_under_the_other_name(world: 
     assert world.graph.nodes["owner"].is_virtual
 
 
-def test_of_two_dependents_without_and_with_a_namespace_neither_makes_the_other_one_wrong(world: World) -> None:
+def test_dependents_with_and_without_a_namespace_do_not_contradict_each_other(world: World) -> None:
     """kubernetes/kubernetes#98040: a cluster-wide object names an owner that belongs to a namespace."""
     cluster_wide, good = Obj("Node", "", "bad"), Obj("Pod", "ns", "good")
     world.see(cluster_wide, ref(OWNER))

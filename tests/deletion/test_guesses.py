@@ -42,21 +42,21 @@ def test_another_namespace_is_tried() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"api_version": "v2"}, {"kind": "Other"}])
-def test_of_another_version_or_kind_it_is_not_known_that_it_belongs_to_no_namespace(changed: dict[str, str]) -> None:
+def test_another_version_or_kind_may_still_be_namespaced(changed: dict[str, str]) -> None:
     other = CLUSTER_WIDE._replace(**changed)
 
     found = _next_guess([child("ns1", CLUSTER_WIDE), child("ns1", other)], CLUSTER_WIDE)
     assert found == other._replace(namespace="ns1")
 
 
-def test_of_a_kind_that_belongs_to_no_namespace_no_other_namespace_is_tried() -> None:
+def test_a_cluster_scoped_kind_is_tried_in_no_other_namespace() -> None:
     assert _next_guess([child("ns1", CLUSTER_WIDE), child("ns2", CLUSTER_WIDE)], CLUSTER_WIDE) is None
     other = CLUSTER_WIDE._replace(name="other")
     assert _next_guess([child("ns1", CLUSTER_WIDE, other)], CLUSTER_WIDE) == other
 
 
 @pytest.mark.parametrize("namespace", ["ns1", ""])
-def test_guesses_are_tried_in_an_order_and_from_the_beginning_after_the_last(namespace: str) -> None:
+def test_guesses_are_tried_in_order_and_start_again_after_the_last(namespace: str) -> None:
     ordered = [one._replace(namespace=namespace) for one in ORDERED]
     dependent = child(namespace, *reversed(ordered))
 

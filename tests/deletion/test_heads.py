@@ -29,7 +29,7 @@ def read(type_: type[Any], **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("type_", [Head, PartialObjectMetadata, V1Pod, dict])
-def test_the_head_of_an_object_is_the_same_whatever_it_is_made_of(type_: type[Any]) -> None:
+def test_an_objects_head_is_the_same_for_every_type(type_: type[Any]) -> None:
     seen = read(type_, ownerReferences=[{**OWNER, "blockOwnerDeletion": True}])
 
     assert seen[:3] == ("ns", "web-1", "u")

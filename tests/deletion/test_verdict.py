@@ -31,7 +31,7 @@ def test_one_owner_that_stays_keeps_an_object() -> None:
     assert verdict(SOLID, SOLID) == KEEP
 
 
-def test_what_stays_names_those_no_longer_that_are_gone_or_wait_for_it() -> None:
+def test_a_remaining_object_drops_owners_that_are_gone_or_waiting() -> None:
     assert verdict(SOLID, DANGLING, WAITING) == Keep(("1", "2"))
 
 
@@ -46,7 +46,7 @@ def test_how_it_was_to_be_deleted_already_is_how_it_is_deleted(finalizer: str, p
     assert verdict(DANGLING, finalizers=("x", finalizer)) == Delete(propagation)  # type: ignore[arg-type]
 
 
-def test_what_an_owner_waits_for_and_has_dependents_of_its_own_waits_for_them() -> None:
+def test_a_blocking_dependent_waits_for_its_own_dependents() -> None:
     assert verdict(WAITING, DANGLING, dependent=Phase.LIVING) == Delete("Foreground")
     assert verdict(WAITING, dependent=Phase.LIVING, finalizers=("orphan",)) == Delete("Foreground")
 

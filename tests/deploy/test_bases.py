@@ -154,7 +154,7 @@ def test_the_webhook_may_write_its_quotas_and_its_lease_and_nothing_else() -> No
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_a_pod_runs_as_nobody_on_a_read_only_root_and_may_nothing_more(base: str) -> None:
+def test_a_pod_runs_as_nobody_on_a_read_only_root_without_privileges(base: str) -> None:
     pod, one = deployment(base)["spec"]["template"]["spec"], container(base)
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["runAsUser"] == 65534

@@ -26,7 +26,7 @@ def pinned(text: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;\\]+)", text, re.MULTILINE))
 
 
-def test_the_image_runs_as_nobody_and_gets_one_folder_of_its_build_and_no_secrets() -> None:
+def test_the_image_runs_as_nobody_without_secrets_or_the_build_folder() -> None:
     build, image = stages(DOCKERFILE.read_text())
     assert build.name == "build"
     assert build.image == image.image
@@ -36,7 +36,7 @@ def test_the_image_runs_as_nobody_and_gets_one_folder_of_its_build_and_no_secret
     assert image.command() == ["/opt/kinformer/bin/kinformer", "--help"]
 
 
-def test_whatever_is_downloaded_is_checked_by_its_hash_and_is_of_the_version_that_the_tests_run_with() -> None:
+def test_downloads_are_checked_by_hash_and_of_the_tested_version() -> None:
     build, _ = stages(DOCKERFILE.read_text())
     installs = [rest for name, rest in build.steps if name == "RUN" and " -m pip " in rest]
     assert len(installs) == 4
@@ -102,7 +102,7 @@ def built() -> Iterator[Path]:
 
 
 @pytest.mark.timeout(600)
-def test_the_steps_make_a_kinformer_without_pip_that_has_its_commands_and_controllers(built: Path) -> None:
+def test_the_steps_make_a_kinformer_without_pip_but_with_its_commands(built: Path) -> None:
     python = built / "opt" / "kinformer" / "bin" / "python"
     assert subprocess.run([python, "-c", "import pip"], capture_output=True).returncode == 1
     kinformer = built / "opt" / "kinformer" / "bin" / "kinformer"

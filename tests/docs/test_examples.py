@@ -20,7 +20,7 @@ def test_there_are_six_and_the_page_names_each() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_each_is_a_module_of_less_than_150_lines_its_tests_and_a_manifest(folder: Path) -> None:
+def test_each_is_a_short_module_with_tests_and_a_manifest(folder: Path) -> None:
     name = folder.name.replace("-", "_")
 
     assert len((folder / f"{name}.py").read_text().splitlines()) < 150

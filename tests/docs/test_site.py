@@ -22,7 +22,7 @@ def reference() -> ModuleType:
     return module
 
 
-def test_every_public_name_has_a_page_and_is_listed_on_each_package_that_gives_it(reference: ModuleType) -> None:
+def test_every_public_name_has_a_page_and_is_listed_in_its_packages(reference: ModuleType) -> None:
     modules = list(reference.public_modules())
     pages = {name: text for module in modules for name, text in reference.pages_of_names(module).items()}
 

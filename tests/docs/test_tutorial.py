@@ -26,7 +26,7 @@ def test_a_block_that_is_neither_a_file_nor_commands_is_an_error() -> None:
 
 
 @pytest.mark.timeout(400)
-async def test_the_page_followed_makes_an_operator_that_works_with_the_rights_in_its_manifests(tmp_path: Path) -> None:
+async def test_the_followed_tutorial_makes_a_working_operator_with_its_permissions(tmp_path: Path) -> None:
     work, beside = tmp_path / "work", tmp_path / "beside"
     work.mkdir()
     beside.mkdir()

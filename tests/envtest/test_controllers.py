@@ -79,7 +79,7 @@ async def test_they_go_by_the_servers_clock() -> None:
             await jobs.get("once", "default")
 
 
-async def test_they_can_be_run_for_a_part_of_a_test_with_options_of_their_own() -> None:
+async def test_controllers_can_run_for_part_of_a_test_with_own_options() -> None:
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         await client.resource(V1Deployment).create(deployment())
         async with server.run_controllers("deployment", concurrent_deployment_syncs=1) as manager:

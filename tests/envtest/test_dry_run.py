@@ -30,7 +30,7 @@ async def test_a_dry_run_of_an_eviction_costs_no_disruption(http: Http, query: s
     assert await http.get(f"{BUDGETS}/b") == budget
 
 
-async def test_to_say_it_twice_is_to_say_it_once_and_anything_else_is_refused(http: Http) -> None:
+async def test_repeating_dry_run_is_allowed_and_other_values_are_refused(http: Http) -> None:
     await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     code, _ = await http("DELETE", f"{CONFIG_MAPS}/a", {"dryRun": ["All", "All"]})
     assert code == 200

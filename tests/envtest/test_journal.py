@@ -81,7 +81,7 @@ def modes(folder: Path) -> set[int]:
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 
-async def test_a_file_in_a_folder_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+async def test_a_file_in_a_missing_folder_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"cannot keep data in .*none/data\.db: No such file"):
         async with ApiServer(data=tmp_path / "none" / "data.db"):
             pass

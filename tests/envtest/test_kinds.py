@@ -42,7 +42,7 @@ async def refused(http: Http, path: str, body: Any, method: str = "POST") -> lis
     return [(cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in answer["details"]["causes"]]
 
 
-def test_what_is_declared_of_kinds_is_of_kinds_and_settings_that_there_are() -> None:
+def test_each_declared_kind_and_setting_exists() -> None:
     served = Registry(optional_apis())
     strategies = {name: declared for name, declared in kinds().items() if name != "parts"}
     assert set(strategies) <= {str(resource.group_resource) for resource in served}
@@ -71,7 +71,7 @@ async def test_ports_of_the_host_are_filled_in_when_the_pod_is_made(http: Http) 
     assert pod["spec"]["containers"][0]["ports"][0]["hostPort"] == 80
 
 
-async def test_a_pod_that_is_limited_as_a_whole_requests_what_its_containers_do(http: Http) -> None:
+async def test_a_pod_with_pod_level_limits_requests_what_its_containers_do(http: Http) -> None:
     asked = [{"name": n, "image": "i", "resources": {"requests": {"cpu": "100m"}}} for n in "ab"]
     body = named("p", spec={"containers": asked, "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}})
     pod = await http.create("/api/v1/namespaces/default/pods", body)
@@ -84,7 +84,7 @@ async def test_amounts_below_a_thousandth_are_rounded_up(http: Http) -> None:
     assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1m"}
 
 
-async def test_a_stateful_set_that_names_its_update_strategy_gets_nothing_more_of_it(http: Http) -> None:
+async def test_a_stateful_set_that_names_its_strategy_gets_no_defaults(http: Http) -> None:
     sets = "/apis/apps/v1/namespaces/default/statefulsets"
     said = await http.create(sets, workload("a", template(), updateStrategy={"type": "RollingUpdate"}))
     unsaid = await http.create(sets, workload("b", template()))
@@ -204,7 +204,7 @@ async def test_a_taint_of_a_device_says_since_when_it_is_there(http: Http, clock
     assert [one["metadata"]["name"] for one in listed["items"]] == ["s"]
 
 
-async def test_a_claim_is_reserved_while_it_is_allocated_and_its_allocation_is_kept(http: Http) -> None:
+async def test_an_allocated_claim_is_reserved_and_its_allocation_kept(http: Http) -> None:
     claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
     await http.create(claims, named("c", spec=spec))
@@ -231,7 +231,7 @@ async def test_a_driver_has_a_generation_once_it_has_changed(http: Http) -> None
     assert [one["metadata"].get("generation") for one in (created, labelled, changed)] == [None, None, 1]
 
 
-async def test_the_source_of_a_claim_is_told_in_its_old_and_its_new_form(http: Http) -> None:
+async def test_the_source_of_a_claim_has_its_old_and_new_form(http: Http) -> None:
     spec = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},

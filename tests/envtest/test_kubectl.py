@@ -102,7 +102,7 @@ async def test_kubectl_describes_a_pod_and_waits_until_it_is_gone(kubectl: Kubec
     assert "(NotFound)" in await kubectl("describe", "pod", "p")
 
 
-async def test_kubectl_is_told_of_unknown_fields_and_that_a_pod_has_no_node(kubectl: Kubectl) -> None:
+async def test_kubectl_sees_unknown_fields_and_that_a_pod_has_no_node(kubectl: Kubectl) -> None:
     refused = await kubectl("apply", "-f", "-", stdin=MANIFEST.replace("replicas: 2", "replicaz: 2"))
     assert 'unknown field "spec.replicaz"' in refused
     assert "pod p does not have a host assigned" in await kubectl("exec", "p", "--", "ls")

@@ -105,7 +105,7 @@ async def names(http: Http, path: str = CONFIG_MAPS) -> set[str]:
     return {one["metadata"]["name"] for one in found["items"]}
 
 
-async def test_what_owns_itself_over_others_goes_when_it_is_deleted_in_the_foreground(http: Http) -> None:
+async def test_an_owner_of_itself_through_others_is_deleted_in_the_foreground(http: Http) -> None:
     one = await http.create(CONFIG_MAPS, {"metadata": {"name": "one"}})
     owners = [reference(one, blockOwnerDeletion=True)]
     two = await http.create(CONFIG_MAPS, {"metadata": {"name": "two", "ownerReferences": owners}})
@@ -119,7 +119,7 @@ async def test_what_owns_itself_over_others_goes_when_it_is_deleted_in_the_foreg
     assert not await names(http) & {"one", "two"}
 
 
-async def test_an_owner_named_by_a_wrong_kind_or_from_another_namespace_is_none(http: Http) -> None:
+async def test_an_owner_of_a_wrong_kind_or_namespace_is_no_owner(http: Http) -> None:
     await http.create("/api/v1/namespaces", {"metadata": {"name": "other"}})
     elsewhere = "/api/v1/namespaces/other/configmaps"
     owner = await http.create(CONFIG_MAPS, {"metadata": {"name": "owner"}})

@@ -133,7 +133,7 @@ async def test_an_eviction_waits_for_its_budget(http: Http) -> None:
     assert "deletionTimestamp" in (await http.get(f"{PODS}/p"))["metadata"]
 
 
-async def test_what_is_written_through_a_subresource_of_a_pod_is_all_that_changes(http: Http) -> None:
+async def test_a_write_through_a_pods_subresource_changes_only_its_part(http: Http) -> None:
     limits = {"requests": {"cpu": "1"}}
     await http.create(PODS, pod("p", containers=[{"name": "c", "image": "i", "resources": limits}]))
     change = {"spec": {"containers": [{"name": "c", "image": "other", "resources": {"requests": {"cpu": "2"}}}]}}

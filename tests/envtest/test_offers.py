@@ -66,7 +66,7 @@ async def test_managed_fields_stay_for_who_does_not(http: Http, accept: str) -> 
     assert "managedFields" in (await events(http, f"{MAPS}?watch=true", 1, Accept=accept))[0]["object"]["metadata"]
 
 
-async def test_managed_fields_are_left_out_of_mere_metadata_and_of_a_write_s_answer(http: Http) -> None:
+async def test_managed_fields_are_left_out_of_partial_metadata_and_answers(http: Http) -> None:
     code, made = await http("POST", MAPS, config_map("a"), Accept=DROP)
     assert (code, "managedFields" in made["metadata"]) == (201, False)
 

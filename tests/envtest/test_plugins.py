@@ -116,7 +116,7 @@ async def test_a_claim_without_a_class_gets_the_one_that_is_marked(http: Http) -
     assert (await http.create(CLAIMS, claim("1Gi", storageClassName="")))["spec"]["storageClassName"] == ""
 
 
-async def test_a_claim_grows_only_once_it_is_bound_and_if_its_class_lets_it(http: Http) -> None:
+async def test_a_claim_grows_only_when_bound_and_allowed_by_its_class(http: Http) -> None:
     for name, grows in (("fixed", False), ("growing", True)):
         body = {"metadata": {"name": name}, "provisioner": "p", "allowVolumeExpansion": grows}
         await http.create(STORAGE_CLASSES, body)

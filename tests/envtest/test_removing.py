@@ -22,7 +22,7 @@ MANIFEST: dict[str, Any] = {
 }
 
 
-async def test_pods_that_are_removed_at_once_are_seen_on_their_way_out_first() -> None:
+async def test_pods_removed_at_once_are_first_seen_terminating() -> None:
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         pods = client.resource(V1Pod)
         names = ["a", "b", "c"]
@@ -57,7 +57,7 @@ async def test_a_delete_that_is_tried_by_its_body_removes_nothing(http: Http) ->
     await http.get(f"{CONFIG_MAPS}/a")
 
 
-async def test_a_name_on_its_way_out_is_taken_and_the_refusal_says_why(http: Http) -> None:
+async def test_a_terminating_name_is_taken_and_the_refusal_says_why(http: Http) -> None:
     body = {"metadata": {"name": "a", "finalizers": ["example.com/wait"]}}
     await http.create(CONFIG_MAPS, body)
     taken = 'configmaps "a" already exists'
@@ -74,13 +74,13 @@ async def test_where_there_is_a_body_the_query_does_not_count(http: Http) -> Non
     assert (await http("GET", f"{CONFIG_MAPS}/a"))[0] == 404
 
 
-async def test_what_is_yet_to_be_removed_is_accepted_in_the_old_way_of_asking(http: Http) -> None:
+async def test_a_deprecated_option_of_deletion_is_still_accepted(http: Http) -> None:
     await http.create(CONFIG_MAPS, {"metadata": {"name": "a", "finalizers": ["a.com/f"]}})
     assert (await http("DELETE", f"{CONFIG_MAPS}/a?orphanDependents=false"))[0] == 202
     assert (await http("DELETE", f"{CONFIG_MAPS}/a"))[0] == 200
 
 
-async def test_forcing_a_pod_off_a_fake_node_succeeds_though_the_node_removes_it_first() -> None:
+async def test_forced_deletion_on_a_fake_node_succeeds_despite_the_race() -> None:
     async with (
         ApiServer() as server,
         connect(url=server.url, token=server.token) as client,

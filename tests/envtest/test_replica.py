@@ -37,7 +37,7 @@ async def names(client: Client, version: str) -> list[str]:
     return [item.metadata.name or "" for item in found.items]
 
 
-async def test_a_list_at_any_version_shows_the_past_and_one_without_a_version_the_present() -> None:
+async def test_a_list_at_any_version_is_old_and_without_version_new() -> None:
     async with replicated() as (present, past, replica):
         await present.resource(V1ConfigMap).create(configmap("old"), "default")
         replica.fall_behind()

@@ -44,14 +44,14 @@ async def with_data(folder: Path) -> AsyncIterator[Http]:
         yield Http(server, session)
 
 
-async def test_a_list_of_a_server_with_data_can_be_watched_on_after_a_restart(tmp_path: Path) -> None:
+async def test_a_list_can_be_watched_on_after_a_restart_with_data(tmp_path: Path) -> None:
     async with with_data(tmp_path) as http:
         await http.create(CONFIG_MAPS, body("a"))
         await http.server.restart()
         assert await first_event(http) == "ADDED later"
 
 
-async def test_a_list_of_a_new_server_with_old_data_can_be_watched_on(tmp_path: Path) -> None:
+async def test_a_list_can_be_watched_on_by_a_new_server_with_data(tmp_path: Path) -> None:
     for _ in range(2):
         async with with_data(tmp_path) as http:
             assert await first_event(http) == "ADDED later"
@@ -86,7 +86,7 @@ async def test_a_server_is_restarted_whatever_scopes_are_open(keep_data: bool) -
     assert informer.has_synced
 
 
-async def test_an_error_in_the_block_of_a_restarted_server_comes_out_as_it_is() -> None:
+async def test_an_error_in_a_restarted_servers_block_comes_out_unchanged() -> None:
     async def fail_after_a_restart() -> None:
         async with ApiServer() as server:
             await server.restart()

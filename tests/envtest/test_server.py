@@ -76,7 +76,7 @@ async def test_a_watch_sends_what_happens_after_its_version(http: Http, clock: F
     assert (second["type"], second["object"]["kind"]) == ("DELETED", "ConfigMap")
 
 
-async def test_a_watch_sees_an_object_that_loses_its_last_finalizer_as_it_was_before(http: Http) -> None:
+async def test_a_watch_sees_the_last_state_when_the_last_finalizer_goes(http: Http) -> None:
     await http.create(CONFIG_MAPS, config_map("a", finalizers=["x.io/hold"]))
     await http("DELETE", f"{CONFIG_MAPS}/a")
     version = (await http.get(f"{CONFIG_MAPS}/a"))["metadata"]["resourceVersion"]
@@ -100,12 +100,12 @@ async def test_what_needs_a_kubelet_is_refused_and_is_no_servers_error(http: Htt
 
 
 @pytest.mark.parametrize(("version", "code"), [("abc", 201), ("-1", 201), ("0", 201), ("", 201), ("12", 500)])
-async def test_only_a_number_is_a_version_that_a_new_object_may_not_have(http: Http, version: str, code: int) -> None:
+async def test_a_new_object_may_have_any_version_that_is_no_number(http: Http, version: str, code: int) -> None:
     answered, body = await http("POST", CONFIG_MAPS, config_map("a", resourceVersion=version))
     assert answered == code, body
 
 
-async def test_a_namespace_with_a_finalizer_that_could_not_be_taken_out_is_refused(http: Http) -> None:
+async def test_a_namespace_with_an_irremovable_finalizer_is_refused(http: Http) -> None:
     body = {"metadata": {"name": "n"}, "spec": {"finalizers": ["https://a:b/c"]}}
     code, refused = await http("POST", "/api/v1/namespaces", body)
     assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec.finalizers")

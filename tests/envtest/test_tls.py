@@ -44,7 +44,7 @@ async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
     assert (user["username"], user["groups"]) == ("jane", ["developers", "system:authenticated"])
 
 
-async def test_a_client_that_does_not_trust_the_server_does_not_talk_to_it() -> None:
+async def test_a_client_that_does_not_trust_the_server_sends_nothing() -> None:
     async with ApiServer(tls=True, plugins=False) as server, aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await session.get(server.url)

@@ -38,7 +38,7 @@ async def test_a_server_that_is_started_anew_gives_out_no_version_again() -> Non
     assert int(listed["metadata"]["resourceVersion"]) > int(created["metadata"]["resourceVersion"])
 
 
-async def test_who_watches_from_a_version_of_an_earlier_server_is_told_that_it_is_gone() -> None:
+async def test_a_watch_from_an_earlier_servers_version_is_expired() -> None:
     clock = FakeClock()
     async with session() as client:
         async with ApiServer(clock=clock, token="t", plugins=False) as server:
@@ -55,7 +55,7 @@ async def test_who_watches_from_a_version_of_an_earlier_server_is_told_that_it_i
             assert (await http.get(f"{CONFIG_MAPS}?resourceVersion={version}"))["items"] == []
 
 
-async def test_a_wiped_server_gives_out_no_version_again_even_where_the_clock_stands_still(http: Http) -> None:
+async def test_a_wiped_server_repeats_no_version_even_with_a_still_clock(http: Http) -> None:
     created = await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await http.server.restart(keep_data=False)
     event = await first_event(http, created["metadata"]["resourceVersion"])

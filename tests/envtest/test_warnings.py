@@ -55,7 +55,7 @@ async def test_old_names_and_parts_of_bytes_are_warned_of(http: Http) -> None:
     ]
 
 
-async def test_a_template_is_warned_of_when_its_owner_changes_in_more_than_its_metadata(http: Http) -> None:
+async def test_a_template_warns_when_more_than_its_owners_metadata_changes(http: Http) -> None:
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     template = {**pod(), "metadata": {"labels": {"a": "b"}}}
     template["spec"]["topologySpreadConstraints"] = [constraint]

@@ -216,7 +216,7 @@ async def test_a_collection_is_deleted_one_verdict_at_a_time(http: Http, hook: H
     assert (code, [item["metadata"]["name"] for item in gone["items"]]) == (200, ["c"])
 
 
-async def test_a_name_that_the_server_makes_up_stays_the_same_while_webhooks_are_asked(http: Http, hook: Hook) -> None:
+async def test_a_generated_name_stays_the_same_while_webhooks_are_asked(http: Http, hook: Hook) -> None:
     await configure(http, "mutating", hook.webhook("m.example.com", "/m"))
     await configure(http, "validating", hook.webhook("v.example.com", "/v"))
     obj = pod()
@@ -228,7 +228,7 @@ async def test_a_name_that_the_server_makes_up_stays_the_same_while_webhooks_are
     assert hook.asked[1]["object"]["metadata"]["name"] == created["metadata"]["name"]
 
 
-async def test_a_patch_is_made_again_if_the_object_changes_while_a_webhook_thinks(http: Http, hook: Hook) -> None:
+async def test_a_patch_is_repeated_if_its_object_changes_during_a_webhook(http: Http, hook: Hook) -> None:
     await http.create(PODS, pod())
     await configure(http, "validating", hook.webhook(rule={"operations": ["UPDATE"]}))
 
@@ -264,7 +264,7 @@ async def test_an_update_loses_to_one_that_came_while_a_webhook_thought(http: Ht
     assert (await http("PUT", f"{PODS}/p", created))[0] == 404
 
 
-async def test_a_webhook_that_wants_it_is_asked_again_after_others_changed_the_object(http: Http, hook: Hook) -> None:
+async def test_a_reinvoked_webhook_is_asked_again_after_others_changed_the_object(http: Http, hook: Hook) -> None:
     def decide(request: dict[str, Any]) -> dict[str, Any]:
         return add_label("late") if hook.names[-1] == "late" else allow()
 

@@ -128,7 +128,7 @@ async def test_what_the_server_does_by_itself_is_no_write(world: World) -> None:
     await assert_no_writes(world.server, seconds=60)
 
 
-async def test_the_time_of_a_block_goes_on_after_it_as_long_as_is_asked_for(world: World) -> None:
+async def test_a_blocks_time_goes_on_after_it_as_long_as_asked(world: World) -> None:
     async def later() -> None:
         await world.clock.sleep(1800)
         await world.create()

@@ -82,7 +82,7 @@ async def test_controllers_that_take_over_from_kubernetes_write_nothing() -> Non
     assert (after[0] - before[0], after[1] - before[1]) == (2, 1)
 
 
-async def test_pods_that_are_ready_on_a_node_that_is_not_stay_so_at_a_hand_over() -> None:
+async def test_ready_pods_on_an_unready_node_stay_ready_at_hand_over() -> None:
     clock = FakeClock(datetime(2026, 11, 23, 1, 4, tzinfo=UTC))
     async with (
         ApiServer(clock=clock, controllers=False) as server,

@@ -111,7 +111,7 @@ def test_secrets_and_the_namespace_in_base64_are_not_compared() -> None:
     }
 
 
-def test_of_the_kinds_of_the_cluster_only_those_of_the_scenario_are_shown() -> None:
+def test_only_the_scenarios_cluster_kinds_are_shown() -> None:
     nodes = [{"metadata": {"name": name, "labels": {"set": name}}} for name in ("ns-1", "other")]
 
     assert [node["metadata"]["name"] for node in Reducer("ns-1").state({"Node": nodes})["Node"]] == ["<ns>"]

@@ -38,7 +38,7 @@ def borrow(informers: SharedInformerFactory, **more: Any) -> Borrowed:
     return informers.borrow(Head, CONFIG_MAPS, will_do=shows_heads, transform=compact, **more)
 
 
-async def test_all_who_borrow_a_kind_have_one_informer_until_the_last_gives_it_back(client: Client) -> None:
+async def test_borrowers_of_a_kind_share_one_informer_until_the_last_returns_it(client: Client) -> None:
     async with SharedInformerFactory(client) as informers:
         one, other = borrow(informers), borrow(informers)
         assert one.informer is other.informer
@@ -55,7 +55,7 @@ async def test_all_who_borrow_a_kind_have_one_informer_until_the_last_gives_it_b
         assert again.informer is not one.informer
 
 
-async def test_a_borrowed_informer_of_metadata_has_its_first_list_by_a_streaming_one(client: Client) -> None:
+async def test_a_borrowed_metadata_informer_begins_with_a_streaming_list(client: Client) -> None:
     await client.resource(V1ConfigMap).create(V1ConfigMap(metadata={"name": "c", "namespace": "default"}))
     async with SharedInformerFactory(client) as informers:
         informer = borrow(informers).informer

@@ -48,7 +48,7 @@ async def test_everybody_who_asks_for_a_kind_gets_the_same_informer(client: Clie
     assert informers.informer_for(V1Pod) is not informers.informer_for(V1ConfigMap)
 
 
-async def test_asking_for_two_types_of_one_kind_is_an_error_that_names_both(client: Client) -> None:
+async def test_two_types_for_one_kind_are_an_error_that_names_both(client: Client) -> None:
     informers = SharedInformerFactory(client)
     informers.informer_for(V1ConfigMap)
 
@@ -74,9 +74,7 @@ async def test_an_informer_holds_models_structs_dicts_or_metadata_only(client: C
 
 
 @pytest.mark.parametrize("keep", [False, True])
-async def test_the_server_is_asked_to_drop_managed_fields_unless_they_are_to_be_kept(
-    client: Client, keep: bool
-) -> None:
+async def test_the_server_is_asked_to_drop_managed_fields_unless_wanted(client: Client, keep: bool) -> None:
     await client.resource(V1ConfigMap).create(config_map("a"))
     sent: list[str] = []
 
@@ -297,7 +295,7 @@ async def test_a_resource_may_be_a_plain_tuple(client: Client) -> None:
     assert informers.informer_for(dict, ("", "v1", "configmaps")) is informers.informer_for(dict, CONFIG_MAPS)
 
 
-async def test_dicts_of_a_kind_without_namespaces_are_had_whole_by_a_factory_of_one_namespace(client: Client) -> None:
+async def test_a_namespaced_factory_has_all_dicts_of_cluster_scoped_kinds(client: Client) -> None:
     await client.resource(V1Node).create(from_dict(V1Node, {"metadata": {"name": "n1"}}))
     async with SharedInformerFactory(client, namespace="default") as informers:
         nodes = informers.informer_for(dict, GroupVersionResource("", "v1", "nodes"))
@@ -307,7 +305,7 @@ async def test_dicts_of_a_kind_without_namespaces_are_had_whole_by_a_factory_of_
         assert nodes.indexer.list_keys() == ["n1"]
 
 
-async def test_a_factory_that_is_shut_down_in_its_own_body_goes_on_with_the_body(client: Client) -> None:
+async def test_a_factory_shut_down_within_its_body_continues_with_the_body(client: Client) -> None:
     async with SharedInformerFactory(client) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
@@ -324,7 +322,7 @@ async def test_a_factory_that_is_shut_down_in_its_own_body_goes_on_with_the_body
         await informers.run()
 
 
-async def test_whoever_waits_when_a_factory_is_shut_down_is_told_that_it_will_not_sync() -> None:
+async def test_a_waiter_is_told_when_a_shut_down_factory_will_not_sync() -> None:
     clock = FakeClock()
     errors: dict[str, Exception] = {}
 
@@ -383,7 +381,7 @@ async def test_an_error_of_an_informer_leaves_the_factory_as_it_is(client: Clien
         await use()
 
 
-async def test_an_informer_that_nobody_starts_is_named_by_a_warning_while_somebody_waits() -> None:
+async def test_an_informer_that_nobody_starts_is_named_by_a_warning() -> None:
     clock = FakeClock()
 
     async def sync(key: str) -> None: ...

@@ -109,7 +109,7 @@ async def test_while_handlers_are_held_the_cache_is_complete_and_nobody_is_told(
         assert told.told == []
 
 
-async def test_on_release_they_are_told_of_everything_in_the_cache_without_another_list(world: World) -> None:
+async def test_on_release_they_get_the_whole_cache_without_another_list(world: World) -> None:
     told = Told()
     registration = world.informer.add_event_handler(told)
     await world.create(*(f"map-{number:03}" for number in range(100)))

@@ -60,7 +60,7 @@ def test_getting_what_is_not_there_is_the_servers_own_error(lister: Lister[V1Pod
     assert error.value.code == 404
 
 
-async def test_a_lister_waits_for_the_callers_own_writes_when_it_is_asked_to() -> None:
+async def test_a_lister_waits_for_the_callers_writes_if_asked() -> None:
     clock = FakeClock()
     source: FakeControllerSource[V1Pod] = FakeControllerSource(V1Pod)
     source.add(pod("there", "x"))

@@ -121,7 +121,7 @@ async def test_one_handler_is_told_of_all_of_them_and_has_synced_once(world: Wor
         assert told == [("add", "one", False), ("add", "two", False), ("delete", "a/one", True)]
 
 
-async def test_a_handler_that_was_there_from_the_start_has_synced_when_all_namespaces_are_listed(world: World) -> None:
+async def test_a_handler_from_the_start_has_synced_when_all_namespaces_are_listed(world: World) -> None:
     await world.write("a/one")
     world.server.faults.refuse(500, times=2, matching=lambda call: call.target.namespace == "b")
     async with SharedInformerFactory(world.client, namespaces=["a", "b"], clock=world.clock) as informers:
@@ -160,7 +160,7 @@ async def test_a_list_of_one_namespace_takes_nothing_from_another(world: World) 
         assert len(gone) == 1
 
 
-async def test_a_namespace_that_may_not_be_listed_is_told_and_stops_no_other(world: World) -> None:
+async def test_a_forbidden_namespace_is_reported_and_stops_no_other(world: World) -> None:
     await world.write("a/one")
     await world.write("b/two")
     token = await allowed_in(world.client, "a")
@@ -226,7 +226,7 @@ async def test_a_write_is_waited_for_in_its_own_namespace_alone(world: World) ->
         assert maps.indexer.get_by_key("a/one") is not None
 
 
-async def test_without_a_namespace_the_server_is_asked_whether_there_is_more_in_the_others(world: World) -> None:
+async def test_without_a_namespace_the_server_is_asked_for_the_others(world: World) -> None:
     async with world.informer() as maps, anyio.create_task_group() as tasks:
         written = await world.write("a/one")
         over: list[bool] = []
@@ -260,7 +260,7 @@ async def test_a_feed_that_does_not_come_to_a_version_is_named(world: World) -> 
         assert behind[0].startswith("the cache of informer configmaps in b is at version")
 
 
-async def test_the_store_has_come_to_the_version_of_the_namespace_that_is_the_furthest_behind(world: World) -> None:
+async def test_the_stores_version_is_that_of_the_slowest_namespace(world: World) -> None:
     await world.write("a/one")
     async with world.informer() as maps:
         listed = maps.store_resource_version
@@ -352,7 +352,7 @@ async def test_what_is_borrowed_is_of_the_same_namespaces(world: World) -> None:
         assert sorted(borrowed.informer.indexer.list_keys()) == ["a/one", "b/one"]
 
 
-async def test_a_reader_does_not_take_a_namespace_that_is_not_held_for_an_empty_one(world: World) -> None:
+async def test_a_reader_does_not_take_an_unheld_namespace_for_an_empty_one(world: World) -> None:
     await world.write("c/one")
     async with SharedInformerFactory(world.client, namespaces=["a", "b"], clock=world.clock) as informers:
         informers.informer_for(V1ConfigMap)
@@ -417,7 +417,7 @@ async def test_changes_of_all_namespaces_arrive_whatever_breaks(world: World) ->
         await eventually(is_complete, seconds=300, clock=world.clock)
 
 
-async def test_a_controller_that_waits_for_its_own_writes_waits_for_its_own_namespace_alone() -> None:
+async def test_a_controller_waits_for_its_own_writes_in_their_namespace_alone() -> None:
     clock = FakeClock()
     async with (
         ApiServer(plugins=False, seed=1, clock=clock) as server,

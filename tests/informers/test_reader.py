@@ -64,7 +64,7 @@ async def test_what_is_not_there_is_not_found_as_at_the_server() -> None:
             await reader.get(V1ConfigMap, "x", "default")
 
 
-async def test_what_is_not_cached_is_an_error_unless_the_server_may_be_asked() -> None:
+async def test_an_uncached_object_is_an_error_unless_the_server_may_be_asked() -> None:
     async with reading() as (reader, _):
         with pytest.raises(NotCached, match="V1Secret is in no cache that has synced"):
             await reader.list(V1Secret)

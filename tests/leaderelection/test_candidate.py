@@ -192,7 +192,7 @@ async def test_a_candidate_that_somebody_deletes_is_published_again(world: World
     assert (await world.coordinator.candidates.get("one", NAMESPACE)).spec.lease_name == LEASE
 
 
-async def test_nobody_leads_before_the_coordinator_has_named_it_and_then_that_one_does(world: World) -> None:
+async def test_nobody_leads_before_the_coordinator_names_it(world: World) -> None:
     one, two = await world.start("one"), await world.start("two")
     await turn(world.clock, 60)
     assert not one.leads

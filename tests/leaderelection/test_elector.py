@@ -84,7 +84,7 @@ async def fail() -> None:
     raise ClientError("the server is away")
 
 
-async def test_the_first_leads_and_the_second_waits_until_the_first_is_gone_for_a_lease() -> None:
+async def test_the_second_leads_a_lease_after_the_first_has_gone() -> None:
     shared, clock = Shared(), FakeClock()
     one, two = Candidate(shared, clock, "one", release=False), Candidate(shared, clock, "two")
     async with running(one, two):
@@ -100,7 +100,7 @@ async def test_the_first_leads_and_the_second_waits_until_the_first_is_gone_for_
     assert two.leaders == ["one", "two", ""]
 
 
-async def test_a_candidate_waits_up_to_its_retry_period_and_1_2_times_that_again() -> None:
+async def test_a_candidate_waits_a_retry_period_and_up_to_a_jitter() -> None:
     for jitter, seconds in ((0.0, 2.0), (1.0, 4.4)):
         clock = FakeClock()
         candidate = Candidate(Shared(ElectionRecord("you", 15)), clock, jitter=jitter)
@@ -121,7 +121,7 @@ async def test_a_leader_renews_each_retry_period_with_one_write() -> None:
         assert candidate.lock.calls == ["get", "create", "update", "update", "update"]
 
 
-async def test_the_lease_is_released_only_when_the_work_has_ended_and_renewed_until_then() -> None:
+async def test_the_lease_is_renewed_until_the_work_ends_and_then_released() -> None:
     shared, clock = Shared(), FakeClock()
     held: list[str] = []
 
@@ -198,7 +198,7 @@ async def test_without_release_on_cancel_the_lease_stays_as_it_is() -> None:
     assert shared.holder == "me"
 
 
-async def test_an_error_of_the_work_is_the_callers_and_the_lease_is_released() -> None:
+async def test_an_error_of_the_work_reaches_the_caller_and_releases_the_lease() -> None:
     shared, clock = Shared(), FakeClock()
 
     async def breaks() -> None:
@@ -211,7 +211,7 @@ async def test_an_error_of_the_work_is_the_callers_and_the_lease_is_released() -
 
 
 @pytest.mark.parametrize("how", [hang, fail])
-async def test_a_leader_that_cannot_renew_closes_its_guard_and_ends_before_its_lease_does(
+async def test_a_leader_that_cannot_renew_ends_before_its_lease_does(
     how: Callable[[], Awaitable[None]],
 ) -> None:
     shared, clock = Shared(), FakeClock()
@@ -230,7 +230,7 @@ async def test_a_leader_that_cannot_renew_closes_its_guard_and_ends_before_its_l
     assert metric_value("leader_election_master_status", {"name": "cut"}) == 0
 
 
-async def test_a_slow_renewal_does_not_buy_the_next_one_time_that_the_lease_does_not_have() -> None:
+async def test_a_slow_renewal_does_not_extend_the_next_ones_time() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock, release=False)
     async with running(candidate):
@@ -248,7 +248,7 @@ async def test_a_slow_renewal_does_not_buy_the_next_one_time_that_the_lease_does
         assert not candidate.working
 
 
-async def test_a_leader_that_was_paused_for_longer_than_its_lease_ends_without_another_write() -> None:
+async def test_a_leader_paused_beyond_its_lease_ends_without_another_write() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)
     async with running(candidate):
@@ -263,7 +263,7 @@ async def test_a_leader_that_was_paused_for_longer_than_its_lease_ends_without_a
     assert isinstance(candidate.error, LeadershipLost)
 
 
-async def test_a_leader_that_finds_another_in_its_place_ends_at_once_and_names_it() -> None:
+async def test_a_leader_that_finds_another_ends_at_once_and_names_it() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)
     async with running(candidate):
@@ -276,7 +276,7 @@ async def test_a_leader_that_finds_another_in_its_place_ends_at_once_and_names_i
     assert candidate.leaders == ["me", "you"]
 
 
-async def test_an_answer_that_comes_after_the_time_to_write_is_over_does_not_begin_a_term() -> None:
+async def test_a_late_answer_does_not_begin_a_term() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)
 
@@ -304,7 +304,7 @@ async def test_a_candidate_whose_call_hangs_tries_again_after_the_renew_deadline
         assert candidate.working
 
 
-async def test_who_could_not_renew_ends_at_once_and_does_not_try_to_release() -> None:
+async def test_a_leader_that_could_not_renew_does_not_try_to_release() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)
     async with running(candidate):

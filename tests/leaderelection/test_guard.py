@@ -9,7 +9,7 @@ from kinformer.leaderelection import EventGuard, Guard, WriteRefused, guarded_cl
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 
 
-async def test_a_write_passes_while_the_guard_is_open_and_is_refused_after_and_reading_always_is_allowed() -> None:
+async def test_an_open_guard_passes_writes_and_a_closed_one_only_reads() -> None:
     clock = FakeClock()
     guard = Guard("kube-system/x", clock.monotonic)
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
@@ -24,7 +24,7 @@ async def test_a_write_passes_while_the_guard_is_open_and_is_refused_after_and_r
         assert guard.refused == 1
 
 
-async def test_a_write_that_waited_for_its_turn_until_the_guard_closed_is_not_sent() -> None:
+async def test_a_waiting_write_is_not_sent_after_the_guard_has_closed() -> None:
     clock = FakeClock()
     guard = Guard("kube-system/x", clock.monotonic)
     guard.open_until(10)
@@ -44,7 +44,7 @@ async def test_a_write_that_waited_for_its_turn_until_the_guard_closed_is_not_se
         assert not [m for m in (await reader.resource(V1ConfigMap).list("default")).items if m.metadata.name == "late"]
 
 
-def test_events_may_be_written_while_the_lease_is_held_and_for_some_seconds_after_its_release() -> None:
+def test_events_may_be_written_until_some_seconds_after_the_release() -> None:
     clock = FakeClock()
     guard = Guard("kube-system/x", clock.monotonic)
     events = EventGuard(guard)

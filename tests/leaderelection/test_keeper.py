@@ -71,7 +71,7 @@ async def test_a_lease_that_nobody_holds_is_taken_at_once() -> None:
 
 
 @pytest.mark.parametrize("off", [timedelta(days=-3), timedelta(0), timedelta(days=3)])
-async def test_anothers_lease_is_waited_out_from_when_it_was_seen_whatever_its_times_say(off: timedelta) -> None:
+async def test_anothers_lease_is_waited_out_from_when_it_was_seen(off: timedelta) -> None:
     shared, clock = Shared(), FakeClock()
     theirs = clock.now() + off
     shared.write(ElectionRecord("you", 15, theirs, theirs, 1))
@@ -97,7 +97,7 @@ async def test_each_change_that_is_seen_begins_the_waiting_anew() -> None:
     assert shared.holder == "you"
 
 
-async def test_a_lease_is_waited_out_as_long_as_its_holder_says_and_not_as_this_one_would() -> None:
+async def test_a_lease_is_waited_out_for_its_holders_duration() -> None:
     shared, clock = Shared(held_by("you", seconds=60)), FakeClock()
     keeper = keeper_of(shared, clock)
     assert not await keeper.try_acquire_or_renew()
@@ -121,7 +121,7 @@ async def test_a_leader_renews_with_one_call_and_keeps_since_when_it_leads() -> 
     assert shared.record == ElectionRecord("me", 15, since, clock.now(), 3)
 
 
-async def test_a_leader_whose_renewal_fails_reads_and_tries_again_and_that_is_counted() -> None:
+async def test_a_failed_renewal_is_read_tried_again_and_counted() -> None:
     shared, clock = Shared(), FakeClock()
     keeper = LeaseKeeper(MemoryLock(shared), clock=clock, name="counted")
     await keeper.try_acquire_or_renew()
@@ -167,7 +167,7 @@ async def test_a_call_that_fails_is_a_try_that_failed(name: str) -> None:
     assert not keeper.is_leader
 
 
-async def test_what_was_written_is_held_from_when_it_was_sent_however_late_the_answer_comes() -> None:
+async def test_a_write_holds_from_its_sending_however_late_the_answer() -> None:
     shared, clock = Shared(), FakeClock()
     lock = MemoryLock(shared)
     keeper = LeaseKeeper(lock, clock=clock)
@@ -182,7 +182,7 @@ async def test_what_was_written_is_held_from_when_it_was_sent_however_late_the_a
     assert keeper.held_for == 15 - 9
 
 
-async def test_a_lease_that_was_deleted_is_left_alone_while_its_holder_may_write() -> None:
+async def test_a_deleted_lease_is_left_alone_while_its_holder_may_write() -> None:
     clock = FakeClock()
     shared = Shared(ElectionRecord("you", 15, clock.now(), clock.now()))
     patient = keeper_of(shared, clock)
@@ -215,9 +215,7 @@ async def test_a_lease_that_was_deleted_is_left_alone_while_its_holder_may_write
         ({"holder_identity": "", "lease_duration_seconds": 1, "acquire_time": FakeClock().now()}, 0),
     ],
 )
-async def test_a_lease_that_was_edited_by_hand_is_waited_out_and_a_release_is_not(
-    how: dict[str, Any], waits: float
-) -> None:
+async def test_a_hand_edited_lease_is_waited_out_and_a_release_is_not(how: dict[str, Any], waits: float) -> None:
     clock = FakeClock()
     record = ElectionRecord("you", 15, clock.now() - timedelta(hours=1), clock.now())
     shared = Shared(record)
@@ -249,7 +247,7 @@ async def test_a_holder_whose_lease_was_cleared_takes_it_back_at_once() -> None:
     assert shared.holder == "me"
 
 
-async def test_a_process_that_has_not_seen_the_holder_waits_as_long_as_a_cleared_lease_says() -> None:
+async def test_a_process_that_missed_the_holder_waits_for_a_cleared_lease() -> None:
     clock = FakeClock()
     keeper = keeper_of(Shared(ElectionRecord("", 15, clock.now() - timedelta(hours=1), clock.now())), clock)
 
@@ -260,7 +258,7 @@ async def test_a_process_that_has_not_seen_the_holder_waits_as_long_as_a_cleared
     assert await keeper.try_acquire_or_renew()
 
 
-async def test_a_second_edit_does_not_shorten_the_wait_and_a_release_ends_it() -> None:
+async def test_a_second_edit_does_not_shorten_the_wait_but_a_release_does() -> None:
     clock = FakeClock()
     record = ElectionRecord("you", 15, clock.now() - timedelta(hours=1), clock.now())
     shared = Shared(record)
@@ -280,7 +278,7 @@ async def test_a_second_edit_does_not_shorten_the_wait_and_a_release_ends_it() -
 
 
 @pytest.mark.parametrize(("own", "waits"), [(15, 60), (90, 90)])
-async def test_a_cleared_lease_of_68_years_is_left_alone_for_a_minute_or_ones_own_time(own: int, waits: int) -> None:
+async def test_a_cleared_lease_of_68_years_is_waited_out_for_a_minute(own: int, waits: int) -> None:
     clock = FakeClock()
     record = ElectionRecord("you", 2**31 - 1, clock.now(), clock.now())
     shared = Shared(record)
@@ -368,7 +366,7 @@ async def test_there_is_nothing_to_release_where_there_is_no_lease() -> None:
 # --- whether all is well
 
 
-async def test_a_leader_is_unwell_once_its_lease_ran_out_longer_ago_than_is_let_pass() -> None:
+async def test_a_leader_is_unhealthy_some_time_after_its_lease_ran_out() -> None:
     shared, clock = Shared(), FakeClock()
     health = LeaderHealthzAdaptor(5)
     assert health.is_healthy()

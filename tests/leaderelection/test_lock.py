@@ -88,7 +88,7 @@ def test_a_lock_is_called_by_namespace_and_name() -> None:
     assert lock_of(client).describe() == "default/x"
 
 
-async def test_a_lease_keeps_what_it_has_besides_the_record_and_gets_the_labels(client: Client) -> None:
+async def test_a_lease_keeps_its_other_fields_and_gets_the_labels(client: Client) -> None:
     lock = lock_of(client, labels={"b": "2"})
     await lock.create(RECORD)
     await client.resource(V1Lease).patch("x", {"metadata": {"labels": {"a": "1", "b": "9"}}}, "default")
@@ -98,7 +98,7 @@ async def test_a_lease_keeps_what_it_has_besides_the_record_and_gets_the_labels(
 
 
 @pytest.mark.parametrize("labels", [None, {"b": "2"}])
-async def test_labels_are_set_where_there_are_none_and_none_are_where_none_are_asked_for(
+async def test_labels_are_set_where_missing_and_only_if_asked_for(
     client: Client, labels: dict[str, str] | None
 ) -> None:
     await lock_of(client).create(RECORD)

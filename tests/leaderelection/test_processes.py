@@ -37,7 +37,7 @@ async def test_one_of_two_works(world: World) -> None:
 
 
 @alone
-async def test_when_the_leader_is_killed_the_other_takes_over_within_the_lease_and_one_retry(world: World) -> None:
+async def test_a_killed_leader_is_replaced_within_the_lease_and_one_retry(world: World) -> None:
     candidates = Candidates(world)
     a, _ = await candidates.two()
     a.kill()
@@ -46,7 +46,7 @@ async def test_when_the_leader_is_killed_the_other_takes_over_within_the_lease_a
 
 
 @alone
-async def test_a_leader_that_was_stopped_for_longer_than_its_lease_writes_nothing_when_it_wakes_up(
+async def test_a_leader_stopped_beyond_its_lease_writes_nothing_after_waking(
     world: World,
 ) -> None:
     candidates = Candidates(world)
@@ -125,9 +125,7 @@ async def test_setting_the_time_of_day_changes_nothing(world: World, whose: str,
 
 @pytest.mark.parametrize("rates", [(0.9, 1.0), (1.1, 1.0), (1.0, 0.9), (1.0, 1.1)], ids=str)
 @alone
-async def test_clocks_that_run_a_tenth_too_fast_or_too_slow_let_no_two_write(
-    world: World, rates: tuple[float, float]
-) -> None:
+async def test_no_two_write_with_clocks_a_tenth_too_fast_or_slow(world: World, rates: tuple[float, float]) -> None:
     candidates = Candidates(world)
     a, b = await candidates.two()
     a.clock.rate, b.clock.rate = rates
@@ -148,7 +146,7 @@ async def test_a_leader_whose_clock_leaps_forward_takes_its_lease_for_over(world
 
 
 @alone
-async def test_a_leader_that_is_terminated_gives_the_lease_up_and_the_other_works_after_one_retry(
+async def test_a_terminated_leader_releases_and_the_other_works_after_one_retry(
     world: World,
 ) -> None:
     candidates = Candidates(world)
@@ -204,7 +202,7 @@ def test_without_the_guard_a_leader_that_wakes_up_writes_beside_the_other(monkey
     assert {"leader", "invariants"} <= found(seeds=100)
 
 
-def test_a_guard_that_stays_open_is_found_by_two_syncs_of_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guard_left_open_is_found_by_two_syncs_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Guard, "is_open", True)
 
     assert "syncs" in found(seeds=1)

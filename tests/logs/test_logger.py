@@ -81,7 +81,7 @@ def test_no_configuration_shows_control_characters_of_a_server(configure: Callab
     assert not set(shown) & set("\x07\x9d\x0b\r\0")
 
 
-def test_what_is_bound_goes_out_with_every_event_and_the_traceback_under_stack() -> None:
+def test_bound_values_go_out_with_every_event_and_its_traceback() -> None:
     log = get_logger(__name__, controller="a").bind(worker=1)
     with capture_logs() as logs:
         log.info("one", key="x")

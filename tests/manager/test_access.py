@@ -75,9 +75,7 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-async def test_a_token_of_an_account_that_a_role_lets_in_is_served_and_nothing_else(
-    cluster: Cluster, clock: FakeClock
-) -> None:
+async def test_a_permitted_accounts_token_is_served_and_nothing_else(cluster: Cluster, clock: FakeClock) -> None:
     access = Access(cluster.client, clock=clock)
     bearer = f"Bearer {await cluster.token_of_prometheus()}"
     await cluster.let_prometheus("/metrics")
@@ -131,9 +129,7 @@ async def test_a_token_that_is_none_is_refused(cluster: Cluster, clock: FakeCloc
     assert cluster.asked == ["V1TokenReview"]
 
 
-async def test_probes_are_answered_without_asking_and_what_is_under_their_paths_is_not(
-    cluster: Cluster, clock: FakeClock
-) -> None:
+async def test_probes_need_no_permission_but_the_paths_below_them_do(cluster: Cluster, clock: FakeClock) -> None:
     access = Access(cluster.client, clock=clock)
     for path in ("/healthz", "/readyz", "/livez"):
         assert await access.refusal("get", path, "Bearer whatever") is None

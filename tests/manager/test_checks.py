@@ -37,7 +37,7 @@ class Held:
 # --- queues
 
 
-async def test_a_queue_that_hands_out_nothing_for_so_long_is_noticed_and_drained_is_well_again() -> None:
+async def test_a_queue_that_stands_still_is_reported_until_it_is_drained() -> None:
     clock, sync = FakeClock(), Held()
     controller = Controller("stuck", sync, clock=clock)
     watch = QueueWatch({"stuck": controller}, clock)
@@ -154,7 +154,7 @@ async def test_an_informer_that_hears_nothing_through_an_open_watch_is_stale() -
     assert wrong() == ""  # it has stopped, which another check says
 
 
-async def test_a_watch_that_opens_counts_only_from_a_server_that_sends_no_bookmarks() -> None:
+async def test_an_opened_watch_counts_only_from_servers_without_bookmarks() -> None:
     server, clock = ScriptedListerWatcher(), FakeClock()
     informer = SharedIndexInformer(server, dict, name="pods", clock=clock)
     server.will_list(rv=1)

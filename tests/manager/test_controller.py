@@ -116,7 +116,7 @@ async def test_an_owner_may_be_named_whatever_its_version(syncs: Syncs) -> None:
     assert syncs.keys == ["ns/web"]
 
 
-async def test_an_owner_may_be_named_with_its_version_and_may_belong_to_no_namespace(syncs: Syncs) -> None:
+async def test_an_owner_may_have_a_version_and_no_namespace(syncs: Syncs) -> None:
     informer: Any = FakeInformer()
     kind = GroupVersionKind("example.com", "v1", "WebApp")
     controller = Controller("test", syncs).watch_owned(informer, kind, namespaced=False)
@@ -139,7 +139,7 @@ async def test_a_controller_is_ready_while_what_it_watches_follows_the_server(sy
         assert not controller.is_ready
 
 
-def test_an_owner_whose_kind_is_not_known_is_refused_with_what_to_give_instead(syncs: Syncs) -> None:
+def test_an_owner_of_an_unknown_kind_is_refused_with_a_remedy(syncs: Syncs) -> None:
     class WebApp(msgspec.Struct):
         metadata: V1ObjectMeta
 
@@ -150,7 +150,7 @@ def test_an_owner_whose_kind_is_not_known_is_refused_with_what_to_give_instead(s
             controller.watch_owned(informer, owner)  # type: ignore[arg-type]
 
 
-async def test_a_mapped_object_has_synced_what_the_map_says_for_it_before_and_after(syncs: Syncs) -> None:
+async def test_a_mapped_object_syncs_its_keys_from_before_and_after(syncs: Syncs) -> None:
     informer: Any = FakeInformer()
 
     def targets(config: Any) -> list[str]:
@@ -230,7 +230,7 @@ async def test_no_sync_starts_before_every_cache_is_complete(syncs: Syncs) -> No
     assert not controller.has_synced
 
 
-async def test_the_first_keys_are_synced_while_others_are_on_their_way_to_the_queue(syncs: Syncs) -> None:
+async def test_first_keys_are_synced_while_others_are_still_being_queued(syncs: Syncs) -> None:
     informer: Any = FakeInformer(told=False)
     async with running(Controller("test", syncs).watch(informer)):
         informer.add(obj("first"))
@@ -239,7 +239,7 @@ async def test_the_first_keys_are_synced_while_others_are_on_their_way_to_the_qu
         assert syncs.keys == ["ns/first"]
 
 
-async def test_no_sync_starts_before_a_handler_of_ones_own_was_told_of_the_first_list(syncs: Syncs) -> None:
+async def test_no_sync_starts_before_ones_own_handler_has_the_first_list(syncs: Syncs) -> None:
     informer: Any = FakeInformer(told=False)
     controller = Controller("test", syncs)
     controller.handle(informer, ResourceEventHandlerFuncs(lambda _: controller.queue.add("k")))
@@ -356,7 +356,7 @@ async def _in_a_group_of_its_own() -> None:
         _in_a_group_of_its_own,
     ],
 )
-async def test_whatever_a_sync_raises_costs_that_key_a_retry_and_never_the_controller(
+async def test_whatever_a_sync_raises_costs_one_retry_and_never_the_controller(
     fail: Callable[[], Awaitable[None]],
 ) -> None:
     synced: list[str] = []
@@ -379,7 +379,7 @@ async def test_whatever_a_sync_raises_costs_that_key_a_retry_and_never_the_contr
     assert [line["event"] for line in logs].count("sync_failed") == 1
 
 
-async def test_a_sync_that_cancels_its_task_and_returns_at_once_ends_no_worker() -> None:
+async def test_a_sync_that_cancels_its_own_task_ends_no_worker() -> None:
     synced: list[str] = []
     clock = FakeClock()
 
@@ -407,7 +407,7 @@ async def test_a_sync_that_cancels_its_task_and_returns_at_once_ends_no_worker()
         (RequeueAfter(-0.5), r"RequeueAfter(seconds=-0.5, jitter=0.1)"),
     ],
 )
-async def test_an_answer_that_is_no_time_is_refused_once_and_the_controller_goes_on(
+async def test_an_invalid_requeue_time_is_refused_once_and_the_controller_continues(
     syncs: Syncs, answer: Any, what: str
 ) -> None:
     clock = FakeClock()
@@ -477,7 +477,7 @@ def test_a_sync_that_is_not_async_is_refused_by_name() -> None:
             Controller("configmaps", sync)
 
 
-async def test_a_sync_that_turns_out_not_to_be_async_is_told_in_one_line_and_stops_nothing() -> None:
+async def test_a_sync_that_is_not_async_is_one_error_and_stops_nothing() -> None:
     clock = FakeClock()
     sync: Any = lambda key: None  # noqa: E731
     controller = Controller("configmaps", sync, clock=clock)
@@ -524,7 +524,7 @@ async def test_a_sync_may_say_when_to_look_again(syncs: Syncs, after: float | ti
         assert syncs.taken() == ["k"]
 
 
-async def test_as_many_keys_as_workers_are_synced_at_once_and_one_key_never_twice() -> None:
+async def test_workers_sync_different_keys_at_once_and_one_key_never_twice() -> None:
     under_way: list[str] = []
     gate = anyio.Event()
 
@@ -627,7 +627,7 @@ async def draining(controller: Controller, grace: float | None) -> AsyncIterator
         yield cut
 
 
-async def test_draining_waits_for_the_syncs_that_run_and_hands_out_no_more_keys() -> None:
+async def test_draining_waits_for_running_syncs_and_starts_no_more() -> None:
     clock = FakeClock()
     slow = Slow(clock)
     with anyio.fail_after(60):
@@ -675,7 +675,7 @@ async def test_syncs_that_run_when_the_grace_is_over_are_cancelled_and_named() -
     assert (line["keys"], line["grace"]) == (("a", "c"), 30)
 
 
-async def test_draining_without_a_sync_ends_at_once_also_while_caches_are_not_complete(syncs: Syncs) -> None:
+async def test_draining_without_syncs_ends_at_once_even_before_caches_are_full(syncs: Syncs) -> None:
     informer: Any = FakeInformer(synced=False)
     waiting = Controller("waiting", syncs).watch(informer)
     idle = Controller("idle", syncs)

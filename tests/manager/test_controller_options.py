@@ -151,7 +151,7 @@ async def test_a_sync_may_ask_to_be_called_again_with_jitter() -> None:
 # -- errors
 
 
-async def test_an_error_that_trying_again_does_not_mend_is_not_tried_again_before_the_object_changes() -> None:
+async def test_a_terminal_error_is_not_retried_before_the_object_changes() -> None:
     clock, syncs, informer = FakeClock(), Syncs(), FakeInformer()
     syncs.answers = [TerminalError("spec.image is no image")]
     controller = Controller("terminal", syncs, clock=clock).watch(informer)  # type: ignore[arg-type]
@@ -223,7 +223,7 @@ async def test_conflicts_that_go_on_are_tried_again_more_and_more_slowly() -> No
 # -- what it starts after
 
 
-async def test_no_sync_starts_before_the_others_have_done_what_their_first_lists_brought() -> None:
+async def test_no_sync_starts_before_others_have_worked_off_their_first_lists() -> None:
     informer: Any = FakeInformer()
     early, late, go = Syncs(), Syncs(), anyio.Event()
 

@@ -192,7 +192,7 @@ async def test_at_take_over_every_object_is_synced_and_nothing_is_listed(world: 
     assert new.count("GET /api/v1/configmaps") <= 1
 
 
-async def test_at_take_over_the_first_objects_are_synced_while_the_last_ones_are_not_queued(
+async def test_at_take_over_first_objects_are_synced_while_last_are_queued(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kinformer.cache.processor._AT_ONCE", 2)
@@ -209,7 +209,7 @@ async def test_at_take_over_the_first_objects_are_synced_while_the_last_ones_are
     assert sorted(follower.synced) == sorted(f"default/map-{number}" for number in range(12))
 
 
-async def test_when_a_leader_ends_in_the_middle_of_its_take_over_the_next_one_syncs_everything(
+async def test_when_a_take_over_breaks_off_the_next_leader_syncs_everything(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kinformer.cache.processor._AT_ONCE", 2)
@@ -230,7 +230,7 @@ async def test_when_a_leader_ends_in_the_middle_of_its_take_over_the_next_one_sy
     assert sorted(third.synced) == sorted(f"default/map-{number}" for number in range(12))
 
 
-async def test_a_follower_whose_turn_comes_after_a_take_over_that_broke_off_had_nothing_queued(
+async def test_a_follower_after_a_broken_take_over_has_nothing_queued(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kinformer.cache.processor._AT_ONCE", 2)
@@ -255,9 +255,7 @@ async def test_a_follower_whose_turn_comes_after_a_take_over_that_broke_off_had_
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["it left a note", "it left none"])
-async def test_at_take_over_nothing_is_synced_before_the_cache_shows_what_the_last_leader_wrote(
-    world: World, noted: bool
-) -> None:
+async def test_at_take_over_no_sync_precedes_the_last_leaders_writes(world: World, noted: bool) -> None:
     leader = await world.start("a")
     follower = await world.start("b")
     await turn(world.clock, 5)
@@ -277,7 +275,7 @@ async def test_at_take_over_nothing_is_synced_before_the_cache_shows_what_the_la
     assert follower.synced == ["default/written-last"]
 
 
-async def test_a_cache_that_does_not_come_up_to_date_holds_the_work_up_for_a_limited_time(world: World) -> None:
+async def test_a_cache_that_stays_behind_delays_the_work_only_so_long(world: World) -> None:
     leader = await world.start("a")
     follower = await world.start("b")
     await turn(world.clock, 5)
@@ -287,7 +285,7 @@ async def test_a_cache_that_does_not_come_up_to_date_holds_the_work_up_for_a_lim
     await eventually(lambda: follower.controller.has_synced, world.clock, seconds=CATCH_UP_TIMEOUT + 5)
 
 
-async def test_where_the_last_leader_noted_its_writes_the_next_waits_for_them_alone(world: World) -> None:
+async def test_the_next_leader_waits_only_for_noted_writes(world: World) -> None:
     leader = await world.start("a")
     follower = await world.start("b")
     await turn(world.clock, 5)

@@ -104,7 +104,7 @@ async def test_each_kind_of_change_is_told_apart(controller: Controller, pods: F
     assert events(controller, "default/a") == ["deleted", "resynced", "updated", "added"]
 
 
-async def test_an_object_of_the_first_list_is_told_apart_from_a_new_one(controller: Controller) -> None:
+async def test_a_first_lists_object_is_told_apart_from_a_new_one(controller: Controller) -> None:
     source = Source("pods", EnqueueKeys(controller.queue.add, own_key))
     await in_context(source.on_add, pod("a"), True)
     await quiet()
@@ -157,7 +157,7 @@ async def test_a_failure_is_remembered_and_the_retry_that_follows_is_called_one(
     assert (controller.history.syncs, controller.history.errors, controller.history.retries) == (2, 1, 1)
 
 
-async def test_a_retry_names_the_object_that_the_sync_was_for_that_failed_first(
+async def test_a_retry_names_the_object_of_the_first_failed_sync(
     controller: Controller, pods: FakeInformer, clock: FakeClock, syncs: Syncs
 ) -> None:
     def fail(key: str) -> None:
@@ -184,7 +184,7 @@ async def test_a_sync_that_was_to_come_again_after_a_while_is_due(
     assert events(controller, "default/a") == ["due", "asked"]
 
 
-async def test_a_delay_that_a_handler_asked_for_keeps_the_change_that_it_was_told_of(clock: FakeClock) -> None:
+async def test_a_handlers_delay_keeps_the_change_that_caused_it(clock: FakeClock) -> None:
     history = History(clock)
     queue = NotedQueue("q", history, clock=clock)
     later = Source("pods", ResourceEventHandlerFuncs(add=lambda _: queue.add_after("default/job", 10)))
@@ -195,7 +195,7 @@ async def test_a_delay_that_a_handler_asked_for_keeps_the_change_that_it_was_tol
     assert history.queued("default/job") == Trigger(clock.monotonic(), "added", "pods", "default", "x", "3")
 
 
-async def test_a_timer_that_a_handler_started_does_not_give_its_change_to_the_keys_of_others(clock: FakeClock) -> None:
+async def test_a_handlers_timer_does_not_mark_the_keys_of_others(clock: FakeClock) -> None:
     history = History(clock)
     queue = NotedQueue("q", history, clock=clock)
     queue.add_after("default/other", 12)
@@ -288,7 +288,7 @@ async def test_only_the_last_runs_of_the_last_keys_are_remembered(controller: Co
     assert len(controller.history.times()) == len(controller.history.waits()) == SAMPLE
 
 
-async def test_a_key_that_fails_is_not_forgotten_for_all_those_that_go_well(
+async def test_a_failing_key_is_remembered_while_many_others_succeed(
     controller: Controller, syncs: Syncs, clock: FakeClock
 ) -> None:
     def fail(key: str) -> None:

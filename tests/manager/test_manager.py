@@ -119,7 +119,7 @@ async def test_an_option_of_the_wrong_type_is_named(client: Client) -> None:
         Manager(client, controllers=["replicationcontroller"], options={"concurrent_rc_syncs": "many"})
 
 
-async def test_an_option_that_no_controller_knows_is_named_with_those_that_are_known(client: Client) -> None:
+async def test_an_unknown_option_is_named_with_those_that_are_known(client: Client) -> None:
     def make_counter(context: ControllerContext) -> Controller:
         context.option("counters", 3)
         return Noted().make(context)
@@ -212,7 +212,7 @@ async def test_a_controller_that_says_it_has_nothing_to_do_is_left_out(
     assert not Manager(client, controllers=["*"], known={"idle": idle}).controllers
 
 
-async def test_builtin_controllers_run_when_they_are_named_and_the_star_means_the_others(
+async def test_builtin_controllers_run_when_named_and_the_star_means_others(
     client: Client, installed: Callable[..., None]
 ) -> None:
     def made(*selection: str) -> list[str]:
@@ -271,7 +271,7 @@ async def test_it_runs_where_the_clusters_own_do_not_or_that_is_wanted(client: C
     await manager.check_alone()
 
 
-async def test_where_the_lease_may_not_be_read_a_warning_says_so_and_a_busy_server_is_asked_again() -> None:
+async def test_an_unreadable_lease_is_warned_of_and_a_busy_server_retried() -> None:
     clock = FakeClock()
     answers: list[Exception] = [
         ServerUnreachable("http://x", "refused"),
@@ -347,7 +347,7 @@ async def test_it_is_no_longer_ready_when_its_caches_stop_following(client: Clie
                 assert await ready("/informer-sync") == "internal server error: configmaps has stopped\n"
 
 
-async def test_a_controller_that_ends_by_itself_is_told_and_the_process_is_no_longer_alive(client: Client) -> None:
+async def test_a_controller_that_ends_is_reported_and_the_process_not_alive(client: Client) -> None:
     class Ending:
         async def run(self) -> None:
             return
@@ -369,7 +369,7 @@ async def test_a_controller_that_ends_by_itself_is_told_and_the_process_is_no_lo
     assert (line["event"], line["controller"]) == ("controller_ended", "ending")
 
 
-async def test_a_controller_that_is_cancelled_from_within_ends_the_manager_with_an_error(client: Client) -> None:
+async def test_a_controller_cancelled_from_within_ends_the_manager_with_an_error(client: Client) -> None:
     class Cancelled:
         async def run(self) -> None:
             future = asyncio.get_running_loop().create_future()

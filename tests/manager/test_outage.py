@@ -10,7 +10,7 @@ from kinformer.clock import FakeClock
 from kinformer.manager import Controller
 
 
-async def test_keys_that_failed_for_a_server_that_was_gone_are_synced_when_it_is_back() -> None:
+async def test_keys_that_failed_in_an_outage_are_synced_when_it_ends() -> None:
     clock = FakeClock()
     reachability = Reachability("http://h", _no_probe, clock, OutageOptions(probe_interval=0))
     gone = ServerUnreachable("http://h", "refused")

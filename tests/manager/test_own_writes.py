@@ -85,7 +85,7 @@ async def test_a_key_waits_for_its_own_writes(consistent: bool, count: str) -> N
             tasks.cancel_scope.cancel()
 
 
-async def test_a_key_waits_for_the_namespace_that_it_has_written_in_and_for_no_other() -> None:
+async def test_a_key_waits_only_for_the_namespace_it_has_written_in() -> None:
     clock = FakeClock()
     async with (
         world(clock) as (_, client, _),
@@ -137,7 +137,7 @@ class Served:
         await self.clock.settle()
 
 
-async def test_a_key_that_waits_is_added_again_without_an_event_of_its_own() -> None:
+async def test_a_waiting_key_is_added_again_without_an_event() -> None:
     world = Served()
     async with world.running():
         await world.sync_writing("a")
@@ -169,7 +169,7 @@ async def test_other_keys_do_not_wait() -> None:
         assert world.synced == ["ns/web", "ns/other"]
 
 
-async def test_after_five_minutes_a_key_is_synced_with_the_cache_as_it_is() -> None:
+async def test_after_five_minutes_a_key_is_synced_with_the_present_cache() -> None:
     world = Served()
     async with world.running():
         await world.sync_writing("a")
@@ -220,7 +220,7 @@ async def test_an_informer_can_be_waited_for_until_it_shows_a_write() -> None:
         assert maps.indexer.get_by_key("default/c") is not None
 
 
-async def test_a_handler_can_be_waited_for_until_it_was_called_for_a_write() -> None:
+async def test_a_handlers_call_for_a_write_can_be_waited_for() -> None:
     clock, told = FakeClock(), list[str]()
 
     async def slowly(obj: V1ConfigMap) -> None:
@@ -246,7 +246,7 @@ async def test_a_handler_can_be_waited_for_until_it_was_called_for_a_write() -> 
             await turn(clock, 1)
 
 
-async def test_an_informer_that_does_not_come_to_a_version_says_where_it_is() -> None:
+async def test_an_informer_that_misses_a_version_says_where_it_is() -> None:
     clock, errors = FakeClock(), list[str]()
     async with world(clock) as (server, client, informers):
         maps = informers.informer_for(V1ConfigMap)

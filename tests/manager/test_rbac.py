@@ -8,14 +8,14 @@ PODS = allow("list watch", "pods")
 LEASE = allow("get", "leases.coordination.k8s.io", names=["l"], namespace="kube-system")
 
 
-def test_a_factory_that_says_nothing_of_its_permissions_is_not_one_that_needs_none() -> None:
+def test_a_factory_silent_on_permissions_is_not_one_without_needs() -> None:
     assert declared_permissions(ControllerSpec(name="f", factory="m:f")) is None
     assert declared_permissions(lambda context: context) is None
     assert declared_permissions(ControllerSpec(name="f", factory="m:f", permissions=())) == ()
     assert declared_permissions(ControllerSpec(name="f", factory="m:f", permissions=(PODS,))) == (PODS,)
 
 
-def test_each_controller_has_a_role_of_its_own_and_one_in_each_namespace_that_it_names() -> None:
+def test_each_controller_has_its_role_and_one_in_each_named_namespace() -> None:
     made = manifests({"fleet": (PODS, LEASE), "other": (PODS,)})
 
     assert [(one["kind"], one["metadata"]) for one in made] == [
@@ -41,7 +41,7 @@ def test_with_a_service_account_each_role_is_bound_to_it() -> None:
     assert (other["kind"], other["metadata"]["namespace"]) == ("RoleBinding", "kube-system")
 
 
-def test_a_manager_needs_its_lease_only_where_it_takes_part_in_an_election() -> None:
+def test_a_manager_needs_its_lease_only_for_elections() -> None:
     assert manager_rules(builtin=False) == ()
     assert [rule.names for rule in manager_rules()] == [("kube-controller-manager",)]
     assert [rule.resources for rule in manager_rules(builtin=False, reviews=True)] == [

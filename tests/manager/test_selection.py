@@ -46,7 +46,7 @@ def test_a_short_and_a_long_name_mean_the_same_controller(selection: list[str], 
     assert select_controllers(selection, known) == selected
 
 
-def test_a_controller_of_exactly_that_name_comes_before_one_whose_short_name_it_is() -> None:
+def test_an_exact_name_comes_before_a_short_name() -> None:
     assert select_controllers(["service"], ["service", "service-lb-controller"]) == ["service"]
     assert select_controllers(["service-lb-controller"], ["service", "service-lb-controller"]) == [
         "service-lb-controller"
@@ -63,7 +63,7 @@ def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
     )
 
 
-def test_a_controller_that_is_off_by_default_runs_only_if_it_is_named() -> None:
+def test_a_controller_off_by_default_runs_only_if_named() -> None:
     def select(*selection: str) -> list[str]:
         return select_controllers(
             selection, ["job", "mine", "signer"], ["job", "signer"], lambda name: name == "signer"

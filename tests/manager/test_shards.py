@@ -153,7 +153,7 @@ async def a_world() -> AsyncIterator[World]:
         assert not world.collided
 
 
-async def test_each_of_two_holds_and_syncs_its_own_namespaces_and_both_together_all() -> None:
+async def test_two_managers_hold_their_own_namespaces_and_together_all() -> None:
     async with a_world() as world:
         a = world.start("a")
         await world.until_shared(a)
@@ -169,7 +169,7 @@ async def test_each_of_two_holds_and_syncs_its_own_namespaces_and_both_together_
         assert b.synced
 
 
-async def test_who_joins_gets_the_objects_of_its_ranges_and_the_others_let_go_of_them() -> None:
+async def test_a_new_member_gets_its_ranges_and_the_others_release_them() -> None:
     async with a_world() as world:
         keys = await world.make()
         a = world.start("a")
@@ -203,7 +203,7 @@ async def test_who_leaves_hands_its_keys_over_within_two_rounds() -> None:
         assert a.error is None
 
 
-async def test_who_is_stopped_hands_over_at_once_all_ranges_but_that_of_a_sync_that_still_runs() -> None:
+async def test_a_stopped_member_hands_over_all_ranges_without_running_syncs() -> None:
     async with a_world() as world:
         keys = await world.make()
         a = world.start("a")
@@ -223,7 +223,7 @@ async def test_who_is_stopped_hands_over_at_once_all_ranges_but_that_of_a_sync_t
         assert a.error is None
 
 
-async def test_the_range_of_a_sync_that_is_cut_short_is_handed_over_when_its_write_must_have_arrived() -> None:
+async def test_a_cut_syncs_range_is_handed_over_after_its_write_arrived() -> None:
     async with a_world() as world:
         keys = await world.make()
         a = world.start("a")
@@ -241,7 +241,7 @@ async def test_the_range_of_a_sync_that_is_cut_short_is_handed_over_when_its_wri
         assert world.clock.monotonic() - cut >= 2.5
 
 
-async def test_the_keys_of_one_who_is_cut_off_are_taken_over_when_its_lease_has_run_out_and_it_ends_before() -> None:
+async def test_a_lost_members_keys_are_taken_over_after_its_lease() -> None:
     async with a_world() as world:
         await world.make()
         a = world.start("a")
@@ -259,7 +259,7 @@ async def test_the_keys_of_one_who_is_cut_off_are_taken_over_when_its_lease_has_
         assert ended < 12.5 < took < 15 + 2 * 2 + 1
 
 
-async def test_objects_without_namespace_are_held_by_all_and_their_keys_synced_by_one_also_after_a_take_over() -> None:
+async def test_cluster_objects_are_held_by_all_and_synced_by_one() -> None:
     async with a_world() as world:
         synced: dict[str, list[str]] = {"a": [], "b": []}
 
@@ -295,7 +295,7 @@ def replica_set(namespace: str) -> V1ReplicaSet:
     return from_dict(V1ReplicaSet, {"metadata": {"name": "web", "namespace": namespace}, "spec": spec})
 
 
-async def test_replica_sets_of_many_namespaces_have_their_pods_and_no_more_while_managers_come_and_go() -> None:
+async def test_replica_sets_have_exact_pods_while_managers_come_and_go() -> None:
     from kinformer_controllers.replicaset.controller import make_controller
 
     known = {"replicaset": make_controller}
@@ -330,7 +330,7 @@ async def test_replica_sets_of_many_namespaces_have_their_pods_and_no_more_while
         assert c.cached(V1Pod) == {f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in (await pods.list()).items}
 
 
-async def test_objects_that_are_held_by_uid_are_divided_though_all_are_in_one_namespace() -> None:
+async def test_objects_divided_by_uid_may_share_one_namespace() -> None:
     synced: dict[str, set[str]] = {"a": set(), "b": set()}
 
     def make(name: str, context: ControllerContext) -> Controller:
@@ -383,7 +383,7 @@ async def test_what_the_group_is_like_can_be_looked_at() -> None:
         assert [len(member.ranges) for member in snapshot.members] == [64]
 
 
-async def test_a_table_that_cannot_be_read_is_named_by_readyz_until_it_is_replaced() -> None:
+async def test_a_broken_table_is_named_by_readyz_until_it_is_replaced() -> None:
     async with a_world() as world:
         table = V1Lease(metadata=V1ObjectMeta(name=DEFAULT_GROUP, namespace="kube-system"))
         await world.client.resource(V1Lease).create(table)

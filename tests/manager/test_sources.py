@@ -15,7 +15,7 @@ def name_of(found: dict[str, Any]) -> tuple[str]:
     return (found["metadata"]["name"],)
 
 
-def test_the_first_list_and_resyncs_wait_behind_live_changes_in_a_priority_queue() -> None:
+def test_first_lists_and_resyncs_wait_behind_changes_in_priority_queues() -> None:
     queue: PriorityQueue[str] = PriorityQueue()
     handler = EnqueueKeys(queue.add, name_of, later=partial(queue.add_with_options, priority=LOW_PRIORITY))
 

@@ -97,7 +97,7 @@ def started(manager: Manager, name: str) -> bool:
     return bool(controller.has_synced)
 
 
-async def test_who_lacks_a_permission_or_a_kind_is_told_in_a_line_and_the_others_run(world: World) -> None:
+async def test_a_missing_permission_or_kind_is_one_line_and_others_run(world: World) -> None:
     manager = Manager(world.client, known=KNOWN, clock=world.clock)
     async with world.running(manager) as logs:
         await eventually(lambda: started(manager, "configmaps") and len(manager.lacking) == 2, world.clock)
@@ -110,7 +110,7 @@ async def test_who_lacks_a_permission_or_a_kind_is_told_in_a_line_and_the_others
         assert told["widgets"] == "a server that serves widgets.example.com"
 
 
-async def test_it_starts_once_it_has_what_it_lacked_and_is_told_less_and_less_often_until_then(world: World) -> None:
+async def test_it_starts_once_it_can_and_reports_less_often_until_then(world: World) -> None:
     manager = Manager(world.client, known=KNOWN, controllers=["secrets"], clock=world.clock)
     async with world.running(manager) as logs:
         await eventually(lambda: manager.lacking, world.clock)

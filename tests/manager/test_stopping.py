@@ -63,9 +63,7 @@ async def seen(client: Client) -> list[str]:
     return [event.reason or "" for event in (await client.resource(CoreV1Event).list("default")).items]
 
 
-async def test_a_manager_that_is_stopped_waits_for_its_syncs_and_writes_their_events(
-    client: Client, clock: FakeClock
-) -> None:
+async def test_a_stopped_manager_waits_for_its_syncs_and_their_events(client: Client, clock: FakeClock) -> None:
     slow = Slow()
     manager = Manager(client, known={"slow": slow.make}, clock=clock)
     with anyio.fail_after(60), capture_logs() as logs:
@@ -88,9 +86,7 @@ async def test_a_manager_that_is_stopped_waits_for_its_syncs_and_writes_their_ev
     assert "controller_ended" not in [line["event"] for line in logs]
 
 
-async def test_a_sync_that_takes_longer_than_the_grace_is_cancelled_and_its_event_is_written(
-    client: Client, clock: FakeClock
-) -> None:
+async def test_a_sync_beyond_the_grace_is_cancelled_and_its_event_written(client: Client, clock: FakeClock) -> None:
     slow = Slow()
     manager = Manager(client, known={"slow": slow.make}, clock=clock)
     with anyio.fail_after(60):
@@ -119,9 +115,7 @@ async def test_what_is_cancelled_ends_at_once(client: Client, clock: FakeClock) 
     assert slow.notes == ["cancelled default/one"]
 
 
-async def test_the_lease_is_given_up_when_the_last_sync_has_ended_and_before_events_are_written(
-    client: Client, clock: FakeClock
-) -> None:
+async def test_the_lease_is_released_after_the_last_sync_before_events(client: Client, clock: FakeClock) -> None:
     slow = Slow()
     leases = client.resource(V1Lease)
 
@@ -179,7 +173,7 @@ async def test_who_stands_by_stops_at_once(client: Client, clock: FakeClock) -> 
             await leader.stop()
 
 
-async def test_a_manager_may_be_stopped_twice_before_it_runs_and_after_it_has(client: Client, clock: FakeClock) -> None:
+async def test_a_manager_may_be_stopped_twice_before_and_after_its_run(client: Client, clock: FakeClock) -> None:
     stopped_before = Manager(client, known={"slow": Slow().make}, clock=clock)
     await stopped_before.stop()
     with anyio.fail_after(60):

@@ -89,9 +89,7 @@ async def traced(client: Client, spans: Spans, **known: Any) -> AsyncIterator[No
             yield
 
 
-async def test_a_sync_has_a_span_with_its_requests_below_it_and_is_linked_to_the_write_that_triggered_it(
-    client: Client, spans: Spans
-) -> None:
+async def test_a_sync_has_a_span_around_its_requests_linked_to_its_cause(client: Client, spans: Spans) -> None:
     chain = Chain()
     async with traced(client, spans, first=chain.first, second=chain.second):
         await client.resource(V1ConfigMap).create(V1ConfigMap(metadata=meta("a")))

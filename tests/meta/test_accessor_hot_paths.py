@@ -68,7 +68,7 @@ def made(type_: Any, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("type_", [dict, V1Pod, Camel, Optional, Odd, Untyped, Dicts])
-def test_key_name_namespace_and_version_are_read_whatever_the_object_is_made_of(type_: Any) -> None:
+def test_key_name_namespace_and_version_are_read_from_every_type(type_: Any) -> None:
     accessor, obj = accessor_for(type_), made(type_, FULL)
 
     assert accessor.key(obj) == "ns/n"
@@ -76,7 +76,7 @@ def test_key_name_namespace_and_version_are_read_whatever_the_object_is_made_of(
 
 
 @pytest.mark.parametrize("type_", [dict, V1Pod, Camel, Optional, Odd, Untyped, Dicts])
-def test_versions_are_the_same_if_they_are_equal_or_missing_on_both_sides(type_: Any) -> None:
+def test_versions_are_equal_also_if_both_are_missing(type_: Any) -> None:
     same = accessor_for(type_).same_version
     eight = {"metadata": {**FULL["metadata"], "resourceVersion": "8"}}
 

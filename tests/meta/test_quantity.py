@@ -44,7 +44,7 @@ def test_a_quantity_is_printed_in_the_canonical_form_of_its_own_notation(text: s
 
 
 @pytest.mark.parametrize("text", ["+5", "00012", "1.", "91.955k", "65.25E-1", "+653Ki"])
-def test_what_is_nearly_canonical_is_printed_as_it_came_until_it_is_counted_with(text: str) -> None:
+def test_a_nearly_canonical_text_is_kept_until_it_is_computed_with(text: str) -> None:
     assert str(parse(text)) == text
     assert str(parse(text) + ZERO) != text
 
@@ -80,7 +80,7 @@ def test_a_text_without_digits_is_zero_as_in_kubernetes(text: str) -> None:
         ("9" * 5000, "digits"),
     ],
 )
-def test_what_is_no_quantity_is_an_error_that_quotes_it_and_says_why(text: str, reason: str) -> None:
+def test_an_invalid_quantity_is_an_error_that_quotes_and_explains(text: str, reason: str) -> None:
     with pytest.raises(QuantityError, match=reason) as error:
         parse(text)
     assert repr(text) in str(error.value)
@@ -123,7 +123,7 @@ def test_only_binary_amounts_are_capped() -> None:
         ("8Ei", MAX_VALUE, -1000),
     ],
 )
-def test_a_value_that_needs_more_than_64_bits_is_what_kubernetes_has_of_it(text: str, value: int, milli: int) -> None:
+def test_a_value_beyond_64_bits_is_what_kubernetes_makes_of_it(text: str, value: int, milli: int) -> None:
     assert (parse(text).value(), parse(text).milli_value()) == (value, milli)
 
 

@@ -38,7 +38,7 @@ class Moody(msgspec.Struct):
     spec: Mode
 
 
-def test_reading_a_field_that_does_not_fit_names_the_object_and_the_path() -> None:
+def test_reading_an_unfitting_field_names_the_object_and_the_path() -> None:
     with pytest.raises(ObjectDecodeError) as caught:
         _ = lazily(BAD_NODE_NAME).spec
 
@@ -47,7 +47,7 @@ def test_reading_a_field_that_does_not_fit_names_the_object_and_the_path() -> No
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_reading_a_lazy_part_of_a_spec_names_the_spec_and_the_path() -> None:
+def test_reading_a_lazy_part_names_the_spec_and_the_path() -> None:
     with pytest.raises(
         ObjectDecodeError, match=r"^PodSpec: containers\[0\]\.image: Expected `str | null`, got `array`$"
     ):
@@ -63,7 +63,7 @@ def test_whatever_decodes_an_object_names_it_and_the_path(decoding: Callable[[],
         decoding()
 
 
-def test_a_user_s_own_type_is_named_likewise_and_no_value_is_quoted() -> None:
+def test_a_users_own_type_is_named_and_no_value_is_quoted() -> None:
     with pytest.raises(ObjectDecodeError) as caught:
         decode(Moody, b'{"kind":"Car","metadata":{"name":"a"},"spec":{"mode":"canary"}}')
 
@@ -124,7 +124,7 @@ def test_a_deep_dict_is_one_error_too() -> None:
         from_dict(V1Pod, {"spec": deep})
 
 
-def test_the_identity_of_an_object_is_found_in_spite_of_what_is_wrong_with_it() -> None:
+def test_an_objects_identity_is_found_despite_its_errors() -> None:
     whole = Identity("Pod", "ns", "web", "7")
     said = b'"kind":"Pod","metadata":{"managedFields":[%b],"name":"web","namespace":"ns","resourceVersion":"7"}'
 

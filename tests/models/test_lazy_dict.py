@@ -67,7 +67,7 @@ def unread(obj: LazyDict) -> list[str]:
 # --- what it is
 
 
-def test_kind_and_metadata_are_decoded_and_all_else_is_bytes_until_it_is_read() -> None:
+def test_kind_and_metadata_are_decoded_and_the_rest_when_read() -> None:
     widget = lazy(WIDGET)
 
     assert unread(widget) == ["spec", "status", "type"]
@@ -195,7 +195,7 @@ def test_comparing_and_showing_it_decodes_nothing_for_good() -> None:
     assert unread(one) == unread(other) == ["spec", "status", "type"]
 
 
-def test_json_is_written_from_the_bytes_that_came_and_from_what_was_changed_since() -> None:
+def test_json_is_written_from_the_original_bytes_and_later_changes() -> None:
     widget = lazy(b'{"kind":"Widget","spec":{"size": 1},"status":{"x":  1}}')
 
     widget["spec"]["size"] = 2
@@ -471,7 +471,7 @@ def watched(codec: ObjectCodec[dict[str, Any]], *values: dict[str, Any]) -> list
     return [event.object for event in events]
 
 
-def test_a_custom_resource_is_decoded_in_one_pass_and_is_as_lazy_as_any() -> None:
+def test_a_custom_resource_is_decoded_in_one_pass_and_lazily() -> None:
     plain = {name: value for name, value in WIDGET.items() if name != "type"}
     codec = ObjectCodec(dict, "example.com/v1", "Widget")
 
@@ -485,7 +485,7 @@ def test_a_custom_resource_is_decoded_in_one_pass_and_is_as_lazy_as_any() -> Non
     assert list(widget) == list(plain)
 
 
-def test_objects_with_other_fields_are_whole_and_so_are_those_that_come_after_them() -> None:
+def test_objects_with_other_fields_are_complete_and_so_are_later_ones() -> None:
     plain = {name: value for name, value in WIDGET.items() if name != "type"}
     codec = ObjectCodec(dict, "example.com/v1", "Widget")
 
@@ -520,7 +520,7 @@ def test_any_objects_of_a_watch_are_the_same_as_their_dicts(values: list[dict[st
     assert items == filled
 
 
-def test_an_object_with_metadata_that_does_not_decode_is_left_out_and_the_others_are_not() -> None:
+def test_an_object_with_undecodable_metadata_is_left_out_alone() -> None:
     codec = ObjectCodec(dict, "example.com/v1", "Widget")
     bad = b'{"metadata":{"name":"bad","annotations":{"a":"\xff"}}}'
 
@@ -537,7 +537,7 @@ def test_an_object_with_metadata_that_does_not_decode_is_left_out_and_the_others
     assert second == WIDGET
 
 
-def test_detaching_gives_unread_parts_a_memory_of_their_own_and_decodes_tiny_ones() -> None:
+def test_detaching_copies_unread_parts_and_decodes_tiny_ones() -> None:
     widget = lazy(WIDGET)
     before = dict.__getitem__(widget, "spec")
 
@@ -556,7 +556,7 @@ def test_eager_informers_decode_all_of_it() -> None:
     assert unread(widget) == unread(widget["metadata"]) == []
 
 
-def test_an_object_takes_over_what_its_predecessor_has_too_and_nobody_has_read() -> None:
+def test_an_object_takes_over_its_predecessors_equal_unread_parts() -> None:
     old, new = lazy(WIDGET), lazy({**WIDGET, "status": {"ready": False, "phase": "something quite different"}})
     old["spec"]
     for finish in (detacher_for(dict), interner_for(dict)):
@@ -581,7 +581,7 @@ def test_unread_bytes_that_are_the_same_are_held_once() -> None:
     assert dict.__getitem__(new, "spec") is dict.__getitem__(old, "spec")
 
 
-def test_what_somebody_changed_in_an_object_of_a_cache_is_gone_with_its_next_version() -> None:
+def test_a_change_to_a_cached_object_ends_with_its_next_version() -> None:
     old, new = lazy(WIDGET), lazy(WIDGET)
     old["spec"]["size"] = 99
 

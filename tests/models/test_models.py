@@ -68,7 +68,7 @@ def test_a_model_has_kubernetes_asyncios_attributes() -> None:
     assert pod.metadata.deletion_timestamp is None
 
 
-def test_every_model_of_kubernetes_asyncio_can_be_made_and_decodes_an_empty_object() -> None:
+def test_every_model_can_be_made_and_decodes_an_empty_object() -> None:
     for name in model_names():
         assert decode(getattr(models, name), b"{}") is not None, name
 
@@ -105,12 +105,12 @@ def test_reading_a_field_does_not_change_what_an_object_is_encoded_to(read_first
     assert b"unheardOf" not in encode(pod)
 
 
-def test_an_object_in_a_dict_or_list_is_encoded_as_it_is_alone() -> None:
+def test_an_object_in_a_container_is_encoded_as_alone() -> None:
     assert encode({"items": [lazily(POD)]}) == b'{"items":[%b]}' % encode(decode(V1Pod, POD))
     assert encode(V1PodList(items=[lazily(POD)])) == encode({"items": [lazily(POD)]})
 
 
-def test_what_was_read_is_encoded_from_the_model_and_a_change_is_in_it() -> None:
+def test_a_read_field_is_encoded_from_the_model_with_its_changes() -> None:
     pod = decode(V1Pod, POD)
     pod.spec.containers[0].image = "j"
 
@@ -157,7 +157,7 @@ def test_null_is_none() -> None:
     assert pod.spec is None
 
 
-def test_a_value_of_the_wrong_type_is_an_error_that_names_the_path() -> None:
+def test_a_value_of_a_wrong_type_is_an_error_with_its_path() -> None:
     with pytest.raises(msgspec.ValidationError, match=r"^V1Pod: metadata\.labels: Expected"):
         decode(V1Pod, b'{"metadata":{"labels":[]}}')
 
@@ -257,7 +257,7 @@ def test_detaching_can_keep_managed_fields() -> None:
     assert pod.metadata.managed_fields[0].manager == "m"
 
 
-def test_managed_fields_that_are_kept_and_read_are_not_decoded_again_while_they_stay_the_same() -> None:
+def test_kept_managed_fields_are_not_decoded_again_while_equal() -> None:
     succeed = successor_for(V1Pod, keep_managed_fields=True)
     pods = [lazily(POD) for _ in range(4)]
     for old, new in pairwise(pods):
@@ -285,7 +285,7 @@ def test_an_eager_object_is_decoded_before_anybody_reads_it(keep_managed_fields:
         assert pod == decode(V1Pod, POD)
 
 
-def test_an_eager_object_that_does_not_fit_its_type_is_refused_at_once() -> None:
+def test_an_eager_object_that_does_not_fit_is_refused_at_once() -> None:
     with pytest.raises(msgspec.ValidationError, match="nodeName"):
         detacher_for(V1Pod, eager=True)(lazily(b'{"spec": {"nodeName": 5}}'))
 

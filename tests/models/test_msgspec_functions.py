@@ -40,7 +40,7 @@ def test_msgspecs_functions_work_on_a_complete_object(pod: V1Pod) -> None:
     assert msgspec.structs.replace(pod, kind="Pod").spec is pod.spec
 
 
-def test_encoding_showing_and_comparing_leave_an_object_of_a_cache_as_it_is() -> None:
+def test_encoding_showing_and_comparing_do_not_change_a_cached_object() -> None:
     pod = decoder_for(V1Pod).decode(POD)
     other = decoder_for(V1Pod).decode(POD.replace(b":{", b": {"))
 
@@ -68,7 +68,7 @@ def test_a_struct_of_a_user_is_completed_too() -> None:
 
 @pytest.mark.parametrize("type_", [LabelledPod, ShortPod])
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda pod: pickle.loads(pickle.dumps(pod))])
-def test_a_subclass_keeps_its_own_fields_in_copies_and_is_compared_by_them(type_: Any, copied: Any) -> None:
+def test_a_subclass_keeps_and_compares_its_own_fields(type_: Any, copied: Any) -> None:
     pod = decoder_for(type_).decode(POD[:-1] + b',"colour":"red"}')
     other = decoder_for(type_).decode(POD[:-1] + b',"colour":"blue"}')
 

@@ -68,7 +68,7 @@ def test_an_object_shares_what_has_not_changed_with_the_one_before_it() -> None:
     assert status(new) is not status(old)
 
 
-def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> None:
+def test_read_parts_are_not_taken_over_when_the_bytes_differ() -> None:
     old, new = watched(OWNED), watched({**OWNED, "spec": {"nodeName": "m"}})
     assert old.spec.node_name == "n"
     successor_for(V1Pod)(old, new)
@@ -76,7 +76,7 @@ def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> 
     assert new.spec.node_name == "m"
 
 
-def test_a_spec_that_is_read_is_not_decoded_again_while_its_bytes_stay_the_same() -> None:
+def test_a_read_spec_is_not_decoded_again_while_its_bytes_stay() -> None:
     succeed = successor_for(V1Pod)
     phases = ("Pending", "Running", "Succeeded", "Failed")
     pods = [watched({**OWNED, "status": {"phase": phase}}) for phase in phases]
@@ -98,7 +98,7 @@ def test_a_spec_that_is_read_is_decoded_again_when_its_bytes_change() -> None:
     assert [pod.spec.node_name for pod in pods] == ["n", "n", "m", "m", "m", "m", "n"]
 
 
-def test_a_copy_of_an_object_that_took_over_a_decoded_spec_has_a_spec_of_its_own() -> None:
+def test_a_copy_of_an_object_has_a_spec_of_its_own() -> None:
     succeed = successor_for(V1Pod)
     pods = [watched(OWNED) for _ in range(4)]
     for old, new in pairwise(pods):
@@ -114,7 +114,7 @@ def test_a_copy_of_an_object_that_took_over_a_decoded_spec_has_a_spec_of_its_own
 
 
 @pytest.mark.parametrize("change", ["a field", "a list", "a model in a list"])
-def test_what_somebody_changed_in_a_kept_object_is_found_and_gone_after_some_versions(change: str) -> None:
+def test_a_change_to_a_kept_object_is_found_some_versions_later(change: str) -> None:
     found: list[tuple[V1Pod, str]] = []
     succeed = successor_for(V1Pod, on_changed=lambda obj, field: found.append((obj, field)))
     text = {**OWNED, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}}
@@ -154,7 +154,7 @@ def test_reading_what_was_taken_over_is_not_taken_for_a_change(read_from: int) -
     assert sets[59].spec is sets[2].spec
 
 
-def test_what_is_not_changed_is_decoded_twice_and_never_encoded_before_it_is_checked(
+def test_an_unchanged_part_is_decoded_twice_and_encoded_only_when_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     succeed = successor_for(V1Pod)
@@ -185,7 +185,7 @@ def test_what_is_not_changed_is_decoded_twice_and_never_encoded_before_it_is_che
     assert counts[32:48] == [(3, 3)] * 16
 
 
-def test_what_cannot_be_encoded_any_more_is_found_and_gone_after_some_versions() -> None:
+def test_an_unencodable_part_is_found_and_replaced_some_versions_later() -> None:
     found: list[str] = []
     succeed = successor_for(V1Pod, on_changed=lambda _, field: found.append(field))
     pods = [watched(OWNED) for _ in range(24)]

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_fields_models_and_decoders_can_be_asked_for_first_in_many_threads_at_once(seed: int) -> None:
+def test_many_threads_may_ask_first_for_fields_models_and_decoders(seed: int) -> None:
     # In a process of its own: msgspec with a type that is half made has ended the interpreter.
     done = subprocess.run(
         [sys.executable, "-m", "tests.models.threads_probe", str(seed)],

@@ -18,7 +18,7 @@ def test_the_class_says_where_its_objects_are_served() -> None:
     assert resource_for(WebApp) == ("example.com", "v1", "WebApp", "webapps", True)
 
 
-def test_an_object_says_what_it_is_when_it_is_made_and_when_it_is_written() -> None:
+def test_an_object_names_its_kind_when_made_and_when_written() -> None:
     assert (web_app().api_version, web_app().kind) == ("example.com/v1", "WebApp")
     assert encode(web_app()).startswith(b'{"apiVersion":"example.com/v1","kind":"WebApp",')
 
@@ -93,7 +93,7 @@ async def test_a_client_an_informer_and_owners_need_not_be_told_the_resource(cli
         assert await controller.queue.get() == "default/shop"
 
 
-async def test_a_patch_is_a_merge_patch_and_a_strategic_one_cannot_be_sent(client: Client) -> None:
+async def test_a_patch_is_a_merge_patch_and_never_strategic(client: Client) -> None:
     apps = client.resource(WebApp)
     await apps.create(web_app())
 

@@ -126,7 +126,7 @@ def test_columns_have_the_types_of_their_fields() -> None:
     assert columns == {"Replicas": "integer", "Opened": "date", "Image": "string", "Ready": "string", "Age": "date"}
 
 
-def test_a_resource_without_a_status_has_no_such_subresource_and_may_belong_to_no_namespace() -> None:
+def test_a_resource_may_lack_status_and_namespace() -> None:
     definition = to_dict(definition_of(Flag))
 
     assert "subresources" not in definition["spec"]["versions"][0]

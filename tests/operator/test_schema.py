@@ -102,7 +102,7 @@ def test_an_annotation_adds_to_it(type_: Any, more: dict[str, Any]) -> None:
     assert of(type_).items() >= more.items()
 
 
-def test_an_object_has_its_fields_by_their_names_in_json_with_defaults_and_what_is_required() -> None:
+def test_an_object_has_json_names_defaults_and_required_fields() -> None:
     class Spec(Fields):
         """What is wanted."""
 

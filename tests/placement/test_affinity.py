@@ -52,7 +52,7 @@ def test_a_label_is_compared_as_the_operator_says(operator: str, values: tuple[s
     assert matches_node(spec(term("size", operator, *values)), node(size="5")) is matches
 
 
-def test_one_term_is_enough_and_the_node_selector_has_to_hold_as_well() -> None:
+def test_one_matching_term_is_enough_beside_the_node_selector() -> None:
     either = (term("a", "Exists"), term("b", "Exists"))
 
     assert matches_node(spec(*either), node(b="1"))

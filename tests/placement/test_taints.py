@@ -12,7 +12,7 @@ def test_what_merely_advises_against_keeps_nobody_away() -> None:
     assert find_untolerated(None, None) is None
 
 
-def test_each_taint_has_the_first_toleration_that_is_for_it_or_there_is_none_for_all() -> None:
+def test_each_taint_gets_its_first_toleration_or_none() -> None:
     taints = [V1Taint(key="a", effect="NoExecute"), V1Taint(key="b", effect="NoExecute")]
     everything, only_a = V1Toleration(operator="Exists"), V1Toleration(key="a", operator="Exists")
 

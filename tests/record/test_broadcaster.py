@@ -58,7 +58,7 @@ async def test_an_event_is_tried_again_while_the_server_cannot_be_reached() -> N
     assert len(sink.stored) == 1
 
 
-async def test_an_event_is_given_up_after_twelve_tries_and_the_next_one_is_written() -> None:
+async def test_an_event_is_dropped_after_twelve_tries_and_the_next_written() -> None:
     clock, sink = FakeClock(), MemorySink([UNREACHABLE] * 12)
     broadcaster = EventBroadcaster(clock=clock)
     broadcaster.start_recording_to_sink(sink)
@@ -138,7 +138,7 @@ async def test_a_listener_that_fails_goes_on_with_the_next_event() -> None:
     assert seen == ["one", "two"]
 
 
-async def test_a_listener_whose_call_is_cancelled_by_others_goes_on_with_the_next_event() -> None:
+async def test_a_listener_cancelled_by_others_continues_with_the_next_event() -> None:
     seen: list[str] = []
 
     async def listen(event: CoreV1Event) -> None:
@@ -260,7 +260,7 @@ async def test_flushing_ends_when_its_time_is_over_and_says_what_is_lost() -> No
     assert lost == [2]
 
 
-async def test_flushing_writes_so_many_events_at_once_and_counts_all_that_are_lost() -> None:
+async def test_flushing_writes_several_events_at_once_and_counts_lost_ones() -> None:
     clock, begun, lost = FakeClock(), list[str](), list[int]()
 
     class StuckSink(MemorySink):

@@ -25,7 +25,7 @@ def test_the_same_event_again_becomes_a_patch_of_the_first(clock: FakeClock) -> 
     assert patch == {"count": 2, "lastTimestamp": "2026-01-01T00:00:05Z", "message": "hello"}
 
 
-def test_what_the_server_made_of_an_event_is_what_the_next_one_succeeds(clock: FakeClock) -> None:
+def test_the_servers_answer_to_an_event_is_the_next_ones_base(clock: FakeClock) -> None:
     correlator = EventCorrelator(clock=clock)
     event, _, _ = correlator.correlate(make_event(clock))
     event.metadata.name, event.metadata.resource_version, event.count = "renamed", "7", 41
@@ -59,7 +59,7 @@ def test_similar_events_more_than_ten_minutes_apart_are_not_combined(clock: Fake
         assert event.message == f"message {n}"
 
 
-def test_what_is_too_much_about_one_object_is_skipped_until_there_is_a_token_again(clock: FakeClock) -> None:
+def test_events_beyond_the_limit_are_skipped_until_a_token_returns(clock: FakeClock) -> None:
     correlator = EventCorrelator(clock=clock)
     skipped = [correlator.correlate(make_event(clock)).skip for _ in range(26)]
 

@@ -58,7 +58,7 @@ def test_a_name_that_no_event_may_have_is_replaced() -> None:
     assert len(event_name("x" * 252, 255)) == 36
 
 
-def test_an_event_of_an_unknown_type_or_about_nothing_known_is_logged_and_dropped(
+def test_an_event_of_an_unknown_type_or_object_is_logged_and_dropped(
     recorder: Recorder, sent: list[CoreV1Event]
 ) -> None:
     with structlog.testing.capture_logs() as logs:

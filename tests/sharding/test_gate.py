@@ -41,7 +41,7 @@ def test_a_key_of_a_range_that_is_elsewhere_is_dropped() -> None:
     assert asked.again == []
 
 
-def test_a_key_that_comes_before_the_objects_waits_for_them_and_is_queued_once() -> None:
+def test_a_key_before_its_objects_waits_and_is_queued_once() -> None:
     asked = Asked()
     asked.gate.claim({NUMBER})
     assert not asked.enters()
@@ -51,7 +51,7 @@ def test_a_key_that_comes_before_the_objects_waits_for_them_and_is_queued_once()
     assert asked.enters()
 
 
-def test_a_range_that_went_and_came_back_is_not_opened_by_what_was_read_before() -> None:
+def test_a_range_that_came_back_is_not_opened_by_an_earlier_read() -> None:
     asked = Asked()
     asked.gate.claim({NUMBER})
     before = asked.gate.unfilled
@@ -65,7 +65,7 @@ def test_a_range_that_went_and_came_back_is_not_opened_by_what_was_read_before()
     assert asked.gate.unfilled.keys() == {NUMBER}
 
 
-def test_a_key_whose_objects_all_members_hold_waits_for_its_range_as_no_event_will_tell_of_it_again() -> None:
+def test_a_key_whose_objects_all_hold_waits_for_its_range() -> None:
     asked = Asked()
     gate, again = asked.gate, asked.again
 
@@ -105,7 +105,7 @@ def test_a_range_that_stays_after_all_has_its_keys_queued_again() -> None:
     assert asked.enters()
 
 
-def test_a_range_that_stays_and_has_no_objects_yet_goes_on_waiting_for_them() -> None:
+def test_a_kept_range_without_objects_goes_on_waiting_for_them() -> None:
     asked = Asked()
     asked.gate.claim({NUMBER})
     asked.gate.drain({NUMBER})
@@ -123,7 +123,7 @@ def test_keys_of_a_range_that_was_given_up_are_forgotten() -> None:
     assert asked.gate.held == {NUMBER}
 
 
-def test_nothing_is_let_in_while_this_process_may_not_write_and_it_is_queued_again_when_it_may() -> None:
+def test_keys_wait_while_writing_is_forbidden_and_are_queued_afterwards() -> None:
     asked = Asked()
     asked.open()
     asked.may_write = False
@@ -135,7 +135,7 @@ def test_nothing_is_let_in_while_this_process_may_not_write_and_it_is_queued_aga
     assert asked.again == [KEY]
 
 
-async def test_a_sync_that_is_cancelled_is_noted_as_it_may_have_a_write_on_its_way() -> None:
+async def test_a_cancelled_sync_is_noted_because_its_write_may_arrive() -> None:
     asked = Asked()
     asked.open()
     with anyio.CancelScope() as scope, asked.gate.entered("default", KEY, lambda: None):
@@ -145,7 +145,7 @@ async def test_a_sync_that_is_cancelled_is_noted_as_it_may_have_a_write_on_its_w
     assert asked.gate.running == 0
 
 
-async def test_a_range_with_a_cancelled_sync_is_not_drained_before_its_write_must_have_arrived() -> None:
+async def test_a_range_with_a_cancelled_sync_drains_after_its_write_time() -> None:
     asked = Asked()
     asked.open()
     with anyio.CancelScope() as scope, asked.gate.entered("default", KEY, lambda: None):

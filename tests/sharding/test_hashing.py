@@ -30,7 +30,7 @@ def test_a_text_is_hashed_by_its_utf_8_bytes() -> None:
 @pytest.mark.parametrize(
     ("key", "text"), [("default/web", "default"), ("node-1", "node-1"), ("a/b/c", "a"), ("default", "default")]
 )
-def test_of_a_key_its_namespace_is_hashed_and_a_key_without_one_whole(key: str, text: str) -> None:
+def test_a_keys_namespace_is_hashed_or_the_whole_key_without_one(key: str, text: str) -> None:
     assert text_of_key(key) == text
 
 

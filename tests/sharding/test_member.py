@@ -157,7 +157,7 @@ async def test_no_key_is_let_in_before_the_caches_are_filled() -> None:
         assert opened(member) == frozenset(range(8))
 
 
-async def test_who_leaves_gives_everything_up_and_the_next_one_need_not_wait_for_its_lease() -> None:
+async def test_a_leaving_member_releases_everything_without_a_wait_for_its_lease() -> None:
     async with a_group() as group:
         group.start("a")
         await group.clock.advance(1)
@@ -170,7 +170,7 @@ async def test_who_leaves_gives_everything_up_and_the_next_one_need_not_wait_for
         assert group.ended["a"] is None
 
 
-async def test_ranges_of_one_who_leaves_go_one_by_one_while_the_others_are_still_served() -> None:
+async def test_a_leaving_members_ranges_go_singly_while_others_are_served() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -188,7 +188,7 @@ async def test_ranges_of_one_who_leaves_go_one_by_one_while_the_others_are_still
         assert len(opened(b)) == 8
 
 
-async def test_a_dead_member_is_waited_out_for_its_full_lease_after_the_last_change_that_was_seen() -> None:
+async def test_a_dead_member_is_waited_out_for_its_full_lease() -> None:
     async with a_group() as group:
         group.start("a")
         await group.clock.advance(1)
@@ -219,7 +219,7 @@ async def test_one_who_was_taken_for_dead_finds_its_renewal_refused_and_ends() -
         assert "a" not in group.server.leases
 
 
-async def test_a_renewal_that_arrives_between_the_look_and_the_taking_keeps_its_sender_alive() -> None:
+async def test_a_renewal_just_before_the_taking_keeps_its_sender_alive() -> None:
     async with a_group() as group:
         group.start("a")
         await group.clock.advance(1)
@@ -232,7 +232,7 @@ async def test_a_renewal_that_arrives_between_the_look_and_the_taking_keeps_its_
         assert "a" in group.server.leases
 
 
-async def test_a_member_whose_lease_somebody_deletes_ends_and_is_waited_out_all_the_same() -> None:
+async def test_a_member_with_a_deleted_lease_ends_and_is_waited_out() -> None:
     async with a_group() as group:
         group.start("a")
         await group.clock.advance(1)
@@ -247,7 +247,7 @@ async def test_a_member_whose_lease_somebody_deletes_ends_and_is_waited_out_all_
         assert len(opened(b)) == 8
 
 
-async def test_a_lease_is_made_once_and_one_of_the_same_name_that_comes_later_is_not_taken_for_it() -> None:
+async def test_a_later_lease_of_the_same_name_is_not_mistaken() -> None:
     clock = FakeClock()
     server = LeaseServer()
     line = Line(server, OwnClock(clock))
@@ -265,7 +265,7 @@ async def test_a_lease_is_made_once_and_one_of_the_same_name_that_comes_later_is
     assert gone == ["a", "a"]
 
 
-async def test_of_two_who_write_the_table_at_once_one_has_a_conflict_and_decides_again() -> None:
+async def test_of_two_writers_of_the_table_one_conflicts_and_decides_again() -> None:
     async with a_group() as group:
         a = group.start("a")
         b = group.start("b")
@@ -274,7 +274,7 @@ async def test_of_two_who_write_the_table_at_once_one_has_a_conflict_and_decides
         assert opened(b) == should_own("b", "a", "b")
 
 
-async def test_a_range_whose_giving_up_may_still_arrive_is_not_opened_again_before_another_write() -> None:
+async def test_a_range_whose_release_may_still_arrive_is_not_reopened() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -301,7 +301,7 @@ async def test_a_range_whose_giving_up_may_still_arrive_is_not_opened_again_befo
             await write(*sent[0])
 
 
-async def test_a_claim_whose_answer_was_lost_is_found_in_the_table_and_served() -> None:
+async def test_a_claim_with_a_lost_answer_is_found_in_the_table() -> None:
     async with a_group() as group:
         a = group.start("a")
         write = a._leases.write
@@ -335,7 +335,7 @@ async def test_giving_up_whose_answer_was_lost_is_no_loss_of_membership() -> Non
         assert opened(b) == should_own("b", "a", "b")
 
 
-async def test_when_the_table_is_deleted_and_with_it_its_owners_lease_who_saw_that_one_waits_for_its_end() -> None:
+async def test_a_deleted_table_and_lease_are_waited_out_by_their_witnesses() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -365,7 +365,7 @@ def edit(group: Group, **annotations: str) -> None:
     )
 
 
-async def test_a_range_that_an_edited_table_gives_away_is_left_alone_for_a_lease() -> None:
+async def test_a_range_given_by_an_edited_table_waits_a_lease() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -382,7 +382,7 @@ async def test_a_range_that_an_edited_table_gives_away_is_left_alone_for_a_lease
         assert opened(b) == frozenset(range(8))
 
 
-async def test_a_claim_that_never_arrived_is_forgotten_when_the_table_shows_another_owner() -> None:
+async def test_a_claim_that_never_arrived_is_forgotten_for_another_owner() -> None:
     async with a_group() as group:
         group.start("a")
         await group.clock.advance(1)
@@ -403,7 +403,7 @@ async def test_a_claim_that_never_arrived_is_forgotten_when_the_table_shows_anot
             assert not opened(b)
 
 
-async def test_a_range_that_was_just_given_up_and_is_edited_back_is_left_alone_for_a_lease() -> None:
+async def test_a_released_range_that_is_edited_back_waits_a_lease() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -457,7 +457,7 @@ async def test_members_whose_table_is_lost_claim_again_what_they_hold(how: str) 
         assert opened(b) == frozenset(range(8))
 
 
-async def test_ranges_of_a_lost_table_that_may_have_been_given_up_are_not_claimed_again() -> None:
+async def test_possibly_released_ranges_of_a_lost_table_are_not_reclaimed() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -500,7 +500,7 @@ async def test_who_cannot_claim_again_after_a_lost_table_stops_before_others_cla
         assert opened(b) >= should_own("b", "a", "b")
 
 
-async def test_a_guard_that_a_lost_table_has_closed_stays_closed_when_the_table_is_restored() -> None:
+async def test_a_guard_closed_by_a_lost_table_stays_closed_after_its_return() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -521,7 +521,7 @@ async def test_a_guard_that_a_lost_table_has_closed_stays_closed_when_the_table_
         assert isinstance(group.ended["a"], MembershipLost)
 
 
-async def test_a_range_that_a_waiting_table_gives_to_another_is_not_taken_back() -> None:
+async def test_a_range_given_away_by_a_waiting_table_is_not_taken_back() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -534,7 +534,7 @@ async def test_a_range_that_a_waiting_table_gives_to_another_is_not_taken_back()
         assert group.owners()["kinformer.dev/shard-owners"] == '{"b":"0-7"}'
 
 
-async def test_a_lease_of_68_years_that_nobody_renews_keeps_no_range_from_the_others() -> None:
+async def test_an_abandoned_lease_of_68_years_blocks_no_range() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
@@ -565,7 +565,7 @@ async def test_one_who_comes_with_another_number_of_shards_is_told_so() -> None:
         assert "b" not in group.server.leases
 
 
-async def test_a_sync_that_was_cut_off_has_time_for_its_last_write_before_its_range_is_given_up() -> None:
+async def test_a_cut_syncs_last_write_has_time_before_its_range_is_released() -> None:
     async with a_group() as group:
 
         async def work() -> None:
@@ -608,7 +608,7 @@ def test_there_are_64_to_256_shards() -> None:
         Sharding(options=ElectionOptions(61, 10, 2))
 
 
-def test_a_member_is_called_after_its_pod_and_is_another_when_it_is_started_again() -> None:
+def test_a_member_is_named_after_its_pod_and_anew_after_restart() -> None:
     sharding = Sharding(identity="Web_1.example")
     names = {sharding.new_member() for _ in range(3)}
     assert len(names) == 3

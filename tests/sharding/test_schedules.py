@@ -18,12 +18,12 @@ from tests.simulation.ledger import CHECKS
 
 
 @simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=OPTIONS)
-async def test_no_key_is_ever_in_two_running_syncs_and_all_is_served_in_the_end(world: World) -> None:
+async def test_no_key_is_in_two_running_syncs_and_all_are_served(world: World) -> None:
     await come_and_go(world)
 
 
 @simulate(seeds=1, faults=Faults.only(), checks=CHECKS, options=OPTIONS)
-async def test_a_group_whose_table_and_owner_are_deleted_is_not_taken_for_a_new_one(world: World) -> None:
+async def test_a_group_with_a_deleted_table_and_owner_is_not_new(world: World) -> None:
     await table_is_deleted(world)
 
 
@@ -48,7 +48,7 @@ def test_it_is_found_if_running_syncs_are_not_waited_for(monkeypatch: pytest.Mon
     assert not {"syncs", "leader"}.isdisjoint(found(seeds=40))
 
 
-def test_it_is_found_if_the_lease_of_the_dead_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bug_of_ignoring_a_dead_members_lease_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Trial(owner_is_cut_off, CHECKS, OPTIONS).undisturbed.is_clean
     is_over = Sightings.is_over
     monkeypatch.setattr(Sightings, "is_over", lambda self, name, now: is_over(self, name, now + 3))
@@ -59,7 +59,7 @@ def test_it_is_found_if_the_lease_of_the_dead_is_not_waited_for(monkeypatch: pyt
     assert not {"syncs", "leader"}.isdisjoint(oracles)
 
 
-def test_it_is_found_if_a_deleted_table_is_taken_for_a_new_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bug_of_taking_a_deleted_table_for_new_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     checked = ShardMember._checked
 
     def forgets_whom_it_has_seen(self: ShardMember, seen: Seen) -> Table:

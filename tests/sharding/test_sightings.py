@@ -9,7 +9,7 @@ def seen(*leases: MemberLease, at: float = 0.0, owners: tuple[str, ...] = ()) ->
     return sightings
 
 
-def test_a_member_lives_for_its_full_duration_after_the_last_change_that_was_seen_here() -> None:
+def test_a_member_lives_a_full_duration_after_its_last_seen_change() -> None:
     sightings = seen(MemberLease("a", "1", seconds=15))
     sightings.look([MemberLease("a", "1", seconds=15)], (), 14)
 
@@ -26,7 +26,7 @@ def test_a_change_begins_a_new_wait() -> None:
     assert sightings.is_over("a", 29)
 
 
-def test_a_lease_that_lasts_longer_than_ones_own_is_waited_out_in_full_and_a_shorter_one_as_ones_own() -> None:
+def test_a_longer_lease_is_waited_out_in_full_and_a_shorter_extended() -> None:
     sightings = seen(MemberLease("long", "1", seconds=60), MemberLease("short", "1", seconds=1))
     assert not sightings.is_over("long", 59)
     assert not sightings.is_over("short", 14)
@@ -40,13 +40,13 @@ def test_a_lease_that_disappears_may_have_been_renewed_right_before() -> None:
     assert sightings.is_over("a", 70)
 
 
-def test_an_owner_whose_lease_was_never_seen_is_waited_out_from_when_it_was_missed() -> None:
+def test_an_owner_without_a_lease_is_waited_out_from_when_missed() -> None:
     sightings = seen(owners=("a",), at=100)
     assert not sightings.is_over("a", 114)
     assert sightings.is_over("a", 115)
 
 
-def test_a_member_whose_lease_was_taken_here_after_the_wait_is_not_waited_out_again() -> None:
+def test_a_member_already_waited_out_is_not_waited_out_again() -> None:
     sightings = seen(MemberLease("a", "1"), owners=("a",))
     assert sightings.is_over("a", 15)
     sightings.took("a")
@@ -54,7 +54,7 @@ def test_a_member_whose_lease_was_taken_here_after_the_wait_is_not_waited_out_ag
     assert sightings.is_over("a", 16)
 
 
-def test_who_leaves_or_does_not_hold_its_lease_is_given_nothing_and_is_not_over() -> None:
+def test_a_leaving_or_leaseless_member_gets_nothing_and_still_counts() -> None:
     sightings = seen(MemberLease("leaves", "1", leaving=True), MemberLease("released", "1", holds=False))
     assert sightings.live(1) == set()
     assert not sightings.is_over("leaves", 1)

@@ -35,7 +35,7 @@ def found_from_the_end(trial: Trial, bug: Bug) -> Failure | None:
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=str)
-def test_a_public_bug_is_found_by_one_fault_and_nothing_in_its_mended_twin(bug: Bug) -> None:
+def test_a_public_bug_is_found_by_one_fault_and_its_twin_clean(bug: Bug) -> None:
     broken, mended = trial_of_bug(str(bug), is_mended=False), trial_of_bug(str(bug), is_mended=True)
     assert broken.undisturbed.is_clean, "it shows without faults"
 

@@ -89,7 +89,7 @@ def test_every_clock_shows_the_time_of_the_world() -> None:
     assert all(abs(seconds - 86_400) < 1e-4 for seconds in in_a_world(read))
 
 
-def test_a_date_of_a_class_that_is_derived_from_datetimes_is_one_of_that_class() -> None:
+def test_a_date_of_a_datetime_subclass_has_that_class() -> None:
     class Moment(datetime.datetime):
         pass
 

@@ -86,14 +86,14 @@ def test_a_scenario_that_other_processes_cannot_import_is_told_of(monkeypatch: p
         explore(Trial(module.scenario), range(2), jobs=2)
 
 
-def test_a_plan_that_was_made_smaller_by_nobody_fails_as_it_was_found(broken: Trial) -> None:
+def test_a_plan_that_was_not_shrunk_fails_as_found(broken: Trial) -> None:
     failure = explore(broken, range(100), faults=CRASHES, shrinking=0).failures[0]
 
     assert failure.plan == failure.found
     assert not replay(broken, failure.found).is_clean
 
 
-def test_a_failure_says_what_is_wrong_under_which_plan_and_how_it_came_about(broken: Trial) -> None:
+def test_a_failure_shows_what_is_wrong_its_plan_and_history(broken: Trial) -> None:
     text = str(systematic(broken).failures[0])
 
     assert "1 thing is wrong under this plan:\n\n    seed=0 crash(manager,write=1" in text
@@ -157,7 +157,7 @@ def test_a_scenario_that_cannot_be_played_is_an_error() -> None:
         explore(Trial(scenario), range(100))
 
 
-def test_a_scenario_that_waits_for_ever_for_what_a_fault_has_taken_away_fails() -> None:
+def test_a_scenario_that_waits_for_a_lost_event_fails() -> None:
     async def scenario(world: World) -> None:
         world.manager(make_broken)
         await world.apply(APP)

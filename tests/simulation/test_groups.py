@@ -90,7 +90,7 @@ def make_reader(context: ControllerContext) -> Controller:
 
 
 @pytest.mark.parametrize(("line", "both"), [("seed=1", False), ("seed=1 split(manager-1,write=1,seconds=100)", True)])
-def test_a_member_that_a_split_makes_believe_writes_beside_the_one_who_owns_its_shards(line: str, both: bool) -> None:
+def test_a_split_member_writes_beside_its_shards_true_owner(line: str, both: bool) -> None:
     async def scenario(world: World) -> None:
         ledger = Ledger(world, NAMESPACES)
         world.managers(2, make_reader, sharding=True)
@@ -121,7 +121,7 @@ def test_a_time_of_day_that_jumps_is_nothing_to_who_leads() -> None:
     assert {r.actor for r in told(result, "write") if "configmaps" in r.object} == {"manager-1", "user"}
 
 
-def test_a_process_that_is_terminated_ends_in_order_and_is_started_again_unless_it_is_to_stay_away() -> None:
+def test_a_terminated_process_ends_in_order_and_is_started_again() -> None:
     async def scenario(world: World) -> None:
         world.manager(make_ledger, "stays", leader_election=True)
         await world.sleep(5)
@@ -141,7 +141,7 @@ def test_a_process_that_is_terminated_ends_in_order_and_is_started_again_unless_
     assert [record.detail for record in told(result, "ended")] == ["", ""]
 
 
-def test_a_process_that_is_cut_off_by_a_partition_is_heard_of_no_more_until_it_ends() -> None:
+def test_a_partitioned_process_is_not_heard_until_the_partition_ends() -> None:
     async def scenario(world: World) -> None:
         world.manager(make_ledger)
         await Ledger(world).open(30)

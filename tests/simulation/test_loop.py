@@ -46,7 +46,7 @@ def test_a_day_takes_no_time_and_is_shown_by_the_loop() -> None:
     assert run(main) == pytest.approx(86_400)
 
 
-def test_timers_fire_in_the_order_of_their_times_and_then_of_their_making() -> None:
+def test_timers_fire_by_time_and_then_by_their_making() -> None:
     async def main() -> list[str]:
         loop, fired = asyncio.get_running_loop(), list[str]()
         for name, seconds in (("c", 2), ("a", 1), ("b", 1)):
@@ -57,7 +57,7 @@ def test_timers_fire_in_the_order_of_their_times_and_then_of_their_making() -> N
     assert run(main) == ["a", "b", "c"]
 
 
-def test_tasks_that_are_ready_together_run_in_an_order_that_the_seed_decides() -> None:
+def test_the_seed_decides_the_order_of_tasks_ready_together() -> None:
     orders = [run(lambda: order_of(6), seed) for seed in (1, 1, 2, 3)]
 
     assert orders[0] == orders[1]
@@ -188,7 +188,7 @@ def test_what_nobody_catches_is_noted() -> None:
     assert [type(each["exception"]) for each in loop.errors] == [ZeroDivisionError]
 
 
-def test_an_error_of_a_callback_names_it_and_nothing_else_that_differs_from_run_to_run() -> None:
+def test_a_callbacks_error_names_it_and_is_equal_in_every_run() -> None:
     loop = SimulatedLoop(1)
 
     async def main() -> None:
@@ -200,11 +200,11 @@ def test_an_error_of_a_callback_names_it_and_nothing_else_that_differs_from_run_
 
     loop.run_and_close(main)
 
-    name = "test_an_error_of_a_callback_names_it_and_nothing_else_that_differs_from_run_to_run.<locals>.fail"
+    name = "test_a_callbacks_error_names_it_and_is_equal_in_every_run.<locals>.fail"
     assert [each["message"] for each in loop.errors] == [f"Exception in callback {name}"]
 
 
-def test_a_task_begins_at_a_later_turn_also_if_it_is_to_begin_at_once() -> None:
+def test_a_task_begins_at_a_later_turn_even_if_eager() -> None:
     ran: list[str] = []
 
     async def begin() -> None:

@@ -53,7 +53,7 @@ def told(result: RunResult, what: str) -> list[Any]:
     return [record for record in result.history if record.what == what]
 
 
-def test_a_process_that_is_killed_does_nothing_more_and_another_one_is_started() -> None:
+def test_a_killed_process_does_nothing_more_and_another_starts() -> None:
     result = copies("seed=1 crash(manager,write=1,lost)", "a", "b", restart_after=7.0)
 
     (killed,), (_, start) = told(result, "killed"), told(result, "start")
@@ -78,7 +78,7 @@ def test_a_process_that_reads_its_last_answer_dies_before_its_next_request() -> 
     assert syncs_that_ended(delivered) >= 1
 
 
-def test_a_paused_process_does_nothing_and_then_goes_on_with_what_it_was_at() -> None:
+def test_a_paused_process_does_nothing_and_later_continues() -> None:
     result = copies("seed=1 pause(manager,write=1,seconds=100)", "a", "b")
 
     (paused,), (resumed,) = told(result, "paused"), told(result, "resumed")
@@ -88,7 +88,7 @@ def test_a_paused_process_does_nothing_and_then_goes_on_with_what_it_was_at() ->
     assert "configmaps/default/copy-of-b" in result.final_state
 
 
-def test_a_paused_process_that_is_terminated_for_good_ends_when_it_goes_on() -> None:
+def test_a_paused_process_terminated_for_good_ends_when_it_continues() -> None:
     async def scenario(world: World) -> None:
         process = world.manager(copier)
         await world.apply(configmap("a"))
@@ -105,7 +105,7 @@ def test_a_paused_process_that_is_terminated_for_good_ends_when_it_goes_on() -> 
     assert not [violation for violation in result.violations if violation.oracle == "stores"]
 
 
-def test_a_process_that_is_started_on_a_replica_sees_the_past_until_it_catches_up() -> None:
+def test_a_process_started_on_a_replica_sees_the_past_first() -> None:
     result = copies("seed=1 restart(manager,write=2,version=-2,seconds=50)", "a", "b")
 
     (killed,) = told(result, "killed")
@@ -118,7 +118,7 @@ def test_a_process_that_is_started_on_a_replica_sees_the_past_until_it_catches_u
     assert not result.violations
 
 
-def test_a_clock_that_jumps_shows_another_time_of_day_and_no_other_timers() -> None:
+def test_a_jumping_clock_changes_the_time_of_day_and_no_timers() -> None:
     straight = copies("seed=1", "a", "b")
     jumped = copies("seed=1 jump(manager,write=1,seconds=7200)", "a", "b")
 
@@ -131,7 +131,7 @@ def test_a_clock_that_jumps_shows_another_time_of_day_and_no_other_timers() -> N
     assert jumped.seconds == pytest.approx(straight.seconds, abs=0.1)
 
 
-def test_an_event_that_is_hidden_is_never_told_and_a_list_closes_the_gap() -> None:
+def test_a_hidden_event_is_never_told_and_a_list_closes_the_gap() -> None:
     result = copies("seed=1 hide(manager,configmaps/default/a,event=1)")
 
     events = [r for r in told(result, "event") if r.object == "configmaps/default/a"]
@@ -158,7 +158,7 @@ def test_a_gap_ends_with_the_objects_next_event() -> None:
     assert not result.violations
 
 
-def test_a_gap_that_closes_while_the_watch_is_silent_is_closed_in_the_watch_that_takes_its_place() -> None:
+def test_a_gap_in_a_silent_watch_closes_with_the_next_watch() -> None:
     line = "seed=0 silent(manager,pods,event=1,seconds=300) hide(manager,pods/case/b,event=1,seconds=1)"
 
     assert trial_of_case("taint_evict").play(Plan.parse(line)).violations == ()
@@ -229,7 +229,7 @@ def test_of_two_candidates_one_leads_and_another_follows_when_it_cannot() -> Non
     assert len(writers) == 1
 
 
-def test_a_leader_whose_clock_stands_still_believes_that_it_leads_while_another_one_does() -> None:
+def test_a_leader_with_a_stopped_clock_believes_it_leads_beside_another() -> None:
     async def scenario(world: World) -> None:
         for name in ("one", "two"):
             world.manager(copier, name, leader_election=True)

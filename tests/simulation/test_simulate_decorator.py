@@ -62,7 +62,7 @@ def run_tests(folder: Path, *options: str, **environment: str) -> str:
     return found.stdout + found.stderr
 
 
-def test_a_failing_test_tells_the_plan_the_timeline_and_how_to_play_it_again(tmp_path: Path) -> None:
+def test_a_failing_test_shows_plan_timeline_and_how_to_replay(tmp_path: Path) -> None:
     text = run_tests(tmp_path, "--simulate-pages", "pages")
 
     assert "1 failed" in text

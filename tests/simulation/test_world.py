@@ -36,7 +36,7 @@ def test_an_hour_passes_without_anything_happening_in_it() -> None:
     assert result.steps < 2000
 
 
-def test_a_scenario_that_fails_is_told_and_the_world_still_comes_to_an_end() -> None:
+def test_a_failing_scenario_is_reported_and_the_world_still_ends() -> None:
     async def scenario(world: World) -> None:
         world.manager("replicationcontroller")
         await world.apply(replication_controller(1))
@@ -101,7 +101,7 @@ def test_what_is_demanded_is_looked_at_after_each_write() -> None:
         "seed=8 cut(manager,request=6,after_write) cut(manager,request=8,before)",
     ],
 )
-def test_what_goes_wrong_is_done_and_the_same_comes_out_in_the_end(line: str) -> None:
+def test_faults_happen_and_the_end_is_the_same(line: str) -> None:
     plan = Plan.parse(line)
 
     result = run_world(up_and_down, plan)

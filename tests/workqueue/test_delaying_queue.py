@@ -40,9 +40,7 @@ def test_an_item_is_ready_once_its_time_has_come_and_only_once(clock: FakeClock,
     assert clock.next_due is None
 
 
-def test_an_item_that_waits_keeps_its_time_when_it_is_added_for_later(
-    clock: FakeClock, queue: DelayingQueue[str]
-) -> None:
+def test_a_waiting_item_keeps_its_time_when_added_for_later(clock: FakeClock, queue: DelayingQueue[str]) -> None:
     queue.add_after("foo", 0.05)
     queue.add_after("foo", 0.07)
 
@@ -52,9 +50,7 @@ def test_an_item_that_waits_keeps_its_time_when_it_is_added_for_later(
     assert len(queue) == 0
 
 
-def test_an_item_that_waits_is_ready_sooner_when_it_is_added_for_sooner(
-    clock: FakeClock, queue: DelayingQueue[str]
-) -> None:
+def test_a_waiting_item_is_ready_sooner_when_added_for_sooner(clock: FakeClock, queue: DelayingQueue[str]) -> None:
     queue.add_after("foo", 0.05)
     queue.add_after("foo", 0.03)
     assert len(queue) == 0
@@ -83,9 +79,7 @@ def test_items_are_ready_each_at_its_own_time_whatever_was_added_when(
     assert take(queue) == "third"
 
 
-def test_items_that_are_due_at_one_turn_come_in_the_order_of_their_times(
-    clock: FakeClock, queue: DelayingQueue[str]
-) -> None:
+def test_items_due_together_come_in_the_order_of_their_times(clock: FakeClock, queue: DelayingQueue[str]) -> None:
     queue.add_after("first", 1.0)
     queue.add_after("second", 0.5)
     queue.add_after("third", 0.25)
@@ -114,9 +108,7 @@ def test_adding_an_item_at_once_does_not_end_its_waiting(clock: FakeClock, queue
     assert take(queue) == "foo"
 
 
-def test_an_item_whose_time_comes_while_a_worker_holds_it_comes_back_after(
-    clock: FakeClock, queue: DelayingQueue[str]
-) -> None:
+def test_an_item_due_while_a_worker_holds_it_comes_back_after(clock: FakeClock, queue: DelayingQueue[str]) -> None:
     queue.add("foo")
     item = queue.get_nowait()
     queue.add_after(item, 1.0)
@@ -193,7 +185,7 @@ def test_a_timer_that_fires_a_little_early_is_believed() -> None:
     assert take(queue) == "baz"
 
 
-def test_an_item_that_waits_long_and_is_asked_for_soon_again_and_again_leaves_nothing_behind(
+def test_a_long_waiting_item_asked_for_soon_often_leaves_nothing_behind(
     clock: FakeClock, queue: DelayingQueue[str]
 ) -> None:
     queue.add_after("other", 36_000.0)
@@ -218,9 +210,7 @@ async def test_the_real_clock_is_the_default() -> None:
         assert await queue.get() == "foo"
 
 
-def test_a_time_that_is_no_number_is_refused_and_does_not_hold_up_the_others(
-    clock: FakeClock, queue: DelayingQueue[str]
-) -> None:
+def test_a_time_that_is_no_number_is_refused_and_delays_nobody(clock: FakeClock, queue: DelayingQueue[str]) -> None:
     with pytest.raises(ValueError, match="'foo' cannot wait for nan seconds"):
         queue.add_after("foo", float("nan"))
     queue.add_after("bar", 1.0)

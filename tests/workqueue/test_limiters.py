@@ -134,7 +134,7 @@ def test_another_limiters_waits_are_cut_at_the_longest_allowed() -> None:
     assert limiter.num_requeues("one") == 7
 
 
-def test_a_bucket_lets_its_burst_through_and_then_holds_each_back_for_its_own_token() -> None:
+def test_a_bucket_passes_its_burst_and_then_spaces_the_rest() -> None:
     clock = FakeClock()
     limiter = BucketRateLimiter(10.0, 3, clock)
 
@@ -187,7 +187,7 @@ def test_a_bucket_that_is_never_filled_gives_its_burst_only() -> None:
     assert bucket.reserve() == NEVER
 
 
-def test_a_wait_that_go_could_not_say_is_the_longest_that_it_can() -> None:
+def test_a_wait_beyond_gos_duration_is_its_longest() -> None:
     bucket = TokenBucket(1e-300, 1, FakeClock())
     bucket.reserve()
 

@@ -96,7 +96,7 @@ def test_an_item_is_followed_from_its_add_until_it_is_done(
     assert scrape["longest_running_processor_seconds"] == 0
 
 
-def test_unfinished_work_is_that_of_all_workers_and_the_longest_is_that_of_one(
+def test_unfinished_work_sums_all_workers_and_the_longest_is_one(
     registry: CollectorRegistry, provider: PrometheusMetrics
 ) -> None:
     clock = FakeClock()
@@ -113,7 +113,7 @@ def test_unfinished_work_is_that_of_all_workers_and_the_longest_is_that_of_one(
     assert Scrape(registry)["longest_running_processor_seconds"] == pytest.approx(3.0)
 
 
-def test_a_queue_asks_its_clock_for_nothing_before_or_after_it_is_shut_down(provider: PrometheusMetrics) -> None:
+def test_a_shut_down_queue_asks_its_clock_for_nothing(provider: PrometheusMetrics) -> None:
     clock = FakeClock()
     queue: Queue[str] = Queue("test", clock=clock, metrics=provider)
     queue.add("foo")
@@ -197,7 +197,7 @@ def test_queues_of_one_name_share_its_series_and_others_have_theirs(
     assert Scrape(registry, "other")["depth"] == 1
 
 
-def test_a_series_stays_when_its_queue_is_gone_but_work_that_nobody_does_any_more_does_not(
+def test_a_series_outlives_its_queue_but_abandoned_work_does_not(
     registry: CollectorRegistry, provider: PrometheusMetrics
 ) -> None:
     clock = FakeClock()

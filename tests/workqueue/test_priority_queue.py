@@ -82,9 +82,7 @@ async def test_an_item_that_a_worker_holds_is_not_handed_out(watched: Watched, q
     assert watched.counts() == (1, 3, 0)
 
 
-async def test_an_item_is_handed_out_in_its_old_place_as_soon_as_the_worker_is_done(
-    watched: Watched, queue: PriorityQueue[str]
-) -> None:
+async def test_an_item_keeps_its_place_when_its_worker_is_done(watched: Watched, queue: PriorityQueue[str]) -> None:
     queue.add("foo")
     assert await queue.get() == "foo"
     queue.add("foo")
@@ -158,7 +156,7 @@ async def test_an_item_whose_priority_rises_overtakes(watched: Watched, queue: P
     assert watched.counts() == (2, 3, 0)
 
 
-async def test_an_item_whose_priority_rises_goes_to_the_end_of_its_new_line(queue: PriorityQueue[str]) -> None:
+async def test_an_item_whose_priority_rises_joins_its_new_lines_end(queue: PriorityQueue[str]) -> None:
     queue.add_with_options("foo", priority=0)
     queue.add_with_options("bar", priority=1)
     queue.add_with_options("foo", priority=1)
@@ -167,7 +165,7 @@ async def test_an_item_whose_priority_rises_goes_to_the_end_of_its_new_line(queu
     assert await queue.get_with_priority() == ("foo", 1)
 
 
-async def test_an_item_whose_priority_rises_while_a_worker_holds_it_comes_back_with_that(
+async def test_an_item_that_rises_while_held_comes_back_with_that_priority(
     queue: PriorityQueue[str],
 ) -> None:
     queue.add("foo")
@@ -260,7 +258,7 @@ async def test_an_item_wakes_a_worker_at_once(watched: Watched, queue: PriorityQ
     assert watched.counts() == (0, 1, 0)
 
 
-async def test_an_item_that_waits_is_ready_at_once_when_added_without_a_delay(
+async def test_a_waiting_item_is_ready_when_added_without_a_delay(
     watched: Watched, clock: FakeClock, queue: PriorityQueue[str]
 ) -> None:
     queue.add_after("foo", 60.0)
@@ -307,7 +305,7 @@ async def test_delays_end_in_their_order(clock: FakeClock, queue: PriorityQueue[
     assert await take_all(queue) == ["bar", "foo"]
 
 
-async def test_an_item_whose_priority_rises_while_it_waits_goes_behind_those_due_with_it(
+async def test_an_item_that_rises_while_waiting_goes_behind_those_due(
     clock: FakeClock, queue: PriorityQueue[str]
 ) -> None:
     queue.add_with_options("foo", after=1.0)
@@ -516,9 +514,7 @@ async def test_many_workers_empty_a_large_queue_and_no_two_hold_one_item() -> No
     assert done >= 20 * 90
 
 
-def test_items_that_rise_leave_nothing_behind_while_lower_ones_never_have_their_turn(
-    clock: FakeClock, queue: PriorityQueue[str]
-) -> None:
+def test_rising_items_leave_nothing_behind_while_lower_ones_wait(clock: FakeClock, queue: PriorityQueue[str]) -> None:
     queue.add_with_options("starved", priority=LOW_PRIORITY)
     for i in range(10_000):
         queue.add_with_options(f"item-{i}", priority=LOW_PRIORITY)

@@ -34,7 +34,7 @@ class Lifo:
         return len(self.items)
 
 
-async def test_a_queue_that_is_shut_down_now_drops_what_is_left_and_waits_for_nobody() -> None:
+async def test_immediate_shutdown_drops_the_rest_and_waits_for_nobody() -> None:
     # More of them than the calls that Python nests.
     items = [str(number) for number in range(sys.getrecursionlimit() + 1)]
     for queue in (Queue[str](), Queue[str](order=Lifo())):
@@ -52,7 +52,7 @@ async def test_a_queue_that_is_shut_down_now_drops_what_is_left_and_waits_for_no
 
 
 @pytest.mark.parametrize("drain", [False, True])
-async def test_what_many_producers_add_is_worked_on_and_what_comes_after_the_end_is_not(drain: bool) -> None:
+async def test_items_added_before_the_end_are_worked_on_and_later_not(drain: bool) -> None:
     queue: Queue[int | str] = Queue()
     got: list[int | str] = []
 
@@ -84,7 +84,7 @@ async def test_what_many_producers_add_is_worked_on_and_what_comes_after_the_end
 
 
 @pytest.mark.parametrize("drain", [False, True])
-async def test_items_that_workers_add_again_are_worked_on_again_even_while_shutting_down(drain: bool) -> None:
+async def test_items_added_again_are_worked_on_even_while_shutting_down(drain: bool) -> None:
     queue: Queue[int] = Queue()
     got: Counter[int] = Counter()
 
@@ -135,7 +135,7 @@ async def test_items_come_in_the_order_of_their_first_add() -> None:
     assert [await queue.get() for _ in range(3)] == ["b", "a", "c"]
 
 
-async def test_an_item_added_while_a_worker_holds_it_comes_back_once_the_worker_is_done() -> None:
+async def test_an_item_added_while_held_comes_back_when_the_worker_finishes() -> None:
     queue: Queue[str] = Queue()
     queue.add("foo")
     item = await queue.get()
@@ -149,7 +149,7 @@ async def test_an_item_added_while_a_worker_holds_it_comes_back_once_the_worker_
     assert len(queue) == 0
 
 
-async def test_adding_twice_before_a_worker_comes_gives_the_item_once_and_touches_it() -> None:
+async def test_adding_twice_gives_an_item_once_and_touches_it() -> None:
     order = Lifo()
     queue: Queue[str] = Queue(order=order)
     queue.add("bar")
@@ -161,7 +161,7 @@ async def test_adding_twice_before_a_worker_comes_gives_the_item_once_and_touche
     assert order.touched == {"bar"}
 
 
-async def test_adding_twice_while_a_worker_holds_the_item_gives_it_to_another_worker_once_and_only_after() -> None:
+async def test_adding_twice_while_held_gives_the_item_once_more_afterwards() -> None:
     order = Lifo()
     queue: Queue[str] = Queue(order=order)
     queue.add("foo")
@@ -206,7 +206,7 @@ async def test_done_with_what_nobody_holds_changes_nothing() -> None:
         queue.get_nowait()
 
 
-async def test_get_without_waiting_tells_an_empty_queue_from_one_that_was_shut_down() -> None:
+async def test_get_without_waiting_tells_empty_from_shut_down() -> None:
     queue: Queue[str] = Queue("pods")
     with pytest.raises(anyio.WouldBlock):
         queue.get_nowait()
@@ -333,7 +333,7 @@ async def test_shut_down_ends_a_drain_that_waits() -> None:
     assert queue.shutting_down
 
 
-async def test_drain_waits_for_an_item_that_was_added_again_while_a_worker_held_it() -> None:
+async def test_drain_waits_for_an_item_added_again_while_held() -> None:
     queue: Queue[str] = Queue()
     queue.add("foo")
     item = await queue.get()
@@ -378,7 +378,7 @@ async def two_workers_in_line(queue: Queue[str]) -> tuple[asyncio.Task[str], asy
     return first, second
 
 
-async def test_an_item_goes_to_the_next_worker_if_the_one_in_line_is_cancelled_before_it_could_take_it() -> None:
+async def test_the_next_worker_gets_an_item_if_the_first_is_cancelled() -> None:
     queue: Queue[str] = Queue()
     first, second = await two_workers_in_line(queue)
 
@@ -389,7 +389,7 @@ async def test_an_item_goes_to_the_next_worker_if_the_one_in_line_is_cancelled_b
     assert first.cancelled()
 
 
-async def test_an_item_goes_to_the_next_worker_if_the_one_in_line_was_cancelled_just_before_it_came() -> None:
+async def test_the_next_worker_gets_an_item_if_the_first_was_just_cancelled() -> None:
     queue: Queue[str] = Queue()
     first, second = await two_workers_in_line(queue)
 
@@ -400,7 +400,7 @@ async def test_an_item_goes_to_the_next_worker_if_the_one_in_line_was_cancelled_
     assert first.cancelled()
 
 
-async def test_an_item_stays_in_line_if_all_workers_are_cancelled_before_they_could_take_it() -> None:
+async def test_an_item_stays_if_all_workers_are_cancelled_before_it() -> None:
     queue: Queue[str] = Queue()
     first, second = await two_workers_in_line(queue)
 
@@ -414,7 +414,7 @@ async def test_an_item_stays_in_line_if_all_workers_are_cancelled_before_they_co
     assert queue.get_nowait() == "foo"
 
 
-async def test_a_cancelled_worker_has_nothing_to_pass_on_if_another_took_the_item_already() -> None:
+async def test_a_cancelled_worker_passes_nothing_on_if_another_took_it() -> None:
     queue: Queue[str] = Queue()
     first, second = await two_workers_in_line(queue)
 
@@ -428,7 +428,7 @@ async def test_a_cancelled_worker_has_nothing_to_pass_on_if_another_took_the_ite
     assert await second == "bar"
 
 
-async def test_a_worker_in_a_cancelled_scope_gets_the_item_it_was_told_of_or_leaves_it() -> None:
+async def test_a_worker_in_a_cancelled_scope_gets_its_item_or_leaves_it() -> None:
     queue: Queue[str] = Queue()
     got = []
 
@@ -475,7 +475,7 @@ async def test_a_wait_with_a_deadline_leaves_the_line_without_a_trace() -> None:
     assert await queue.get() == "foo"
 
 
-async def test_a_worker_that_never_waits_lets_other_tasks_run_every_now_and_then() -> None:
+async def test_a_worker_that_never_waits_still_lets_other_tasks_run() -> None:
     queue: Queue[int] = Queue()
     for item in range(1000):
         queue.add(item)
@@ -493,7 +493,7 @@ async def test_a_worker_that_never_waits_lets_other_tasks_run_every_now_and_then
     assert 800 < left[0] < 1000
 
 
-async def test_the_context_of_an_item_is_done_with_it_even_when_the_work_fails() -> None:
+async def test_an_items_context_ends_its_work_even_when_it_fails() -> None:
     queue: Queue[str] = Queue()
     queue.add("foo")
     item = await queue.get()

@@ -8,7 +8,7 @@ from kinformer.clock import FakeClock
 from kinformer.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
 
 
-def test_an_item_waits_as_long_as_its_failures_ask_for_until_it_is_forgotten() -> None:
+def test_an_item_waits_by_its_failures_until_it_is_forgotten() -> None:
     clock = FakeClock()
     queue: RateLimitingQueue[str] = RateLimitingQueue(
         limiter=ItemExponentialFailureRateLimiter(0.001, 1.0), clock=clock
@@ -49,7 +49,7 @@ def test_a_failure_is_counted_for_an_item_that_waits_already() -> None:
     assert clock.next_due == pytest.approx(0.001)
 
 
-def test_a_queue_without_a_limiter_has_that_of_controllers_on_its_own_clock() -> None:
+def test_a_queue_without_a_limiter_has_the_controllers_on_its_clock() -> None:
     clock = FakeClock()
     queue: RateLimitingQueue[int] = RateLimitingQueue(clock=clock)
 

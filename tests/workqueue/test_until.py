@@ -33,7 +33,7 @@ async def test_a_function_runs_at_once_and_then_each_period_after_it_ended() -> 
     assert runs == [0.0, 1.5, 3.0]
 
 
-async def test_without_sliding_the_period_runs_from_the_start_and_is_not_waited_for_twice() -> None:
+async def test_without_sliding_the_period_runs_from_the_start_only_once() -> None:
     clock = FakeClock()
     quick: list[float] = []
     slow: list[float] = []

@@ -145,7 +145,7 @@ def test_the_operation_of_one_node_does_not_stop_that_of_another() -> None:
     assert world.plan().attaches == []
 
 
-def test_a_volume_that_is_needed_again_is_kept_and_its_time_starts_anew() -> None:
+def test_a_volume_needed_again_is_kept_and_its_time_starts_anew() -> None:
     world = World(ONE, "a", "a")
     there = world.actual.attachment(VOLUME, "a")
     assert there is not None

@@ -103,7 +103,7 @@ class World(Cluster):
         (BY_OUT_OF_SERVICE, {"uses": True, "ready": "Unknown"}, False),
     ],
 )
-async def test_a_volume_is_detached_only_if_the_server_says_so_of_the_node(forced: str, node: Any, goes: bool) -> None:
+async def test_a_volume_is_detached_only_if_the_server_confirms_the_node(forced: str, node: Any, goes: bool) -> None:
     world = World()
     if node is not None:
         world.node(**node)
@@ -148,7 +148,7 @@ async def test_one_list_of_pods_serves_all_volumes_of_a_node() -> None:
     assert world.requests.count("list Pod ") == 2
 
 
-async def test_a_node_that_says_it_uses_a_volume_while_it_is_detached_keeps_it() -> None:
+async def test_a_node_that_reports_using_a_detaching_volume_keeps_it() -> None:
     world = World()
     world.node()
     nodes = world.operations._nodes

@@ -157,7 +157,7 @@ async def test_a_driver_that_attaches_nothing_gets_no_attachments() -> None:
         assert await there.attachments() == ["a going"]
 
 
-async def test_pods_of_a_node_that_is_not_managed_get_nothing_until_it_is() -> None:
+async def test_pods_of_an_unmanaged_node_get_nothing_until_it_is_managed() -> None:
     async with world() as there:
         await there.node("a", managed=False)
         await there.volume("v")

@@ -143,7 +143,7 @@ async def test_the_signature_of_a_token_that_only_the_server_knows_stays() -> No
     assert found.data == {"kubeconfig": KUBECONFIG, "other": "x", "jws-kubeconfig-abc123": "a"}
 
 
-async def test_a_failed_write_is_tried_again_and_a_config_map_that_is_gone_is_not() -> None:
+async def test_a_failed_write_is_retried_unless_the_config_map_is_gone() -> None:
     async with with_controller() as world:
         world.server.faults.refuse(403, matching=lambda call: call.verb == "update")
         await world.client.resource(V1Secret).create(token())

@@ -89,7 +89,7 @@ async def test_the_taint_goes_when_the_node_is_ready_again() -> None:
 
 
 @pytest.mark.parametrize("method", ["instance_exists", "instance_shutdown"])
-async def test_a_cloud_that_does_not_tell_changes_nothing_and_the_other_nodes_are_looked_at(method: str) -> None:
+async def test_a_silent_cloud_changes_nothing_and_other_nodes_are_checked(method: str) -> None:
     world = World(node("a"), node("z-gone"))
     world.cloud.errors[method] = [OSError("down")]
 

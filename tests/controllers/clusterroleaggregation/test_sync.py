@@ -115,7 +115,7 @@ async def test_other_roles_and_roles_that_are_gone_are_left_alone() -> None:
     assert not world.applied
 
 
-async def test_a_selector_that_cannot_be_read_is_an_error_and_so_is_a_refusal() -> None:
+async def test_an_unreadable_selector_and_a_refusal_are_errors() -> None:
     unreadable = World(role("combined", of=[{"matchExpressions": [{"key": "a", "operator": "Near"}]}]))
     refused = World(role("combined", HAMMER, of=[labelled("bar")]))
     refused.apply_errors = [forbidden()]

@@ -43,7 +43,7 @@ def woken(world: World) -> list[str]:
         pytest.param({"timeZone": "America/New_York"}, {"timeZone": None}, 1.1, id="spec.timeZone changed"),
     ],
 )
-async def test_a_changed_schedule_wakes_a_cron_job_when_its_next_run_is_due(
+async def test_a_changed_schedule_wakes_a_cron_job_at_its_next_run(
     old: dict[str, Any], new: dict[str, Any], delay: float
 ) -> None:
     status = {"lastScheduleTime": "2016-05-19T09:59:00Z"}
@@ -59,7 +59,7 @@ async def test_a_changed_schedule_wakes_a_cron_job_when_its_next_run_is_due(
         assert woken(world) == [KEY]
 
 
-async def test_a_schedule_that_is_changed_to_nonsense_is_told_of_and_wakes_nobody() -> None:
+async def test_a_schedule_changed_to_nonsense_is_reported_and_wakes_nobody() -> None:
 
     world = World(cron_job("x"), now=BEFORE)
 

@@ -371,9 +371,7 @@ def test_a_schedule_without_runs_is_a_problem() -> None:
         pytest.param(cron_job("0 12 * * 5"), after(hours=6), 20 * 3600, id="no previous run of a cronjob"),
     ],
 )
-def test_the_next_run_is_waited_for_and_a_tenth_of_a_second_longer(
-    owner: V1CronJob, now: datetime, seconds: float
-) -> None:
+def test_the_next_run_is_awaited_a_tenth_of_a_second_longer(owner: V1CronJob, now: datetime, seconds: float) -> None:
     assert seconds_to_next_run(owner, now, parse_schedule(owner.spec.schedule)) == pytest.approx(seconds + 0.1)
 
 
@@ -390,7 +388,7 @@ def test_the_next_run_is_waited_for_and_a_tenth_of_a_second_longer(
         ),
     ],
 )
-def test_the_job_of_a_run_has_the_templates_labels_and_says_which_run_it_is(
+def test_a_runs_job_has_the_templates_labels_and_names_its_run(
     zone: str | None, annotations: dict[str, str], stamp: str
 ) -> None:
     owner = cron_job("0 * * * *", timeZone=zone)
@@ -405,7 +403,7 @@ def test_the_job_of_a_run_has_the_templates_labels_and_says_which_run_it_is(
     assert job.spec is not owner.spec.job_template.spec
 
 
-def test_the_zone_of_the_spec_is_the_schedules_unless_that_names_one_or_nobody_knows_it() -> None:
+def test_the_specs_zone_applies_unless_the_schedule_names_one() -> None:
     assert schedule_text(cron_job("0 * * * *", timeZone="Asia/Kolkata")) == "TZ=Asia/Kolkata 0 * * * *"
     assert schedule_text(cron_job("TZ=UTC 0 * * * *", timeZone="Asia/Kolkata")) == "TZ=UTC 0 * * * *"
     assert schedule_text(cron_job("0 * * * *", timeZone="No/Zone")) == "0 * * * *"

@@ -239,7 +239,7 @@ async def test_a_sync_does_for_a_cron_job_what_kubernetes_does(name: str) -> Non
         assert owned.controller
 
 
-async def test_a_job_that_was_made_before_a_crash_is_taken_for_the_run() -> None:
+async def test_a_job_made_before_a_crash_counts_as_the_run() -> None:
     owner = cron_job()
     job = job_of(owner, HOUR)
     world = World(owner, now=HOUR + timedelta(minutes=1))
@@ -253,7 +253,7 @@ async def test_a_job_that_was_made_before_a_crash_is_taken_for_the_run() -> None
     assert after is not None
 
 
-async def test_somebody_elses_job_of_that_name_is_left_alone_and_the_next_run_is_waited_for() -> None:
+async def test_anothers_job_of_that_name_is_left_alone_until_the_next_run() -> None:
     owner = cron_job()
     job = job_of(owner, HOUR)
     job.metadata.owner_references[0].uid = "another"
@@ -325,7 +325,7 @@ async def test_the_job_that_started_first_goes_first(first: int | None, second: 
     assert world.jobs.deleted == [oldest]
 
 
-async def test_a_job_that_cannot_be_replaced_is_told_of_and_the_run_tried_again() -> None:
+async def test_an_irreplaceable_job_is_reported_and_the_run_tried_again() -> None:
     owner = cron_job(concurrencyPolicy="Replace")
     job = job_of(owner, HOUR - timedelta(hours=1))
     owner.status.active = from_dict(V1CronJob, {"status": {"active": [reference(job)]}}).status.active
@@ -361,7 +361,7 @@ async def test_a_schedule_without_sense_is_told_of_and_not_tried_again(spec: dic
     assert world.recorder.events == [f"Warning {event}"]
 
 
-async def test_an_active_job_that_nobody_finds_is_dropped_and_the_next_may_run() -> None:
+async def test_a_missing_active_job_is_dropped_and_the_next_may_run() -> None:
     owner = cron_job(concurrencyPolicy="Forbid")
     gone = job_of(owner, HOUR - timedelta(hours=1), uid="gone")
     owner.status.active = from_dict(V1CronJob, {"status": {"active": [reference(gone)]}}).status.active

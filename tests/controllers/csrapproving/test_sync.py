@@ -131,7 +131,7 @@ async def test_an_approval_that_the_server_does_not_take_is_tried_again(error: E
         ({}, {"signer": "kubernetes.io/kubelet-serving"}, False, False),
     ],
 )
-def test_a_kubelets_request_is_known_by_its_subject_its_usages_and_its_signer(
+def test_a_kubelets_request_is_known_by_subject_usages_and_signer(
     pem: dict[str, Any], spec: dict[str, Any], node: bool, self_node: bool
 ) -> None:
     request = make_request(pem_of_request(**pem), **spec)

@@ -225,7 +225,7 @@ def test_usages_are_told_apart(usages: tuple[str, ...], fields: set[str] | None,
         (timedelta(minutes=10), timedelta(minutes=10)),
     ],
 )
-def test_a_certificate_begins_five_minutes_ago_and_a_short_one_has_its_full_length(
+def test_a_certificate_begins_five_minutes_ago_and_keeps_a_short_length(
     authority: CertificateAuthority, life: timedelta, until: timedelta
 ) -> None:
     certificate = signed(authority, life=life)
@@ -248,7 +248,7 @@ def test_an_authority_that_is_over_signs_nothing(tmp_path: Path, since: timedelt
         signed(authority, now=NOW + since)
 
 
-async def test_files_that_change_are_read_again_and_broken_ones_leave_the_authority_as_it_was(tmp_path: Path) -> None:
+async def test_changed_files_are_read_again_and_broken_ones_change_nothing(tmp_path: Path) -> None:
     files = write_authority(tmp_path, name="first")
     authority = CertificateAuthority(files)
     write_authority(tmp_path, name="second")
@@ -283,7 +283,7 @@ def test_openssl_accepts_a_certificate(tmp_path: Path, key: Any) -> None:
     assert verified.stdout == "client.crt: OK\n", verified.stderr
 
 
-async def test_a_tls_server_accepts_a_client_with_a_certificate_of_it_and_refuses_one_without(tmp_path: Path) -> None:
+async def test_a_tls_server_accepts_its_certificates_and_refuses_clients_without(tmp_path: Path) -> None:
     authority, key = CertificateAuthority(write_authority(tmp_path)), ec.generate_private_key(ec.SECP256R1())
     _write_signed(authority, tmp_path / "server.pem", key, "server auth", dns=("localhost",))
     _write_signed(authority, tmp_path / "client.pem", key, "client auth")

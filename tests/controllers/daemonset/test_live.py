@@ -133,7 +133,7 @@ async def test_every_node_gets_a_pod_those_that_join_later_too() -> None:
         assert (status["desiredNumberScheduled"], status["numberAvailable"]) == (3, 3)
 
 
-async def test_a_revision_is_written_with_its_keys_sorted_as_kubectl_and_kubernetes_compare_it() -> None:
+async def test_a_revisions_keys_are_sorted_as_kubectl_and_kubernetes_do() -> None:
     async with running() as world:
         await world.apply(make_daemonset())
         (revision,) = (await world.revisions.list("default")).items
@@ -342,7 +342,7 @@ async def test_one_that_is_being_deleted_makes_nothing() -> None:
         assert await world.shown() == []
 
 
-async def test_a_pod_is_available_after_min_ready_seconds_and_the_clock_tells_when() -> None:
+async def test_a_pod_is_available_after_min_ready_seconds_by_the_clock() -> None:
     async with running("n1") as world:
         await world.apply(make_daemonset(minReadySeconds=30))
         await world.run()
@@ -373,7 +373,7 @@ async def test_pods_are_adopted_and_released_by_their_labels() -> None:
         assert left.metadata.name == pod.metadata.name
 
 
-async def test_a_pod_that_is_refused_is_what_a_sync_fails_with_though_the_status_is_refused_too() -> None:
+async def test_a_refused_pod_is_the_syncs_error_despite_a_refused_status() -> None:
     informers = FakeInformers()
     informers.informer_for(V1DaemonSet).indexer.add(make_daemonset())
     informers.informer_for(V1Node).indexer.add(make_node())

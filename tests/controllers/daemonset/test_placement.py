@@ -143,7 +143,7 @@ async def test_a_new_node_is_looked_at() -> None:
     assert await queue.get() == "n7"
 
 
-def test_placements_are_found_out_once_for_as_long_as_node_and_pod_template_stay(
+def test_placements_are_computed_once_while_node_and_template_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []

@@ -89,13 +89,13 @@ def test_a_pod_that_fails_again_and_again_is_left_for_a_while() -> None:
     assert (planned.delete, planned.look_again) == ([], 4.0)
 
 
-def test_pods_for_a_node_that_is_gone_go_unless_they_are_bound_to_it() -> None:
+def test_pods_for_a_missing_node_go_unless_bound_to_it() -> None:
     waiting = make_pod("gone", name="waiting", bound=False, phase="Pending")
 
     assert plan(waiting, make_pod("gone", name="bound"), nodes=[]).delete == [waiting]
 
 
-def test_pods_that_say_no_node_or_have_ended_and_go_are_not_counted() -> None:
+def test_pods_without_a_node_or_ended_and_going_are_not_counted() -> None:
     nowhere = make_pod("n1", name="nowhere", bound=False)
     assert nowhere.spec is not None
     nowhere.spec.affinity = None
@@ -114,7 +114,7 @@ def surged(*pods: V1Pod, **daemonset: Any) -> list[str]:
 OLD = make_pod("n1", name="old", hash_="old")
 
 
-def test_with_surge_an_old_and_a_new_pod_may_both_stay_until_the_new_one_is_available() -> None:
+def test_with_surge_old_and_new_pod_stay_until_the_new_is_available() -> None:
     assert surged(OLD, make_pod("n1", name="new", ready=False)) == []
     assert surged(OLD, make_pod("n1", name="new")) == ["old"]
     assert surged(make_pod("n1", name="old", hash_="old", ready=False), make_pod("n1", name="new", ready=False)) == [
@@ -213,7 +213,7 @@ def test_a_generation_that_was_not_acted_upon_is_not_told() -> None:
     assert not counts(daemonset, [], observed=False).observed_generation
 
 
-def test_a_status_that_says_the_same_of_the_same_generation_is_not_written() -> None:
+def test_an_equal_status_of_the_same_generation_is_not_written() -> None:
     nodes = [make_node("n1")]
     there = {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberReady": 1, "updatedNumberScheduled": 1}
     there |= {"numberAvailable": 1, "observedGeneration": 1}

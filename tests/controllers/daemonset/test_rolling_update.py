@@ -54,7 +54,7 @@ def test_nodes_without_a_pod_count_against_the_limit() -> None:
     assert deleted(update(*on(0, 1, 2, 3), *on(4, deleting=True), maxUnavailable=1)) == []
 
 
-def test_old_pods_that_are_of_no_use_go_first_and_all_of_them() -> None:
+def test_all_useless_old_pods_go_first() -> None:
     useless = on(3, 4, ready=False)
 
     assert deleted(update(*on(0, 1, 2), *useless, maxUnavailable=1)) == ["n3", "n4"]
@@ -75,7 +75,7 @@ def test_a_new_pod_is_available_after_min_ready_seconds() -> None:
     assert deleted(update(*on(0, 1, 2, 3), *fresh, min_ready_seconds=5)) == ["n0"]
 
 
-def test_a_node_with_too_many_pods_is_left_to_the_plan_for_nodes() -> None:
+def test_a_node_with_too_many_pods_is_left_to_the_node_plan() -> None:
     twice = [make_pod("n4", name="a", hash_="old"), make_pod("n4", name="b", hash_="old")]
 
     assert deleted(update(*on(0, 1, 2, 3), *twice, maxUnavailable=1)) == []
@@ -102,11 +102,11 @@ def test_with_surge_an_old_pod_goes_when_the_new_one_is_available() -> None:
     assert made.create == ["n0", "n1"]
 
 
-def test_with_surge_a_node_whose_old_pod_is_of_no_use_gets_a_new_one_beyond_the_limit() -> None:
+def test_with_surge_a_useless_pods_node_gets_a_new_one_regardless() -> None:
     assert surging(*on(0, 1), *on(2, 3, 4, ready=False)).create == ["n2", "n3", "n4", "n0", "n1"]
 
 
-def test_with_surge_pods_on_the_wrong_node_go_when_others_can_do_without_them() -> None:
+def test_with_surge_pods_on_the_wrong_node_go_when_dispensable() -> None:
     nodes = [make_node("n0"), make_node("n1", taints=[("k", "NoSchedule")])]
 
     assert surging(*on(1), nodes=nodes) == Update()

@@ -20,7 +20,7 @@ from tests.controllers.daemonset.objects import make_daemonset, make_pod
 GENERATION = "deprecated.daemonset.template.generation"
 
 
-def test_a_pod_has_the_hash_of_its_template_and_the_generation_if_it_is_counted() -> None:
+def test_a_counted_pod_has_its_templates_hash_and_generation() -> None:
     plain = daemon_template(make_daemonset(), "abc")
     counted = daemon_template(make_daemonset(annotations={GENERATION: "7"}), "abc")
 
@@ -123,7 +123,7 @@ NAME = {"key": "metadata.name", "operator": "In"}
     ],
     ids=["bound", "required", "bound wins", "two names", "not in", "another field", "nothing required", "nothing"],
 )
-def test_a_pod_is_for_the_node_that_it_is_bound_to_or_requires(spec: dict[str, Any], node: str | None) -> None:
+def test_a_pod_belongs_to_the_node_it_is_bound_to_or_requires(spec: dict[str, Any], node: str | None) -> None:
     assert target_node(pod_for(**spec)) == node
 
 

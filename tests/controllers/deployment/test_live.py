@@ -127,7 +127,7 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
         assert await it.sets() == {"img:1": 0, "img:2": 2}
 
 
-async def test_old_replica_sets_are_kept_as_far_as_the_history_goes_and_the_oldest_go_first() -> None:
+async def test_old_replica_sets_stay_within_the_history_and_the_oldest_go() -> None:
     async with world() as it:
         await it.create(1, revisionHistoryLimit=1)
         for number in (2, 3, 4):
@@ -141,7 +141,7 @@ async def test_old_replica_sets_are_kept_as_far_as_the_history_goes_and_the_olde
         await eventually(two_are_left, it.clock)
 
 
-async def test_a_deployment_goes_back_where_its_annotation_asks_and_the_wish_is_taken_off() -> None:
+async def test_a_deployment_rolls_back_as_annotated_and_the_annotation_goes() -> None:
     async with world() as it:
         await it.create(1, annotations={"note": "first"})
         await it.rolled_out()
@@ -159,7 +159,7 @@ async def test_a_deployment_goes_back_where_its_annotation_asks_and_the_wish_is_
         assert 'DeploymentRollback: Rolled back deployment "web" to revision 1' in await it.events()
 
 
-async def test_a_revision_that_is_not_there_or_has_the_same_template_is_told_and_the_wish_is_taken_off() -> None:
+async def test_a_missing_or_equal_revision_is_reported_and_the_annotation_goes() -> None:
     async with world() as it:
         await it.create(1)
         await it.rolled_out()
@@ -179,7 +179,7 @@ async def test_a_revision_that_is_not_there_or_has_the_same_template_is_told_and
         await eventually(are_told, it.clock)
 
 
-async def test_a_replica_set_of_another_that_has_the_name_makes_it_take_a_new_one() -> None:
+async def test_anothers_replica_set_of_that_name_leads_to_a_new_name() -> None:
     async with world() as it:
         name = replica_set_name("web", template_hash((await it.create(1, paused=True)).spec.template, None))
         squatter = from_dict(
@@ -205,7 +205,7 @@ async def test_a_replica_set_of_another_that_has_the_name_makes_it_take_a_new_on
         assert len(await it.sets()) == 2
 
 
-async def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_released() -> None:
+async def test_a_matching_orphan_is_adopted_and_a_changed_one_released() -> None:
     async with world() as it:
         await it.create(1)
         await it.rolled_out()
@@ -236,7 +236,7 @@ async def test_a_deployment_that_is_being_deleted_only_tells() -> None:
         assert await it.sets() == {}
 
 
-async def test_a_replica_set_that_cannot_be_made_is_told_in_a_condition_and_an_event() -> None:
+async def test_a_failed_replica_set_is_reported_by_condition_and_event() -> None:
     async with world() as it:
         quota = from_dict(
             V1ResourceQuota,

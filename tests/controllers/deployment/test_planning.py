@@ -111,7 +111,7 @@ def test_the_new_one_grows_as_far_as_surge_allows(replicas: int, surge: int, old
         (2, 0, 10, 0, 10, []),
     ],
 )
-def test_old_ones_shrink_by_what_is_unhealthy_and_then_by_what_is_not_needed(
+def test_old_ones_shrink_by_unhealthy_and_then_by_surplus_pods(
     unavailable: int, old: int, new: int, old_available: int, new_available: int, sizes: list[int]
 ) -> None:
     steps = plan_old(
@@ -155,7 +155,7 @@ def test_scaling_is_shared_in_proportion(
     assert [sizes[each.metadata.name] for each in others] == old_after
 
 
-def test_a_replica_set_that_was_not_written_the_last_time_is_made_up_for() -> None:
+def test_a_replica_set_left_out_by_a_failed_write_catches_up() -> None:
     written = [make_replica_set("new", 2, of=5), make_replica_set("oldest", 1, of=5, age=2)]
     missed = make_replica_set("old", 1, of=3, age=1)
 
@@ -179,7 +179,7 @@ def test_surge_is_shared_too(
     assert {size.replica_set.metadata.name: size.replicas for size in sizes} == {"new": new_after, "old": old_after}
 
 
-def test_old_ones_go_when_the_new_one_has_all_pods_and_they_work() -> None:
+def test_old_ones_go_when_the_new_one_has_all_pods_ready() -> None:
     deployment, old = make_deployment(2, surge=1, unavailable=1), make_replica_set("old", 1, of=2, surge=1, age=1)
     broken = make_replica_set("new", 2, of=2, surge=1, available=1)
     working = make_replica_set("new", 2, of=2, surge=1, available=2)
@@ -201,7 +201,7 @@ def test_old_ones_go_when_the_new_one_has_all_pods_and_they_work() -> None:
         (10, 0, 0, 6, "12", -1),
     ],
 )
-def test_a_share_is_of_what_the_deployment_was_when_the_replica_set_was_scaled_last(
+def test_a_share_refers_to_the_size_at_the_last_scaling(
     replicas: int, status: int, surge: int, have: int, before: str | None, expected: int
 ) -> None:
     deployment = make_deployment(replicas, surge=surge, status={"replicas": status})
@@ -211,7 +211,7 @@ def test_a_share_is_of_what_the_deployment_was_when_the_replica_set_was_scaled_l
     assert proportion(deployment, replica_set, 1000 if expected > 0 else -1000, 0) == expected
 
 
-def test_a_deployment_is_being_scaled_while_an_active_replica_set_remembers_another_size() -> None:
+def test_a_deployment_scales_while_an_active_replica_set_has_another_size() -> None:
     assert is_being_scaled(make_deployment(10), [make_replica_set("a", 5, of=5)])
     assert not is_being_scaled(make_deployment(10), [make_replica_set("a", 5, of=10)])
     assert not is_being_scaled(make_deployment(10), [make_replica_set("a", 0, of=5)])

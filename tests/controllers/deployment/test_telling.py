@@ -92,7 +92,7 @@ def test_templates_that_mean_the_same_are_the_same() -> None:
     assert not same_template(of("1", **constraints[0]), of("1", **constraints[1]))
 
 
-def test_the_new_replica_set_is_the_oldest_of_the_template_and_all_others_are_old() -> None:
+def test_the_new_replica_set_is_the_templates_oldest_and_others_old() -> None:
     older, newer = make_replica_set("older", 1, age=3), make_replica_set("newer", 1, age=1)
     other = make_replica_set("other", 1, age=2, image="img:0")
     deployment = make_deployment()
@@ -118,7 +118,7 @@ def test_which_is_the_new_one_is_remembered_until_a_spec_changes() -> None:
     assert not memory.comparing("ns/web")(deployment, replica_set)
 
 
-def test_a_hash_is_of_the_template_and_of_the_collisions_and_leaves_room_in_a_name() -> None:
+def test_a_hash_covers_template_and_collisions_and_fits_a_name() -> None:
     hashes = {template_hash(template(), None), template_hash(template(), 0), template_hash(template(), 1)}
 
     assert len(hashes) == 3
@@ -144,7 +144,7 @@ def test_a_number_of_replicas_is_not_negative_and_has_32_bits(text: str, count: 
     assert count_in(make_replica_set("a", 1), DESIRED_REPLICAS) is None
 
 
-def test_the_new_replica_set_has_the_deployments_annotations_but_for_those_of_its_own() -> None:
+def test_the_new_replica_set_has_the_deployments_annotations_except_its_own() -> None:
     deployment = make_deployment(
         annotations={"note": "x", REVISION: "9", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     )
@@ -155,7 +155,7 @@ def test_the_new_replica_set_has_the_deployments_annotations_but_for_those_of_it
     assert annotations_for(deployment, {REVISION: "five"}, 4) == {REVISION: "five"}
 
 
-def test_what_is_rolled_back_to_keeps_the_numbers_it_had_as_far_as_there_is_room() -> None:
+def test_a_rollbacks_revision_numbers_are_kept_as_far_as_they_fit() -> None:
     deployment = make_deployment()
 
     once = annotations_for(deployment, {REVISION: "1"}, 3)
@@ -224,7 +224,7 @@ def test_it_has_timed_out_when_there_was_no_progress_for_so_long(
     assert not is_timed_out(deployment, [], NOW)
 
 
-def test_the_deadline_is_looked_at_when_it_has_passed_unless_there_is_nothing_to_wait_for() -> None:
+def test_the_deadline_is_checked_when_passed_unless_nothing_is_awaited() -> None:
     deployment, going = make_deployment(3, progressDeadlineSeconds=600), status(replicas=1)
     done = status(replicas=3, updated_replicas=3, available_replicas=3, observed_generation=1)
 
@@ -267,7 +267,7 @@ def test_each_progress_counts_from_anew_and_keeps_the_time_of_its_transition() -
     assert (progress.last_update_time, progress.last_transition_time) == (NOW, since)
 
 
-def test_a_complete_roll_out_and_one_that_timed_out_say_so_and_one_without_a_deadline_says_nothing() -> None:
+def test_complete_and_timed_out_roll_outs_say_so_unless_without_deadline() -> None:
     def told(deployment: Any, available: int, *conditions: Any) -> Any:
         new = make_replica_set("new", 3, available=available, status={"readyReplicas": 3})
         had = status(replicas=3, updated_replicas=3, ready_replicas=3, available_replicas=3, conditions=[*conditions])
@@ -283,7 +283,7 @@ def test_a_complete_roll_out_and_one_that_timed_out_say_so_and_one_without_a_dea
     assert PROGRESSING not in told(make_deployment(3), 3, stuck)
 
 
-def test_what_keeps_a_replica_set_from_its_pods_is_the_deployments_condition_until_it_is_over() -> None:
+def test_a_replica_sets_failure_is_the_deployments_condition_until_it_ends() -> None:
     failure = {
         "conditions": [
             {

@@ -127,7 +127,7 @@ async def test_a_pod_that_waits_stays_if_the_taint_goes() -> None:
         assert await found.events(EVICTED) == ["Cancelling deletion"]
 
 
-async def test_a_pod_stays_if_only_the_cache_still_shows_the_taint_or_the_reservation() -> None:
+async def test_a_pod_stays_if_only_the_cache_has_taint_or_reservation() -> None:
     async with world() as found:
         for name in ("taint", "claim"):
             await make_pod(found, name, toleration("a", 60), *[toleration("b", 90)] * (name == "taint"))
@@ -146,7 +146,7 @@ async def test_a_pod_stays_if_only_the_cache_still_shows_the_taint_or_the_reserv
         assert await found.staying() == ["claim"]
 
 
-async def test_a_pod_that_took_the_name_of_one_that_waits_is_left_alone() -> None:
+async def test_a_pod_with_a_waiting_pods_name_is_left_alone() -> None:
     async with world() as found:
         await make_pod(found, "p", toleration("a", 60))
         await taint(found, "a")
@@ -175,7 +175,7 @@ async def test_slices_of_the_newest_generation_count() -> None:
         assert await found.staying() == []
 
 
-async def test_a_pod_stays_if_the_cache_lacks_the_slice_that_replaces_the_tainted_one() -> None:
+async def test_a_pod_stays_if_a_newer_slice_is_not_cached() -> None:
     async with world("a") as found:
         await make_pod(found, "p", toleration("a", 60))
         await found.turn(30)

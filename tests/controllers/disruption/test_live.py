@@ -69,7 +69,7 @@ async def test_evictions_are_allowed_until_the_budget_is_used_up() -> None:
         await pods.evict("p2", "default")
 
 
-async def test_an_eviction_after_which_nothing_was_deleted_is_given_back_after_two_minutes() -> None:
+async def test_an_eviction_without_a_deletion_is_returned_after_two_minutes() -> None:
     async with cluster() as (client, clock):
         await make_pods(client, "p1", "p2")
         await make_budget(client, minAvailable=1)
@@ -107,7 +107,7 @@ async def disruption_target(client: Client) -> str:
     return next(one.status for one in pod.status.conditions or () if one.type == "DisruptionTarget")
 
 
-async def test_a_budget_is_not_counted_from_a_cache_that_is_behind_its_own_last_write() -> None:
+async def test_a_budget_waits_for_a_cache_with_its_own_last_write() -> None:
     async with cluster() as (client, clock):
         await make_budget(client, minAvailable=1)
         await eventually(lambda: is_allowed(client, 0), clock)

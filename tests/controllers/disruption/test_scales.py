@@ -105,7 +105,7 @@ async def test_the_scale_of_a_namesake_does_not_count(world: World) -> None:
     assert await find(world, WEBAPP) is None
 
 
-async def test_a_custom_resource_that_is_gone_is_told_from_a_kind_without_a_scale(world: World) -> None:
+async def test_a_missing_custom_resource_differs_from_a_kind_without_scale(world: World) -> None:
     world.served = [webapps()]
     assert await find(world, WEBAPP) is None
 

@@ -43,7 +43,7 @@ async def test_a_missing_selector_selects_no_pod(world: World) -> None:
     assert world.recorder.events == ["Normal NoPods b: No matching pods found"]
 
 
-async def test_counts_go_up_with_each_pod_and_down_when_one_is_not_ready(world: World) -> None:
+async def test_counts_rise_with_each_pod_and_fall_when_one_is_unready(world: World) -> None:
     world.budget(minAvailable=3)
     for number in range(4):
         await world.sync()
@@ -74,9 +74,7 @@ async def test_what_may_be_unavailable_follows_the_scale_of_the_controller(
 
 
 @pytest.mark.parametrize("spec", [{"maxUnavailable": 1}, {"minAvailable": "28%"}])
-async def test_a_pod_without_a_controller_allows_no_disruption_of_a_share_and_is_told_of(
-    world: World, spec: dict[str, Any]
-) -> None:
+async def test_an_uncontrolled_pod_allows_no_share_and_is_reported(world: World, spec: dict[str, Any]) -> None:
     world.budget(**spec)
     await world.sync()
     assert world.status.disruptions_allowed == 0
@@ -94,7 +92,7 @@ async def test_a_pod_without_a_controller_allows_no_disruption_of_a_share_and_is
     )
 
 
-async def test_a_controller_of_an_unknown_kind_allows_no_disruption_and_the_condition_says_why(world: World) -> None:
+async def test_an_unknown_controller_kind_allows_no_disruption_with_the_reason(world: World) -> None:
     world.budget(minAvailable="28%")
     owner = {"apiVersion": "apps.test.io/v1", "kind": "TestWorkload", "name": "fake", "uid": "u", "controller": True}
     world.pod("p", owner)
@@ -108,7 +106,7 @@ async def test_a_controller_of_an_unknown_kind_allows_no_disruption_and_the_cond
     assert "Warning CalculateExpectedPodCountFailed b" in world.recorder.events[-1]
 
 
-async def test_a_percentage_is_of_what_the_controller_wants_and_not_of_what_is_there(world: World) -> None:
+async def test_a_percentage_refers_to_the_wanted_replicas(world: World) -> None:
     world.budget(minAvailable="20%")
     world.pod("p", world.owner("ReplicaSet", "rs", 10))
 
@@ -155,7 +153,7 @@ async def test_a_budget_that_is_gone_is_nothing_to_do(world: World) -> None:
     assert world.writes == 0
 
 
-async def test_a_noted_eviction_counts_until_the_pod_is_deleted_or_two_minutes_have_passed(world: World) -> None:
+async def test_a_noted_eviction_counts_until_deletion_or_two_minutes(world: World) -> None:
     noted = {
         "p1": stamp(),  # is being deleted
         "p2": stamp(minutes=3),  # was not deleted in time
@@ -227,7 +225,7 @@ async def test_a_number_that_is_none_allows_nothing(world: World, limit: str) ->
     assert [condition.reason for condition in world.status.conditions or ()] == ["SyncFailed"]
 
 
-async def test_what_is_wrong_with_a_budget_is_written_and_logged_once_until_it_is_something_else(
+async def test_a_budgets_error_is_written_and_logged_once_until_it_changes(
     world: World,
 ) -> None:
     world.budget(maxUnavailable="ten")
@@ -249,7 +247,7 @@ async def test_what_is_wrong_with_a_budget_is_written_and_logged_once_until_it_i
     assert condition.message.startswith("the owner reference to Old old: ")
 
 
-async def test_a_budget_whose_controllers_could_not_be_asked_allows_nothing_and_is_tried_again(world: World) -> None:
+async def test_an_unknown_scale_allows_nothing_and_is_tried_again(world: World) -> None:
     world.budget(minAvailable="50%")
     owner = {"apiVersion": "example.com/v1", "kind": "WebApp", "name": "app", "uid": "u", "controller": True}
     world.pod("p", owner)
@@ -265,7 +263,7 @@ async def test_a_budget_whose_controllers_could_not_be_asked_allows_nothing_and_
     assert [condition.reason for condition in world.status.conditions or ()] == ["InsufficientPods"]
 
 
-async def test_conditions_of_others_stay_and_ones_own_keeps_the_time_of_its_last_change(world: World) -> None:
+async def test_others_conditions_stay_and_ones_own_keeps_its_time(world: World) -> None:
     since = stamp(hours=1)
     mine = {
         "type": "DisruptionAllowed",

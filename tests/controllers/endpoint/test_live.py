@@ -96,7 +96,7 @@ async def test_endpoints_that_are_left_over_go_and_those_of_elections_stay() -> 
             assert await endpoints(client, "leader") == []
 
 
-async def test_both_follow_the_pods_and_the_service_and_make_again_what_is_deleted() -> None:
+async def test_both_follow_pods_and_service_and_restore_deleted_objects() -> None:
     async with cluster() as client, managed(client):
         await make_pod(client, "a", "10.1.0.1")
         await make_service(client)

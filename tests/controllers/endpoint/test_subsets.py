@@ -118,7 +118,7 @@ def one_by_one(service: V1Service, pods: list[EndpointPod]) -> list[V1EndpointSu
     return repack(subsets)
 
 
-def test_all_pods_with_the_same_ports_at_once_are_as_one_by_one() -> None:
+def test_all_pods_with_equal_ports_at_once_are_as_one_by_one() -> None:
     rng = random.Random(8)
     for _ in range(200):
         service = make_service(

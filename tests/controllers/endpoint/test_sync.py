@@ -53,7 +53,7 @@ def shape(subsets: list[V1EndpointSubset] | None) -> list[Any]:
 TCP_8080 = (None, 8080, "TCP")
 
 
-async def test_endpoints_list_who_is_ready_and_who_is_not_with_node_and_pod() -> None:
+async def test_endpoints_list_ready_and_unready_pods_with_their_nodes() -> None:
     world = Endpoints(make_service(), make_pod("a", "10.1.0.2"), make_pod("b", "10.1.0.1", ready=False))
     await world.sync()
 
@@ -116,7 +116,7 @@ async def test_this_pod_is_not_listed(pod: V1Pod) -> None:
     assert shape(world.endpoints().subsets) == []
 
 
-async def test_a_service_that_publishes_all_lists_who_is_not_ready_or_deleting_as_ready() -> None:
+async def test_a_service_publishing_all_lists_unready_and_deleting_as_ready() -> None:
     pods = make_pod("a", "10.1.0.1", ready=False), make_pod("b", "10.1.0.2", deleting=True)
     world = Endpoints(make_service(publishNotReadyAddresses=True), *pods)
     await world.sync()
@@ -146,7 +146,7 @@ async def test_of_a_pods_addresses_the_one_of_the_services_family_is_listed(
 
 @pytest.mark.parametrize("cluster_ip", ["None", ""])
 @pytest.mark.parametrize(("primary", "listed"), [("10.1.0.1", "10.1.0.1"), ("fd00::1", "fd00::1"), ("", "10.1.0.1")])
-async def test_without_families_and_an_ip_of_its_own_a_service_lists_the_family_of_the_primary_ip(
+async def test_without_families_a_service_lists_the_primary_ips_family(
     cluster_ip: str, primary: str, listed: str
 ) -> None:
     pod = make_pod("a", ["10.1.0.1", "fd00::1"])
@@ -266,7 +266,7 @@ async def test_labels_of_the_service_that_change_are_written() -> None:
     assert world.endpoints().metadata.labels["team"] == "y"
 
 
-async def test_the_trigger_time_is_that_of_the_change_and_goes_when_there_is_none() -> None:
+async def test_the_trigger_time_is_the_changes_and_goes_without_one() -> None:
     pod = make_pod("a", "10.1.0.1", ready=False, ready_at=10)
     world = Endpoints(make_service(created=5), pod)
     await world.sync()
@@ -313,7 +313,7 @@ async def test_endpoints_that_somebody_deletes_are_made_again(quick: bool) -> No
     assert world.writes == ["create Endpoints/web"] * 2
 
 
-async def test_endpoints_that_come_and_go_before_the_answer_to_the_create_are_made_again_at_once() -> None:
+async def test_endpoints_deleted_before_the_creates_answer_are_created_again() -> None:
     world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
     await world.queued()
     world.before_answer = world.undo
@@ -325,7 +325,7 @@ async def test_endpoints_that_come_and_go_before_the_answer_to_the_create_are_ma
     assert world.writes == ["create Endpoints/web"] * 2
 
 
-async def test_endpoints_that_were_seen_and_are_found_gone_by_a_list_are_made_again_at_once() -> None:
+async def test_endpoints_that_a_list_finds_gone_are_created_again() -> None:
     world = Endpoints(make_service())
     world.cache_follows = False
     await world.sync()
@@ -353,7 +353,7 @@ async def test_endpoints_that_are_left_over_are_looked_at_at_the_start() -> None
     assert list(world.objects) == [("Endpoints", "leader")]
 
 
-async def test_a_service_that_is_in_the_cache_but_not_told_of_yet_waits_for_that() -> None:
+async def test_a_cached_service_waits_until_its_event_was_handled() -> None:
     world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
     world.informer_for(V1Service).indexer.add(make_service(selector={"app": "other"}))
     await world.sync()

@@ -66,14 +66,14 @@ def test_new_endpoints_go_where_something_is_written_anyway_the_fullest_first() 
     assert updates(placement) == {"a": [1], "b": [3, 4, 7]}
 
 
-def test_those_that_are_left_go_together_into_the_slice_that_they_fill_best() -> None:
+def test_the_remaining_ones_go_into_the_slice_they_fill_best() -> None:
     existing = [view("a", 1), view("b", 2, 3), view("c", 4, 5, 6)]
     placement = place(existing, desired(1, 2, 3, 4, 5, 6, 7, 8), 4)
 
     assert updates(placement) == {"b": [2, 3, 7, 8]}
 
 
-def test_if_no_slice_has_room_for_all_that_is_left_a_new_one_is_made() -> None:
+def test_without_a_slice_with_room_a_new_one_is_made() -> None:
     existing = [view("a", 1, 2, 3), view("b", 4, 5, 6)]
     placement = place(existing, desired(*range(1, 9)), 4)
 
@@ -127,7 +127,7 @@ class Cluster:
         assert changed == sum(before.get(name) != self.slices.get(name) for name in before.keys() | self.slices.keys())
 
 
-def test_after_any_changes_everybody_has_one_place_and_a_second_look_writes_nothing() -> None:
+def test_after_any_changes_each_has_one_place_and_no_more_writes() -> None:
     rng = random.Random(8)
     for max_per_slice in (1, 3, 10):
         cluster = Cluster(max_per_slice)
@@ -156,7 +156,7 @@ def test_one_that_goes_and_one_that_comes_is_one_write() -> None:
     assert cluster.writes == 51
 
 
-def test_a_rollout_in_batches_writes_each_slice_about_as_often_as_there_are_batches() -> None:
+def test_a_batched_rollout_writes_each_slice_about_once_a_batch() -> None:
     cluster = Cluster(100)
     cluster.want(desired(*range(5000)))
     for done in range(100, 5001, 100):

@@ -82,7 +82,7 @@ def conditions(endpoint: V1Endpoint) -> tuple[bool, bool, bool]:
     return said.ready, said.serving, said.terminating
 
 
-async def test_a_slice_says_whose_it_is_who_looks_after_it_and_what_is_in_it() -> None:
+async def test_a_slice_names_its_owner_manager_and_contents() -> None:
     world = Slices(
         make_node("n1", zone="east"),
         make_service(labels={"team": "x", MANAGED_BY: "me"}, created=5),
@@ -158,7 +158,7 @@ async def test_a_service_without_endpoints_has_one_empty_slice() -> None:
     assert world.addresses() == ["10.1.0.1"]
 
 
-async def test_a_headless_service_without_ports_has_its_endpoints_in_a_slice_without_ports() -> None:
+async def test_a_headless_service_without_ports_has_a_slice_without_ports() -> None:
     world = Slices(make_service(ports=[], clusterIP="None"), make_pod("a", "10.1.0.1", hostname="h", subdomain="web"))
     await world.sync()
 
@@ -169,7 +169,7 @@ async def test_a_headless_service_without_ports_has_its_endpoints_in_a_slice_wit
     assert world.verbs == ["create"]
 
 
-async def test_pods_with_other_ports_for_a_name_are_in_slices_of_their_own() -> None:
+async def test_pods_with_other_ports_for_a_name_have_their_own_slices() -> None:
     def containers(number: int) -> list[dict[str, Any]]:
         return [{"name": "c", "ports": [{"name": "http", "containerPort": number}]}]
 
@@ -200,7 +200,7 @@ async def test_a_service_of_two_families_has_slices_of_two_types() -> None:
     assert world.slice.address_type == "IPv4"
 
 
-async def test_a_pod_without_an_address_of_a_family_is_not_in_its_slice() -> None:
+async def test_a_pod_without_a_familys_address_is_not_in_its_slice() -> None:
     world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), make_pod("a", "10.1.0.1"))
     await world.sync()
     await world.sync()
@@ -279,7 +279,7 @@ async def test_labels_of_the_service_that_change_are_written_to_all_its_slices()
     assert {one.metadata.labels["team"] for one in world.slices()} == {"y"}
 
 
-async def test_a_slice_of_an_earlier_service_of_that_name_goes_and_is_not_written_over() -> None:
+async def test_an_earlier_services_slice_is_deleted_and_not_overwritten() -> None:
     world = Slices(make_service(), make_pod("a", "10.1.0.1"))
     await world.sync()
     service = make_service()
@@ -311,7 +311,7 @@ async def test_slices_that_somebody_else_looks_after_are_left_alone() -> None:
     assert world.verbs == ["create", "update", "create"]
 
 
-async def test_a_pod_whose_node_is_not_known_is_left_out_until_it_is() -> None:
+async def test_a_pod_on_an_unknown_node_is_left_out_until_known() -> None:
     world = Slices(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2", nodeName="n2"))
     with pytest.raises(ExceptionGroup, match="slices of ns/web") as raised:
         await world.sync()
@@ -330,7 +330,7 @@ async def test_a_pod_whose_node_is_not_known_is_left_out_until_it_is() -> None:
     assert world.addresses() == ["10.1.0.1", "10.1.0.2"]
 
 
-async def test_who_waits_for_a_node_is_forgotten_with_the_service_or_the_pod_that_needs_it() -> None:
+async def test_a_pod_waiting_for_a_node_is_forgotten_with_its_service() -> None:
     first, second = make_service(), make_service("other", selector={"app": "web"})
     pod = make_pod("a", "10.1.0.1", nodeName="missing")
     world = Slices(first, second, pod, make_pod("b", "10.1.0.2", nodeName="never"))
@@ -398,7 +398,7 @@ async def told_of(world: Slices) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", ["create", "update"])
-async def test_a_slice_that_goes_before_the_answer_to_its_write_is_made_again_at_once(verb: str) -> None:
+async def test_a_slice_deleted_before_its_writes_answer_is_made_again(verb: str) -> None:
     world = Slices(make_service(), make_pod("a", "10.1.0.1"))
     if verb == "update":
         await world.sync()
@@ -469,7 +469,7 @@ async def test_a_slice_that_a_finalizer_keeps_from_going_is_made_again_meanwhile
     assert await world.queued() == []
 
 
-async def test_all_slices_of_a_family_that_the_service_has_no_more_are_deleted_whatever_becomes_of_one() -> None:
+async def test_all_slices_of_a_lost_family_are_deleted_despite_an_error() -> None:
     pods = [make_pod(f"p{number}", [f"10.1.0.{number}", f"fd00::{number}"]) for number in range(1, 4)]
     world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), *pods, max_per_slice=1)
     await world.sync()
@@ -493,7 +493,7 @@ async def test_its_own_writes_are_no_news() -> None:
     assert await told_of(world) == []
 
 
-async def test_slices_that_somebody_else_changes_deletes_or_adds_are_looked_at_a_second_later() -> None:
+async def test_slices_changed_deleted_or_added_by_others_are_checked_soon() -> None:
     world = Slices(make_service(), make_pod("a", "10.1.0.1"))
     world.cache_follows = False
     await world.sync()
@@ -528,7 +528,7 @@ async def test_a_slice_that_is_given_to_another_service_concerns_both() -> None:
     assert world.verbs == ["create", "update", "create"]
 
 
-async def test_a_service_that_goes_is_forgotten_and_its_slices_left_to_the_collector() -> None:
+async def test_a_deleted_service_is_forgotten_and_its_slices_left_to_collection() -> None:
     service = make_service()
     world = Slices(service, make_pod("a", "10.1.0.1"))
     await world.sync()
@@ -560,7 +560,7 @@ async def test_what_the_server_refuses_is_told_and_the_other_type_is_written() -
     assert "disk full" in event
 
 
-async def test_metrics_count_endpoints_and_slices_and_how_many_there_would_have_to_be() -> None:
+async def test_metrics_count_endpoints_slices_and_the_slices_needed() -> None:
 
     def value(name: str) -> float:
         return metric_value(f"endpoint_slice_controller_{name}") or 0.0

@@ -95,7 +95,7 @@ def test_changes_of_endpoints_are_counted_as_kubernetes_does() -> None:
     assert [REGISTRY.get_sample_value(prefix + name) for name in names] == [3, 1, 2]
 
 
-def test_a_slice_has_the_labels_and_annotations_of_the_endpoints_and_belongs_to_them() -> None:
+def test_a_slice_copies_labels_and_annotations_and_belongs_to_its_endpoints() -> None:
     annotations = {
         "mine": "kept",
         "endpoints.kubernetes.io/last-change-trigger-time": "2026-01-01T00:00:00Z",
@@ -117,7 +117,7 @@ def test_a_slice_has_the_labels_and_annotations_of_the_endpoints_and_belongs_to_
     )
 
 
-def test_what_is_not_ready_is_not_ready_and_what_an_address_says_is_kept() -> None:
+def test_unready_addresses_stay_unready_and_keep_their_details() -> None:
     address = {
         "ip": "10.0.0.1",
         "hostname": "h",
@@ -167,7 +167,7 @@ def test_a_slice_that_says_what_it_should_is_left_alone() -> None:
     assert (found.create, found.update, found.delete) == ([], [], [])
 
 
-def test_a_slice_of_other_ports_is_written_over_and_a_surplus_one_deleted() -> None:
+def test_a_slice_of_other_ports_is_rewritten_and_a_surplus_deleted() -> None:
     there = [named(mirror(endpoints(subset("10.0.0.1")), [], 1000).create[0], name) for name in ("e-1", "e-2")]
 
     found = mirror(endpoints(subset("10.0.0.1", ports=({"port": 81, "name": "http"},))), there, 1000)

@@ -114,7 +114,7 @@ def scene() -> Scene:
     return Scene()
 
 
-async def test_an_object_whose_owner_is_not_there_is_deleted_at_the_version_at_which_that_was_so(scene: Scene) -> None:
+async def test_an_object_with_an_absent_owner_is_deleted_at_that_version(scene: Scene) -> None:
     scene.world.see(POD, ref(OWNER))
     scene.objects.put(POD, ref(OWNER), version="5")
 
@@ -161,7 +161,7 @@ async def test_an_object_that_the_cache_shows_without_its_new_owner_is_kept(scen
     assert scene.asked[-3:] == ["get pod", "get new", "disown pod of owner"]
 
 
-async def test_an_object_that_changes_all_the_time_and_not_in_whose_it_is_is_deleted(scene: Scene) -> None:
+async def test_an_object_that_changes_often_without_its_owners_is_deleted(scene: Scene) -> None:
     scene.world.see(POD, ref(OWNER))
     scene.objects.put(POD, ref(OWNER), version="5")
     scene.objects.errors["delete pod Background"] = [conflict()]
@@ -177,7 +177,7 @@ async def test_an_object_that_changes_all_the_time_and_not_in_whose_it_is_is_del
 
 
 @pytest.mark.parametrize("uid", ["", "another"])
-async def test_an_object_that_is_gone_or_another_one_is_told_to_the_graph(scene: Scene, uid: str) -> None:
+async def test_an_object_that_is_gone_or_replaced_is_told_to_the_graph(scene: Scene, uid: str) -> None:
     scene.world.see(POD, ref(OWNER))
     if uid:
         scene.objects.put(Obj("Pod", "ns", "pod", uid=uid))
@@ -187,7 +187,7 @@ async def test_an_object_that_is_gone_or_another_one_is_told_to_the_graph(scene:
     assert "pod" not in scene.world.graph.nodes
 
 
-async def test_an_object_that_goes_while_it_is_deleted_is_told_to_the_graph(scene: Scene) -> None:
+async def test_an_object_that_vanishes_during_its_deletion_is_told_to_the_graph(scene: Scene) -> None:
     scene.world.see(POD, ref(OWNER))
     scene.objects.put(POD, ref(OWNER))
     scene.objects.errors["delete pod Background"] = [not_found()]
@@ -196,7 +196,7 @@ async def test_an_object_that_goes_while_it_is_deleted_is_told_to_the_graph(scen
     assert "pod" not in scene.world.graph.nodes
 
 
-async def test_what_an_owner_waits_for_and_goes_meanwhile_is_told_to_the_graph(scene: Scene) -> None:
+async def test_an_awaited_dependent_that_vanishes_is_told_to_the_graph(scene: Scene) -> None:
     scene.world.see(OWNER, phase=Phase.WAITING)
     scene.world.see(POD, ref(OWNER, block=True))
     scene.world.see(Obj("Pod", "ns", "child"), ref(POD))
@@ -209,7 +209,7 @@ async def test_what_an_owner_waits_for_and_goes_meanwhile_is_told_to_the_graph(s
     assert "pod" not in scene.world.graph.nodes
 
 
-async def test_references_of_what_goes_in_a_circle_are_unblocked_and_all_is_looked_at_again(scene: Scene) -> None:
+async def test_references_in_a_circle_are_unblocked_and_all_checked_again(scene: Scene) -> None:
     child = Obj("Pod", "ns", "child")
     scene.world.see(OWNER, phase=Phase.WAITING)
     scene.world.see(POD, ref(OWNER, block=True))
@@ -245,7 +245,7 @@ async def test_an_owner_that_waits_for_nobody_any_more_loses_its_finalizer(scene
     assert scene.asked == ["get owner", "take foregroundDeletion from owner"]
 
 
-async def test_those_that_an_owner_waits_for_are_looked_at_unless_they_wait_themselves(scene: Scene) -> None:
+async def test_awaited_dependents_are_checked_unless_they_wait_themselves(scene: Scene) -> None:
     scene.world.see(OWNER, phase=Phase.WAITING)
     scene.world.see(POD, ref(OWNER, block=True))
     scene.world.see(Obj("Pod", "ns", "waiting"), ref(OWNER, block=True), phase=Phase.WAITING)
@@ -255,7 +255,7 @@ async def test_those_that_an_owner_waits_for_are_looked_at_unless_they_wait_them
     assert scene.asked == []
 
 
-async def test_a_virtual_owner_that_is_there_is_looked_at_again_later_and_later(scene: Scene) -> None:
+async def test_an_existing_virtual_owner_is_checked_again_ever_later(scene: Scene) -> None:
     scene.world.see(POD, ref(OWNER))
     scene.objects.put(OWNER)
 
@@ -274,7 +274,7 @@ async def test_an_owner_of_a_kind_that_is_not_served_keeps_its_dependents(scene:
     assert scene.asked == ["get pod"]
 
 
-async def test_a_cluster_wide_object_that_names_an_owner_of_a_namespace_is_left_alone_while_it_does(
+async def test_a_cluster_object_naming_a_namespaced_owner_is_left_alone(
     scene: Scene,
 ) -> None:
     node = Obj("Node", "", "n1")
@@ -290,7 +290,7 @@ async def test_a_cluster_wide_object_that_names_an_owner_of_a_namespace_is_left_
     assert scene.asked == ["get n1", "get gone", "delete n1 Background at 1"]
 
 
-async def test_the_owners_of_a_virtual_object_are_those_of_the_namespace_that_it_is_in(scene: Scene) -> None:
+async def test_a_virtual_objects_owners_are_in_its_own_namespace(scene: Scene) -> None:
     node = Obj("Node", "", "n1")
     scene.world.see(POD, ref(node))
     assert scene.world.graph.nodes["n1"].namespace == "ns"

@@ -12,7 +12,7 @@ from tests.metrics import metric_value
 from tests.turning import eventually, turn
 
 
-async def test_what_is_owned_goes_after_its_owner_and_so_does_what_that_owns() -> None:
+async def test_owned_objects_go_after_their_owner_through_all_generations() -> None:
     async with collecting() as world:
         owner = await world.make("ConfigMap", "owner")
         child = await world.make("Secret", "child", owner)
@@ -36,7 +36,7 @@ async def test_changes_that_came_into_the_graph_are_counted_under_kubernetes_nam
         assert metric_value("workqueue_depth", name) == 0
 
 
-async def test_what_has_another_owner_stays_and_names_the_one_that_is_gone_no_longer() -> None:
+async def test_an_object_with_another_owner_stays_and_drops_the_absent_one() -> None:
     async with collecting() as world:
         one, other = await world.make("ConfigMap", "one"), await world.make("ConfigMap", "other")
         child = await world.make("Secret", "child", one, other)
@@ -82,7 +82,7 @@ async def test_what_was_owned_before_the_collector_came_goes_too() -> None:
         await world.are_gone(child)
 
 
-async def test_an_owner_that_is_deleted_in_the_foreground_waits_for_those_who_hold_it_up() -> None:
+async def test_a_foreground_owner_waits_for_its_blocking_dependents() -> None:
     async with collecting() as world:
         owner = await world.make("ConfigMap", "owner")
         holding = await world.make("Secret", "holding", owner, block=True, finalizers=["example.com/hold"])
@@ -104,7 +104,7 @@ async def test_an_owner_that_is_deleted_in_the_foreground_waits_for_those_who_ho
         assert await world.get(other)
 
 
-async def test_deletion_in_the_foreground_goes_down_all_generations_from_the_last_one_up() -> None:
+async def test_foreground_deletion_goes_from_the_last_generation_up() -> None:
     async with collecting() as world:
         owner = await world.make("ConfigMap", "owner")
         child = await world.make("Secret", "child", owner, block=True)
@@ -121,7 +121,7 @@ async def test_deletion_in_the_foreground_goes_down_all_generations_from_the_las
         await world.are_gone(last, child, owner)
 
 
-async def test_an_owner_waits_no_longer_for_one_that_holds_it_up_no_longer() -> None:
+async def test_an_owner_stops_waiting_for_a_dependent_that_stops_blocking() -> None:
     async with collecting() as world:
         owner = await world.make("ConfigMap", "owner")
         child = await world.make("Secret", "child", owner, block=True, finalizers=["example.com/hold"])
@@ -151,7 +151,7 @@ async def test_orphans_stay_without_their_owner() -> None:
             assert [one["name"] for one in found["metadata"]["ownerReferences"]] == ["other"]
 
 
-async def test_objects_that_own_each_other_in_a_circle_go_together_in_the_foreground() -> None:
+async def test_objects_that_own_each_other_go_together_in_the_foreground() -> None:
     async with collecting() as world:
         one = await world.make("ConfigMap", "one")
         two = await world.make("ConfigMap", "two", one, block=True)
@@ -165,7 +165,7 @@ async def test_objects_that_own_each_other_in_a_circle_go_together_in_the_foregr
         await world.are_gone(one, two, three)
 
 
-async def test_objects_in_a_circle_that_are_all_deleted_in_the_foreground_at_once_do_not_wait_for_each_other() -> None:
+async def test_a_circle_deleted_in_the_foreground_at_once_does_not_wait() -> None:
     async with collecting() as world:
         one = await world.make("ConfigMap", "one")
         two = await world.make("ConfigMap", "two", one, block=True)
@@ -178,7 +178,7 @@ async def test_objects_in_a_circle_that_are_all_deleted_in_the_foreground_at_onc
         await world.are_gone(one, two)
 
 
-async def test_the_owners_of_a_virtual_one_are_looked_for_where_it_is_and_not_where_it_was_guessed_to_be() -> None:
+async def test_a_virtual_owners_owners_are_searched_in_its_true_namespace() -> None:
     """A dependent of some namespace names a cluster-wide owner before that one is seen."""
     async with collecting() as world:
         hidden = await world.make("ConfigMap", "hidden")
@@ -251,7 +251,7 @@ async def test_a_cluster_wide_object_that_names_an_owner_of_some_namespace_stays
         await world.are_gone(good)
 
 
-async def test_what_names_an_owner_by_a_wrong_kind_goes_and_what_names_it_rightly_stays() -> None:
+async def test_an_object_with_a_wrong_owner_kind_goes_and_others_stay() -> None:
     async with collecting() as world:
         owner = await world.make("ConfigMap", "owner")
         good = await world.make("Secret", "good", owner)
@@ -261,7 +261,7 @@ async def test_what_names_an_owner_by_a_wrong_kind_goes_and_what_names_it_rightl
         await world.stay(owner, good)
 
 
-async def test_an_object_that_was_made_again_under_its_name_owns_nothing_of_the_one_before() -> None:
+async def test_an_object_made_again_owns_nothing_of_the_one_before() -> None:
     async with collecting() as world:
         first = await world.make("ConfigMap", "owner")
         child = await world.make("Secret", "child", first)
@@ -281,7 +281,7 @@ async def test_an_owner_of_a_kind_that_nobody_serves_may_be_there() -> None:
         await world.stay(child, seconds=3600.0)
 
 
-async def test_custom_resources_are_followed_as_long_as_they_are_served_and_patched_as_they_can_be() -> None:
+async def test_custom_resources_are_followed_while_served_and_patched_by_their_means() -> None:
     definitions = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
     async with collecting() as world:
         monitor = world.collector.monitor
@@ -309,7 +309,7 @@ async def test_custom_resources_are_followed_as_long_as_they_are_served_and_patc
         assert not [watch for watch in world.server.watches.open if watch.resource.plural == "widgets"]
 
 
-async def test_each_kind_has_one_watch_for_the_collector_and_the_quota_monitor_together() -> None:
+async def test_collector_and_quota_monitor_share_one_watch_for_each_kind() -> None:
     async with collecting("resourcequota") as world:
         await turn(world.clock, 5.0)
         before = list(world.server.watches.open)

@@ -18,7 +18,7 @@ def test_a_reference_is_taken_out_by_its_uid_whatever_else_is_there() -> None:
     }
 
 
-def test_custom_resources_get_all_that_stays_at_the_version_at_which_it_was_there() -> None:
+def test_custom_resources_get_the_remaining_owners_at_the_version_seen() -> None:
     assert objects.disown_merge("7", [ONE, TWO], ["2"]) == {
         "metadata": {
             "resourceVersion": "7",

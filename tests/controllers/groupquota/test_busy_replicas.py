@@ -66,9 +66,7 @@ def busy(seed: int) -> Busy:
 
 @pytest.mark.usefixtures("only_pods_are_followed")
 @pytest.mark.parametrize("seed", range(2))
-def test_three_busy_replicas_admit_all_that_fits_and_keep_nobody_waiting_for_long(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_three_busy_replicas_admit_what_fits_without_a_long_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = busy(seed)
     monkeypatch.setattr(Turns, "pause", lambda *_: 0.0)
     without_turns = busy(seed)
@@ -95,9 +93,7 @@ async def decided(place: Setting, webhook: QuotaWebhook, seconds: float) -> Deci
     return answers[0]
 
 
-async def test_who_meets_conflicts_until_the_time_is_over_is_told_to_try_again_and_not_that_the_quota_is_used_up() -> (
-    None
-):
+async def test_conflicts_until_the_time_limit_ask_for_a_retry() -> None:
     async with setting() as place, place.serving() as webhook:
         await place.quotas.create(group_quota({"pods": "9"}))
         await place.eventually(lambda: place.used() == {"pods": "0"})
@@ -116,7 +112,7 @@ async def test_who_meets_conflicts_until_the_time_is_over_is_told_to_try_again_a
     )
 
 
-async def test_who_waits_for_the_turn_of_others_until_the_time_is_over_is_told_to_try_again() -> None:
+async def test_waiting_for_others_turns_until_the_limit_asks_for_a_retry() -> None:
     async with setting() as place, place.serving() as webhook:
         await place.quotas.create(group_quota({"pods": "9"}))
         await place.eventually(lambda: place.used() == {"pods": "0"})

@@ -48,7 +48,7 @@ async def test_what_a_namespace_brings_with_it_into_a_group_counts_at_once() -> 
             await pods.create(make_pod("s", "shop-1"))
 
 
-async def test_what_a_namespace_takes_with_it_out_of_a_group_is_free_at_once() -> None:
+async def test_a_namespace_leaving_a_group_frees_its_usage_at_once() -> None:
     async with setting() as place, place.serving(), through(place) as pods:
         await limited(place, group_quota({"pods": "2"}))
         for number in range(2):
@@ -73,7 +73,7 @@ async def test_a_namespace_that_comes_with_its_objects_counts() -> None:
 
 
 @pytest.mark.parametrize("label", ["stock", None])
-async def test_an_object_whose_label_moves_it_out_of_a_group_is_free_at_once(label: str | None) -> None:
+async def test_a_label_that_moves_an_object_frees_its_usage_at_once(label: str | None) -> None:
     async with setting() as place, place.serving(), through(place) as pods:
         await limited(place, group_quota({"pods": "1"}, application={"name": "till"}))
         await pods.create(of_application("a", "shop-1", "till"))
@@ -85,7 +85,7 @@ async def test_an_object_whose_label_moves_it_out_of_a_group_is_free_at_once(lab
         await pods.create(of_application("b", "shop-1", "till"))
 
 
-async def test_an_object_that_is_moved_into_a_group_past_the_webhook_counts_at_once() -> None:
+async def test_an_object_moved_in_without_the_webhook_counts_at_once() -> None:
     async with setting() as place, place.serving(), through(place) as pods:
         await limited(place, group_quota({"pods": "1"}, application={"name": "till"}))
         await pods.create(of_application("a", "shop-1", "stock"))
@@ -98,7 +98,7 @@ async def test_an_object_that_is_moved_into_a_group_past_the_webhook_counts_at_o
             await pods.create(of_application("b", "shop-1", "till"))
 
 
-async def test_an_object_that_was_admitted_before_there_was_a_quota_counts_when_it_is_stored() -> None:
+async def test_an_object_admitted_before_its_quota_counts_when_stored() -> None:
     async with setting() as place, place.serving(), aiohttp.ClientSession() as session:
         assert (await place.asked(session, review("pods", "shop-1", make_pod("early", "shop-1"))))["allowed"]
         await limited(place, group_quota({"pods": "1"}))
@@ -109,7 +109,7 @@ async def test_an_object_that_was_admitted_before_there_was_a_quota_counts_when_
         assert not (await place.asked(session, review("pods", "shop-1", make_pod("late", "shop-1"))))["allowed"]
 
 
-async def test_nothing_is_admitted_to_a_quota_between_an_object_that_nobody_charged_and_its_recount() -> None:
+async def test_nothing_is_admitted_between_an_uncharged_object_and_its_recount() -> None:
     async with setting() as place, place.serving() as webhook:
         await limited(place, group_quota({"pods": "1"}))
         recounter = webhook.controller._recounter
@@ -182,7 +182,7 @@ async def test_a_charged_object_that_is_stored_has_nothing_recounted() -> None:
         assert (recounted, place.used(), place.reserved()) == ([], {"pods": "3"}, 0)
 
 
-async def test_objects_of_which_only_the_metadata_are_followed_are_an_applications_by_their_labels() -> None:
+async def test_metadata_only_objects_belong_to_an_application_by_label() -> None:
     async with setting() as place, place.serving():
         quota = group_quota({"count/configmaps": "5"}, application={"name": "till"})
         await place.quotas.create(quota)

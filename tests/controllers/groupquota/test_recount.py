@@ -13,7 +13,7 @@ from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_pod
 
 
-async def test_a_recount_that_comes_between_a_reservation_and_its_write_charges_it_once() -> None:
+async def test_a_recount_between_a_reservation_and_its_write_charges_once() -> None:
     async with setting() as place, place.serving() as webhook:
         await place.quotas.create(group_quota({"pods": "2"}))
         await place.eventually(lambda: place.used() == {"pods": "0"})

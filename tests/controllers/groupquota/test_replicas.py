@@ -71,7 +71,7 @@ async def test_one_of_three_recounts_and_all_answer_from_what_all_have_charged()
     assert codes == [200, 200, 200, 403, 403]
 
 
-async def test_when_the_leader_dies_the_others_answer_and_one_of_them_gives_back_what_was_never_stored() -> None:
+async def test_after_the_leaders_death_another_returns_what_was_never_stored() -> None:
     async with setting() as place, replicas(place) as running:
         await place.quotas.create(group_quota({"pods": "2"}))
         await place.eventually(lambda: place.used() == {"pods": "0"})
@@ -89,7 +89,7 @@ async def test_when_the_leader_dies_the_others_answer_and_one_of_them_gives_back
         assert (await decided(place, others[1], "late")).code == 200
 
 
-async def test_a_leader_whose_lease_was_taken_writes_no_recount_and_goes_on_answering() -> None:
+async def test_a_leader_without_its_lease_recounts_nothing_and_still_answers() -> None:
     async with setting() as place, replicas(place) as running:
         await place.quotas.create(group_quota({"pods": "2"}))
         await place.eventually(lambda: place.used() == {"pods": "0"})
@@ -113,7 +113,7 @@ async def test_a_dry_run_is_checked_by_any_replica_and_writes_nothing() -> None:
         assert await place.quotas.get("g") == before
 
 
-async def test_what_an_older_version_has_charged_is_kept_for_as_long_as_a_reservation() -> None:
+async def test_an_older_versions_charges_are_kept_as_long_as_reservations() -> None:
     async with setting() as place:
         created = await place.quotas.create(group_quota({"pods": "3"}))
         created["status"] = {"hard": {"pods": "3"}, "used": {"pods": "2"}}

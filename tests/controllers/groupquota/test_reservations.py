@@ -66,7 +66,7 @@ class Replica:
         )
 
 
-def test_what_is_reserved_is_written_with_the_charge_and_read_by_whoever_wants_to_know() -> None:
+def test_a_reservation_is_written_with_its_charge_for_all_readers() -> None:
     it = Replica()
     charged = it.charged(create("1"))
     status = {"hard": {"pods": "9"}, "used": dump(charged.used), **charged.record.json()}
@@ -101,7 +101,7 @@ def test_a_record_that_makes_no_sense_is_a_malformed_status(status: Any) -> None
         read_group_quota(obj, lambda _: {})
 
 
-def test_a_reservation_ends_when_the_cache_shows_the_object_of_its_uid_and_no_other() -> None:
+def test_a_reservation_ends_when_the_cache_has_its_uids_object() -> None:
     it = Replica()
     charged = it.charged(create("1"))
     it.shows("0", "5")
@@ -159,7 +159,7 @@ def test_who_does_not_lead_ends_reservations_only_if_very_many_have_gathered() -
     assert not it.ledger.presented(charged).record.reservations
 
 
-def test_what_is_withdrawn_is_no_usage_any_more_wherever_it_has_been_written() -> None:
+def test_a_withdrawn_reservation_is_no_usage_wherever_it_was_written() -> None:
     it = Replica()
     kept = it.charged(create("1"))
     both = it.charged(create("2", "q"), kept)
@@ -173,7 +173,7 @@ def test_what_is_withdrawn_is_no_usage_any_more_wherever_it_has_been_written() -
     assert it.ledger.presented(kept) == kept
 
 
-def test_a_charge_of_which_nobody_heard_that_it_was_written_is_known_by_its_id() -> None:
+def test_a_charge_with_a_lost_answer_is_recognised_by_its_id() -> None:
     it = Replica()
     before = quota()
     written = it.charged(create("1"), before)
@@ -192,7 +192,7 @@ def test_a_record_that_is_full_takes_no_more_and_says_so() -> None:
     assert len(it.charged(create("3"), it.ledger.presented(charged)).record.reservations) == 2
 
 
-def test_a_charge_is_known_before_or_after_its_object_and_not_once_it_was_taken_back() -> None:
+def test_a_charge_is_known_around_its_object_until_it_is_withdrawn() -> None:
     it = Replica()
     charged = it.charged(create("1"))
     assert not it.sightings.is_charged("g", PODS, "1", "5")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("only_pods_are_followed")
 
 
 @simulate(seeds=2, faults=FAULTS, checks=CHECKS, options=OPTIONS)
-async def test_three_replicas_of_which_any_may_die_admit_no_more_than_the_limit_and_all_that_fits(
+async def test_three_mortal_replicas_admit_all_that_fits_and_no_more(
     world: World,
 ) -> None:
     await crowd(world)
@@ -31,7 +31,7 @@ async def test_nobody_is_refused_for_whom_there_is_room(world: World) -> None:
 
 
 @simulate(seeds=1, faults=Faults.only(), checks=CHECKS, options=OPTIONS)
-async def test_of_those_who_ask_at_once_as_many_are_let_in_as_there_is_room_for(world: World) -> None:
+async def test_as_many_simultaneous_requests_are_admitted_as_fit(world: World) -> None:
     await rush(world)
 
 
@@ -50,13 +50,13 @@ def test_without_the_comparison_of_versions_more_than_the_limit_is_found(monkeyp
 
 
 @simulate(seeds=0, checks=CHECKS, options=OPTIONS)
-async def test_a_new_leader_counts_nothing_from_a_cache_that_is_older_than_what_the_last_one_has_seen(
+async def test_a_new_leader_ignores_a_cache_older_than_the_last_ones(
     world: World,
 ) -> None:
     await leader_is_behind(world)
 
 
-def test_without_the_versions_that_a_cache_must_have_come_to_more_than_the_limit_is_found(
+def test_without_required_cache_versions_an_overcommit_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def no_check(*_: Any) -> None:

@@ -92,7 +92,7 @@ async def limited(place: Setting, **hard: str) -> None:
     await place.eventually(lambda: place.used() == dict.fromkeys(hard, "0"))
 
 
-async def test_only_who_has_a_certificate_of_the_authority_and_of_the_right_name_is_heard(tmp_path: Path) -> None:
+async def test_only_a_certificate_of_the_right_authority_and_name_is_accepted(tmp_path: Path) -> None:
     site = Site(tmp_path)
     async with setting() as place, serving(place, site) as (_, url):
         await limited(place, pods="5")
@@ -247,9 +247,7 @@ def test_the_time_that_an_api_server_waits_is_read_from_its_request(text: str, s
 
 
 @pytest.mark.parametrize(("query", "after"), [("?timeout=5s", 3.0), ("", 8.0), ("?timeout=2s", 1.0)])
-async def test_it_answers_before_the_api_server_stops_waiting_and_gives_back_what_it_charges(
-    query: str, after: float
-) -> None:
+async def test_it_answers_before_the_server_gives_up_and_returns_late_charges(query: str, after: float) -> None:
     async with setting() as place, place.serving() as webhook, aiohttp.ClientSession() as session:
         await limited(place, pods="1")
         update = webhook.accessor.update
@@ -289,7 +287,7 @@ async def test_a_correction_that_hangs_holds_charges_up_for_seconds_only() -> No
         assert place.used() == {"pods": "2"}
 
 
-async def test_whoever_asks_for_its_health_has_the_api_server_asked_once_a_second_and_not_for_ever() -> None:
+async def test_health_checks_ask_the_server_once_a_second_and_not_forever() -> None:
     async with setting() as place, place.serving() as webhook:
         asked = 0
         version, hangs = place.client.server_version, False

@@ -32,7 +32,7 @@ class Replicas:
         return {name: pytest.approx(turns.pause("g", **options)) for name, turns in self.turns.items()}
 
 
-def test_whoever_has_not_written_for_the_longest_time_is_next_and_the_others_wait_a_slot_for_each_before_them() -> None:
+def test_the_longest_silent_replica_is_next_and_others_wait_slots() -> None:
     it = Replicas("a", "b", "c")
     for name in ("b", "c", "a"):
         it.write(name)
@@ -49,7 +49,7 @@ def test_a_replica_that_nobody_has_seen_write_yet_is_first() -> None:
     assert it.pauses()["new"] == 0
 
 
-def test_a_slot_counts_from_the_last_write_so_that_replicas_that_are_not_busy_wait_for_nobody() -> None:
+def test_a_slot_counts_from_the_last_write_so_idle_replicas_never_wait() -> None:
     it = Replicas("a", "b", "c")
     for name in it.turns:
         it.write(name)
@@ -72,7 +72,7 @@ def test_each_replica_waits_twice_for_one_that_is_dead() -> None:
     assert waits == pytest.approx([0, SLOT, SLOT, SLOT, SLOT, 0, 0, 0], abs=1e-9)
 
 
-def test_a_request_that_has_less_than_half_of_its_time_left_waits_for_shorter_slots() -> None:
+def test_a_request_with_little_time_waits_for_shorter_slots() -> None:
     it = Replicas("a", "b", "c")
     for name in it.turns:
         it.write(name)
@@ -81,7 +81,7 @@ def test_a_request_that_has_less_than_half_of_its_time_left_waits_for_shorter_sl
     assert it.pauses(patience=0.0) == {"a": 0, "b": 0, "c": 0}
 
 
-def test_who_writes_alone_leaves_room_now_and_then_for_others_that_nobody_knows_of() -> None:
+def test_a_lone_writer_leaves_room_for_unknown_others_at_times() -> None:
     it = Replicas("a")
     pauses = []
     for _ in range(200):

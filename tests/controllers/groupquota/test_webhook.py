@@ -70,7 +70,7 @@ async def test_a_namespace_that_was_made_just_now_is_known() -> None:
             await pods.create(make_pod("a", "new"))
 
 
-async def test_what_was_charged_and_not_stored_is_held_by_a_recount_until_its_reservation_ends() -> None:
+async def test_a_recount_keeps_unstored_charges_until_their_reservations_end() -> None:
     async with setting() as place, place.serving(reservation=1.5) as webhook:
         await place.quotas.create(group_quota({"pods": "1"}))
         await place.eventually(lambda: place.used() == {"pods": "0"})
@@ -93,9 +93,7 @@ async def test_what_was_charged_and_not_stored_is_held_by_a_recount_until_its_re
             assert await admitted()
 
 
-async def test_a_webhook_that_was_started_anew_gives_nothing_back_before_the_old_reservations_would_have_ended() -> (
-    None
-):
+async def test_a_restarted_webhook_returns_nothing_before_old_reservations_end() -> None:
     async with setting() as place:
         async with place.serving():
             await place.quotas.create(group_quota({"pods": "1"}))
@@ -172,7 +170,7 @@ async def test_what_an_invalid_quota_is_about_is_refused_and_nothing_else() -> N
         await pods.create(make_pod("a", "other"))
 
 
-async def test_with_the_api_server_away_what_needs_a_charge_is_refused_and_the_health_check_says_so() -> None:
+async def test_without_the_server_charges_are_refused_and_health_says_so() -> None:
     places: list[Setting] = []
     ready, goes = anyio.Event(), anyio.Event()
 
@@ -235,7 +233,7 @@ async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) 
         tls_context(certificate_file, tmp_path / "missing.key")
 
 
-async def test_a_replica_that_was_just_started_waits_for_its_caches_and_then_decides() -> None:
+async def test_a_restarted_replica_waits_for_its_caches_and_then_decides() -> None:
     async with setting() as place, anyio.create_task_group() as tasks, aiohttp.ClientSession() as session:
         webhook = QuotaWebhook(place.client, clock=place.clock)
         endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)

@@ -103,7 +103,7 @@ def test_a_sample_counts_once_the_pod_has_been_ready_for_a_window(fields: dict[s
             by_utilization(there, metrics(500, age=10), 50)
 
 
-def test_a_sample_without_a_time_says_nothing_about_a_pod_that_has_just_started() -> None:
+def test_a_sample_without_a_time_does_not_count_for_new_pods() -> None:
     there, measured = pods(2, started=200, since=100), metrics(500, 900) | {"p1": PodMetric(900)}
 
     assert by_utilization(there, measured, 50) == Proposal(2, 500, 50)

@@ -156,7 +156,7 @@ async def test_some_metrics_that_fail_do_not_let_it_scale_down() -> None:
         assert await replicas(there) == 4  # at most doubled
 
 
-async def test_a_target_of_a_kind_that_nobody_serves_is_named_as_in_kubernetes() -> None:
+async def test_a_target_kind_that_nobody_serves_is_named_as_in_kubernetes() -> None:
     async with world() as there:
         await autoscale(there, scaleTargetRef={"apiVersion": "apps/v1", "kind": "Nothing", "name": "d"})
         await there.turn(16)

@@ -66,7 +66,7 @@ def changed(obj: Any, **metadata: Any) -> Any:
     return obj
 
 
-async def test_a_new_job_and_a_changed_spec_wake_it_at_once_and_a_changed_status_after_a_second() -> None:
+async def test_a_new_spec_wakes_a_job_now_and_a_status_later() -> None:
     job = job_of()
     world = Wired(job)
 
@@ -78,7 +78,7 @@ async def test_a_new_job_and_a_changed_spec_wake_it_at_once_and_a_changed_status
     assert world.woken() == ([KEY], [])
 
 
-async def test_a_deadline_that_was_brought_forward_wakes_the_job_when_it_is_over() -> None:
+async def test_a_deadline_brought_forward_wakes_the_job_when_over() -> None:
     job = job_of(activeDeadlineSeconds=100, status={"startTime": stamp(NOW)})
     sooner = changed(job, generation=2)
     sooner.spec.active_deadline_seconds = 5
@@ -131,7 +131,7 @@ async def test_pods_that_come_are_crossed_off_and_wake_their_job() -> None:
     assert world.controller.expectations.satisfied(JOB)
 
 
-async def test_a_pod_that_is_on_its_way_out_already_is_not_one_that_was_waited_for() -> None:
+async def test_a_pod_already_being_deleted_is_not_awaited() -> None:
     world = Wired(job_of())
     world.controller.expectations.expect(JOB, creations=1)
 
@@ -177,7 +177,7 @@ async def test_a_pod_that_changes_hands_wakes_both_jobs() -> None:
     assert sorted(world.woken()[1]) == [KEY, "ns/k"]
 
 
-async def test_a_pod_that_is_released_wakes_its_job_and_is_offered_to_those_that_select_it() -> None:
+async def test_a_released_pod_wakes_its_job_and_those_that_select_it() -> None:
     other = job_of(name="k", uid="uid-k", selector={"matchLabels": {"a": "b"}})
     world = Wired(job_of())
     world.put(other)
@@ -230,7 +230,7 @@ async def test_pods_that_go_after_their_job_has_are_orphans() -> None:
         assert not world.orphans
 
 
-async def test_a_pod_that_is_shown_without_its_finalizer_is_no_longer_waited_for() -> None:
+async def test_a_pod_shown_without_its_finalizer_is_no_longer_awaited() -> None:
     pod = pod_of()
     world = Wired(job_of(), pod)
     world.controller.released.expect(JOB, [pod.metadata.uid])
@@ -329,7 +329,7 @@ async def test_all_that_a_job_left_is_released_though_one_is_refused() -> None:
     assert sorted(name for name, _ in world.pods.patches) == ["a", "b", "c", "d"]
 
 
-async def test_a_pod_that_is_gone_is_no_orphan_and_a_strange_selector_selects_nothing() -> None:
+async def test_a_deleted_pod_is_no_orphan_and_strange_selectors_match_nothing() -> None:
     strange = job_of(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]}, status=DONE)
     world = Wired(strange, orphan(owner=""))
 
@@ -339,7 +339,7 @@ async def test_a_pod_that_is_gone_is_no_orphan_and_a_strange_selector_selects_no
     assert not world.pods.patches
 
 
-async def test_pods_that_match_are_adopted_with_the_finalizer_and_those_that_do_not_are_released() -> None:
+async def test_matching_pods_are_adopted_with_the_finalizer_and_others_released() -> None:
     job = job_of(parallelism=2, completions=2)
     free, strange = pod_of(owner="", tracked=False, name="free"), pod_of(labels={"a": "b"}, name="strange")
     world = World(job, [free, strange])

@@ -231,9 +231,7 @@ def test_the_first_indexes_without_a_pod_come_next(
 
 
 @pytest.mark.parametrize(("replaced", "indexes"), [("Failed", [0, 2]), ("TerminatingOrFailed", [0, 1])])
-def test_an_index_whose_pod_is_ending_waits_for_it_if_only_failed_ones_are_replaced(
-    replaced: str, indexes: list[int]
-) -> None:
+def test_an_index_with_an_ending_pod_waits_if_only_failed_are_replaced(replaced: str, indexes: list[int]) -> None:
     job = job_of(completions=5, indexed=True, podReplacementPolicy=replaced)
 
     assert first_pending_indexes(take_stock(job, [pod_of(index=1, deleting=True)]), 2) == indexes

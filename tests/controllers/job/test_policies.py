@@ -303,7 +303,7 @@ def ready(status: str, seconds: int) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_pod_ended_when_its_last_container_did_or_as_good_as_can_be_told(
+def test_a_pods_end_is_its_last_containers_or_an_estimate(
     status: dict[str, Any], deleted: int | None, grace: int, seconds: int
 ) -> None:
     pod = pod_of("Failed", status=status)

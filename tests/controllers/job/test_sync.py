@@ -543,7 +543,7 @@ async def test_a_success_forgives_the_failures_before_it() -> None:
     assert len(world.pods.created) == 2
 
 
-async def test_pods_that_are_gone_when_they_are_to_be_deleted_count_as_deleted() -> None:
+async def test_pods_gone_before_their_deletion_count_as_deleted() -> None:
     world = World(job_of(parallelism=1, completions=5), [pod_of(), pod_of()])
 
     def gone(_: str) -> None:

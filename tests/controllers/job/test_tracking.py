@@ -382,7 +382,7 @@ def test_counters_uncounted_pods_and_pods_with_the_finalizer_are_added_up(
     assert (stock.succeeded, stock.failed) == (succeeded, failed)
 
 
-async def test_a_pod_whose_finalizer_is_off_is_not_counted_again_while_the_cache_shows_it() -> None:
+async def test_a_pod_without_its_finalizer_is_not_counted_twice() -> None:
     job = job_of(completions=2, parallelism=2)
     stale = pod_of("Failed", uid="a")
     world = World(job, [stale, pod_of()])
@@ -488,7 +488,7 @@ CONDITION = {"type": "Suspended", "status": "True", "reason": "r", "message": "m
         pytest.param([CONDITION], CONDITION, [CONDITION], False, id="condition already exists"),
     ],
 )
-def test_a_condition_is_added_if_true_and_changed_if_it_says_something_else(
+def test_a_condition_is_added_if_true_and_changed_if_different(
     there: list[dict[str, str]], wanted: dict[str, str], expected: list[dict[str, str]], changed: bool
 ) -> None:
     conditions = [from_dict(V1JobCondition, each) for each in there]

@@ -75,7 +75,7 @@ class World(Cluster):
         return [request.partition(" ")[0] for request in self.requests if not request.startswith(("get", "list"))]
 
 
-async def test_a_token_stays_that_a_pod_uses_which_the_cache_does_not_show() -> None:
+async def test_a_token_of_an_uncached_pod_stays() -> None:
     world = World()
     world.account("t")
     world.token()
@@ -99,7 +99,7 @@ async def test_a_token_that_was_never_used_is_marked_as_invalid_first() -> None:
     assert world.sent[-1] == {"metadata": {"uid": secret.metadata.uid, "labels": {INVALID_SINCE: day(timedelta())}}}
 
 
-async def test_so_is_one_that_was_not_used_for_a_year_and_one_whose_mark_cannot_be_read() -> None:
+async def test_a_token_unused_for_a_year_or_unreadably_marked_stays() -> None:
     for labels in ({"used": day(YEAR + timedelta(days=1))}, {"invalid": "yesterday"}, {"invalid": "2024-1-1"}):
         world = World()
         world.account("t")
@@ -108,7 +108,7 @@ async def test_so_is_one_that_was_not_used_for_a_year_and_one_whose_mark_cannot_
         assert await world.sync() == ["patch"]
 
 
-async def test_one_that_has_been_marked_for_a_year_goes_and_only_as_it_was_seen() -> None:
+async def test_a_token_marked_for_a_year_goes_only_as_it_was_seen() -> None:
     world = World()
     world.account("t")
     secret = world.token(invalid=day(YEAR + timedelta(days=1)))
@@ -143,7 +143,7 @@ async def test_other_secrets_stay(kept: dict[str, Any]) -> None:
     assert await world.sync() == []
 
 
-async def test_a_token_that_its_account_does_not_list_was_made_by_a_user_and_stays() -> None:
+async def test_a_token_not_listed_by_its_account_is_a_users_and_stays() -> None:
     world = World()
     world.account("another")
     world.token(invalid=day(2 * YEAR))
@@ -159,7 +159,7 @@ async def test_a_token_without_a_uid_is_the_accounts_of_its_name() -> None:
     assert await world.sync() == ["patch"]
 
 
-async def test_a_token_that_a_pod_mounts_stays_and_a_pod_of_another_namespace_changes_nothing() -> None:
+async def test_a_mounted_token_stays_whatever_other_namespaces_pods_do() -> None:
     mounted, elsewhere = World(), World()
     for world, namespace in ((mounted, "ns"), (elsewhere, "other")):
         world.account("t")

@@ -92,7 +92,7 @@ async def test_the_longest_grace_of_a_pod_says_when_to_look_again() -> None:
         assert await world.is_gone()
 
 
-async def test_a_namespace_does_not_wait_longer_than_an_hour_for_a_pod_that_may_have_centuries() -> None:
+async def test_a_namespace_waits_at_most_an_hour_for_a_pods_grace() -> None:
     async with emptying() as world:
         await world.make_pod("ages", grace=2**63 - 1)
         await world.namespaces.delete("ns")
@@ -102,7 +102,7 @@ async def test_a_namespace_does_not_wait_longer_than_an_hour_for_a_pod_that_may_
         assert await world.is_gone()
 
 
-async def test_pods_whose_grace_is_over_and_that_are_there_all_the_same_are_told() -> None:
+async def test_pods_beyond_their_grace_are_reported() -> None:
     async with emptying() as world:
         await world.make_pod("p", grace=20)
         await world.namespaces.delete("ns")
@@ -201,7 +201,7 @@ async def test_a_kind_that_cannot_be_deleted_stops_no_other_and_is_said() -> Non
 
 
 @pytest.mark.parametrize(("code", "reason"), [(405, "MethodNotAllowed"), (404, "NotFound")])
-async def test_what_cannot_be_deleted_as_a_collection_is_listed_and_deleted_one_by_one(code: int, reason: str) -> None:
+async def test_kinds_without_collection_deletion_are_listed_and_deleted_singly(code: int, reason: str) -> None:
     async with emptying() as world:
         for number in range(25):
             await world.make("ConfigMap", f"c-{number}")
@@ -293,7 +293,7 @@ async def test_nothing_is_orphaned() -> None:
         assert found["metadata"]["finalizers"] == ["example.com/hold"]
 
 
-async def test_a_conflict_at_the_end_is_tried_again_with_what_is_there_now() -> None:
+async def test_a_final_conflict_is_retried_with_the_present_object() -> None:
     async with emptying() as world:
         await world.namespaces.delete("ns")
         conflicts = 0

@@ -41,7 +41,7 @@ def test_parts_are_those_of_the_network_in_order(network: str, mask: int, first:
 
 
 @pytest.mark.parametrize(("network", "mask"), [("127.123.234.0/30", 30), ("beef:1234::/30", 30)])
-def test_when_all_parts_are_taken_there_is_none_until_one_is_given_back(network: str, mask: int) -> None:
+def test_when_all_parts_are_taken_none_is_left_until_one_returns(network: str, mask: int) -> None:
     set_ = set_of(network, mask)
     part = set_.allocate().cidr
     with pytest.raises(NoCIDRLeft, match="all 1 parts"):
@@ -59,7 +59,7 @@ def test_a_part_that_was_given_back_is_given_out_last() -> None:
     assert allocated(set_, 4) == ["10.0.0.1/32", "10.0.0.2/32", "10.0.0.3/32", "10.0.0.0/32"]
 
 
-def test_parts_that_are_given_back_in_any_order_can_all_be_taken_again() -> None:
+def test_parts_returned_in_any_order_can_be_taken_again() -> None:
     set_ = set_of("127.123.0.0/16", 24)
     found = [set_.allocate().cidr for _ in range(256)]
     random.Random(1).shuffle(found)

@@ -94,7 +94,7 @@ async def test_a_part_of_another_network_takes_nothing_and_holds_up_nobody() -> 
         assert (await cidrs(world))["a"] == ["10.0.0.0/24"]
 
 
-async def test_when_the_second_range_has_none_left_the_part_of_the_first_is_given_back() -> None:
+async def test_if_the_second_range_is_full_the_firsts_part_returns() -> None:
     async with with_ipam(cluster_cidr="10.0.0.0/22,fd00::/64") as world:
         await make(world, "a", "b")
         await world.turn(60)

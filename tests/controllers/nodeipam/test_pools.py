@@ -106,7 +106,7 @@ def test_a_node_that_says_what_it_was_given_has_it_written() -> None:
     assert holding.written
 
 
-def test_a_node_that_says_it_has_something_else_gives_back_what_it_was_given() -> None:
+def test_a_node_with_another_range_returns_the_one_it_was_given() -> None:
     its = pools(("10.0.0.0/30", 32))
     its.allocate("a")
     its.hold("a", ["10.0.0.2/32"])

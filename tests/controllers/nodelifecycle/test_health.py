@@ -41,7 +41,7 @@ def statuses(seen: Observation) -> dict[str, str]:
     return {each.type: each.status for each in seen.conditions}
 
 
-def test_a_node_that_is_seen_for_the_first_time_has_its_grace_from_now_however_old_its_heartbeat() -> None:
+def test_a_new_node_has_its_grace_from_now_despite_old_heartbeats() -> None:
     seen = look(None, node(heartbeat=-3600), 0)
 
     assert (seen.observed, seen.conditions, seen.health.probed) == ("True", (), 1000.0)
@@ -128,7 +128,7 @@ def test_a_node_that_never_reported_but_renews_its_lease_is_left_alone() -> None
     assert look(seen.health, node(None, created=-3600), 60.1, lease(0)).conditions != ()
 
 
-def test_a_node_whose_ready_condition_was_taken_away_has_the_longer_grace_from_its_last_sign_of_life() -> None:
+def test_a_node_without_ready_condition_has_the_longer_grace() -> None:
     known = look(None, node(), 0).health
 
     assert look(known, node(None), 60).conditions == ()

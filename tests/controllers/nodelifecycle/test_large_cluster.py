@@ -172,7 +172,7 @@ async def test_a_part_of_a_small_zone_that_is_dark_is_not_tainted() -> None:
         assert world.times("a") == []
 
 
-async def test_a_zone_that_is_darker_than_its_threshold_slows_down_and_speeds_up_again() -> None:
+async def test_a_zone_with_many_unready_nodes_slows_down_and_recovers() -> None:
     async with running() as world:
         world.silence("a", 0.3)
         await world.turn(100)
@@ -185,7 +185,7 @@ async def test_a_zone_that_is_darker_than_its_threshold_slows_down_and_speeds_up
         assert len(slow) >= 2
 
 
-async def test_nodes_that_come_back_lose_their_taints_and_their_place_in_the_queue() -> None:
+async def test_returning_nodes_lose_their_taints_and_place_in_the_queue() -> None:
     async with running() as world:
         world.silence("a", 0.6)
         await world.turn(200)

@@ -130,7 +130,7 @@ async def test_taints_that_cannot_be_written_are_tried_again() -> None:
 # Nodes that are silent
 
 
-async def test_a_node_that_says_nothing_for_50_seconds_is_unknown_and_its_pods_are_not_ready() -> None:
+async def test_a_node_silent_for_50_seconds_is_unknown_with_unready_pods() -> None:
     async with with_lifecycle() as world:
         for name in ("alive", "silent"):
             await world.make_node(name)
@@ -200,7 +200,7 @@ async def test_pods_that_cannot_be_marked_are_marked_in_the_next_pass() -> None:
         assert await pod_ready(world, "p") == "False"
 
 
-async def test_a_pod_that_comes_to_a_node_which_is_not_ready_is_marked() -> None:
+async def test_a_pod_that_comes_to_an_unready_node_is_marked() -> None:
     async with with_lifecycle() as world:
         await world.make_node("alive")
         await world.make_node("silent")
@@ -229,9 +229,7 @@ async def test_a_pod_that_comes_before_its_node_was_first_checked_is_marked() ->
     ("status", "reason", "ready"),
     [("False", "KubeletNotReady", "True"), ("Unknown", "", "True"), ("Unknown", "NodeStatusUnknown", "False")],
 )
-async def test_pods_that_were_there_before_are_marked_only_on_nodes_that_were_given_up(
-    status: str, reason: str, ready: str
-) -> None:
+async def test_existing_pods_are_marked_only_on_nodes_that_were_given_up(status: str, reason: str, ready: str) -> None:
     async with cluster({}) as before:
         await before.make_node("n", status)
         condition = {"type": "Ready", "status": status, "reason": reason}
@@ -248,7 +246,7 @@ async def test_pods_that_were_there_before_are_marked_only_on_nodes_that_were_gi
         assert await pod_ready(before, "p") == ready
 
 
-async def test_a_health_that_cannot_be_written_is_written_from_what_the_server_has_then() -> None:
+async def test_a_failed_health_write_is_repeated_from_the_servers_node() -> None:
     async with with_lifecycle() as world:
         await world.make_node("alive")
         await world.make_node("silent")
@@ -278,7 +276,7 @@ async def test_nodes_are_registered_and_removed_with_an_event_each() -> None:
         assert controller.monitor.health == {}
 
 
-async def test_a_node_that_does_not_count_for_its_zone_is_seen_to_all_the_same() -> None:
+async def test_a_node_excluded_from_its_zone_is_still_monitored() -> None:
     async with with_lifecycle() as world:
         await world.make_node("alive")
         await world.make_node("excluded", labels={"node.kubernetes.io/exclude-disruption": ""})
@@ -299,7 +297,7 @@ async def pod_ready(world: Cluster, name: str) -> str:
 # A cache that is behind
 
 
-async def test_no_node_is_unknown_whose_lease_is_renewed_where_the_cache_does_not_show_it() -> None:
+async def test_a_node_whose_lease_is_renewed_unseen_is_not_unknown() -> None:
     async with with_lifecycle() as world:
         await world.make_node("n")
         await world.make_node("silent")

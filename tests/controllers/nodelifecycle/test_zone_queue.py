@@ -53,7 +53,7 @@ async def drained(queue: ZoneQueue, clock: FakeClock, seconds: float) -> list[tu
         clock.turn(wait)
 
 
-async def test_names_come_out_in_their_order_at_the_rate_the_first_at_once(clock: FakeClock) -> None:
+async def test_names_come_in_order_at_the_rate_and_the_first_at_once(clock: FakeClock) -> None:
     queue = queue_of(clock, "a", "b", "c")
 
     assert await drained(queue, clock, 100) == [(0.003, "a"), (10.003, "b"), (20.003, "c")]
@@ -66,7 +66,7 @@ def test_a_name_is_added_once(clock: FakeClock) -> None:
     assert len(queue) == 1
 
 
-async def test_a_name_that_was_done_is_not_taken_again_until_it_is_removed(clock: FakeClock) -> None:
+async def test_a_finished_name_is_not_taken_again_until_removed(clock: FakeClock) -> None:
     queue = queue_of(clock, "a")
     await queue.drain(Done())
 
@@ -87,7 +87,7 @@ async def test_a_name_that_is_removed_does_not_come(clock: FakeClock, removed: s
     assert done.names == [name for name in "abc" if name != removed]
 
 
-async def test_a_name_that_failed_comes_again_after_its_time_and_behind_the_others(clock: FakeClock) -> None:
+async def test_a_failed_name_comes_again_later_behind_the_others(clock: FakeClock) -> None:
     queue = queue_of(clock, "a", "b", rate=UNLIMITED)
     failing = Done(lambda name: 5.0 if name == "a" else None)
     await queue.drain(failing)
@@ -117,7 +117,7 @@ async def test_a_name_that_is_removed_while_it_is_tried_is_gone(clock: FakeClock
     assert queue.add("a")
 
 
-async def test_nothing_comes_at_rate_none_until_there_is_one_again_and_then_after_a_whole_wait(
+async def test_a_zero_rate_stops_names_and_later_restarts_with_a_wait(
     clock: FakeClock,
 ) -> None:
     queue = queue_of(clock, "a", "b")

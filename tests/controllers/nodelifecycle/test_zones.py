@@ -31,7 +31,7 @@ def conditions(ready: int, not_ready: int, none: int = 0) -> list[V1NodeConditio
         (0, 100, 0, FULL),
     ],
 )
-def test_the_state_of_a_zone_is_by_the_share_of_its_nodes_that_are_not_ready(
+def test_a_zones_state_follows_the_share_of_unready_nodes(
     ready: int, not_ready: int, none: int, want: ZoneState
 ) -> None:
     assert zone_state(conditions(ready, not_ready, none), 0.55) == (not_ready + none, want)
@@ -107,7 +107,7 @@ def test_a_dark_zone_that_is_left_alone_by_the_others_stops_everything() -> None
     assert (step.stopped, step.rates) == (False, {})
 
 
-def test_a_zone_that_joins_dark_ones_does_not_have_them_resume_as_in_kubernetes() -> None:
+def test_a_zone_joining_dark_ones_does_not_resume_them_as_upstream() -> None:
     disruption = Disruption(RATES)
     disruption.step({"a": (FULL, 3)})
 
@@ -120,7 +120,7 @@ ZONES = st.dictionaries(st.sampled_from("abc"), st.tuples(st.sampled_from([NORMA
 
 
 @given(st.lists(ZONES, max_size=8))
-def test_in_any_order_of_states_the_rates_are_those_that_each_change_by_itself_calls_for(
+def test_in_any_order_of_states_the_rates_follow_each_change(
     passes: list[dict[str, tuple[ZoneState, int]]],
 ) -> None:
     disruption = Disruption(RATES)

@@ -101,7 +101,7 @@ CREATED, MISSING = ("False", "RouteCreated"), ("True", "NoRouteCreated")
         ),
     ],
 )
-async def test_there_is_a_route_for_each_cidr_of_each_node_and_no_other(
+async def test_there_is_one_route_for_each_cidr_of_each_node(
     nodes: list[tuple[str, ...]], routes: list[tuple[str, str]], there: set[tuple[str, str]] | None
 ) -> None:
     world = World(*(node(*each) for each in nodes), routes=tuple(route(*each) for each in routes))
@@ -188,7 +188,7 @@ async def test_a_route_that_cannot_be_deleted_keeps_nothing_else() -> None:
     assert world.there == {("a", "10.120.0.0/24")}
 
 
-async def test_a_route_stays_if_the_server_has_the_node_that_the_cache_lacks() -> None:
+async def test_a_route_of_an_uncached_existing_node_stays() -> None:
     there = node("late", "10.120.0.0/24")
     world = World(there, routes=(route("late", "10.120.0.0/24"), route("gone", "10.120.1.0/24")))
     world.uncache(there)
@@ -198,7 +198,7 @@ async def test_a_route_stays_if_the_server_has_the_node_that_the_cache_lacks() -
     assert world.there == {("late", "10.120.0.0/24")}
 
 
-async def test_a_cloud_that_does_not_tell_its_routes_is_asked_again_and_nothing_is_done() -> None:
+async def test_an_unreadable_cloud_is_asked_again_and_nothing_is_done() -> None:
     world = World(node("a", "10.120.0.0/24"))
     world.cloud.errors["list_routes"] = [OSError("down")]
 

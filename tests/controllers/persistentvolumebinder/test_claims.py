@@ -209,7 +209,7 @@ async def test_a_claim_that_names_a_volume_gets_it(reserved: tuple[str, str] | N
         ({"deleting": True}, 'the volume is marked for deletion "v"'),
     ],
 )
-async def test_a_claim_is_told_why_the_volume_that_it_names_does_not_do(volume: dict[str, Any], why: str) -> None:
+async def test_a_claim_is_told_why_its_named_volume_does_not_fit(volume: dict[str, Any], why: str) -> None:
     world = World()
     world.volume(**volume)
     world.claim(volume="v")
@@ -231,7 +231,7 @@ async def test_a_claim_that_names_anothers_volume_waits() -> None:
     assert not world.writes
 
 
-async def test_a_claim_that_we_had_bound_to_what_is_anothers_now_is_an_error() -> None:
+async def test_a_bound_claim_whose_volume_is_anothers_now_is_an_error() -> None:
     world = World()
     world.volume(claim=("other", "uid-other"), phase="Bound")
     world.claim(volume="v", annotations={BOUND: "yes"})
@@ -302,7 +302,7 @@ async def test_a_claim_that_is_bound_already_keeps_its_own_capacity() -> None:
     assert not world.writes
 
 
-async def test_a_claim_of_a_volume_whose_file_system_is_smaller_is_as_large_as_that() -> None:
+async def test_a_claim_of_a_smaller_file_system_has_that_size() -> None:
     world = World()
     world.volume(annotations={"volume.alpha.kubernetes.io/pre-resize-capacity": "6Gi"})
     world.claim()
@@ -312,7 +312,7 @@ async def test_a_claim_of_a_volume_whose_file_system_is_smaller_is_as_large_as_t
     assert world.claim_now().status.capacity == {"storage": "6Gi"}
 
 
-async def test_a_claim_gets_the_attributes_class_of_its_volume_when_it_is_bound() -> None:
+async def test_a_bound_claim_gets_its_volumes_attributes_class() -> None:
     world = World()
     world.volume(volumeAttributesClassName="gold")
     world.claim(volumeAttributesClassName="gold")
@@ -351,7 +351,7 @@ async def test_a_claim_that_asks_for_no_class_gets_none() -> None:
     assert not world.writes
 
 
-async def test_a_claim_of_a_class_that_waits_for_pods_is_not_bound_before_one_is_scheduled() -> None:
+async def test_a_claim_that_waits_for_pods_binds_after_scheduling() -> None:
     world = World()
     world.storage_class(volumeBindingMode="WaitForFirstConsumer")
     world.volume(storageClassName="fast")
@@ -368,7 +368,7 @@ async def test_a_claim_of_a_class_that_waits_for_pods_is_not_bound_before_one_is
     assert second == "Normal WaitForPodScheduled c: waiting for pods p,q to be scheduled"
 
 
-async def test_a_volume_that_the_scheduler_has_reserved_for_it_is_bound_also_then() -> None:
+async def test_a_volume_reserved_by_the_scheduler_is_bound_also_then() -> None:
     world = World()
     world.storage_class(volumeBindingMode="WaitForFirstConsumer")
     world.volume(storageClassName="fast", claim=("c", "uid-c"))
@@ -382,7 +382,7 @@ async def test_a_volume_that_the_scheduler_has_reserved_for_it_is_bound_also_the
 # What is heard of
 
 
-async def test_claims_that_wait_are_looked_at_when_a_volume_of_their_class_is_free() -> None:
+async def test_waiting_claims_are_checked_when_a_volume_of_their_class_frees() -> None:
     world = World()
     before, after = world.volume(phase=""), world.volume()
     world.claim()
@@ -395,7 +395,7 @@ async def test_claims_that_wait_are_looked_at_when_a_volume_of_their_class_is_fr
     assert not len(world.binder.claims.queue)
 
 
-async def test_a_claim_that_goes_has_its_volume_looked_at_also_if_it_does_not_name_it_yet() -> None:
+async def test_a_deleted_claims_volume_is_checked_even_if_not_yet_named() -> None:
     world = World()
     named = world.claim(volume="v")
     world.volume("w", claim=("c", "uid-c"))

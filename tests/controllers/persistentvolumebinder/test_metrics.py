@@ -40,7 +40,7 @@ def test_volumes_and_claims_are_counted_while_a_binder_runs() -> None:
     assert not shown()
 
 
-async def test_a_volume_that_is_made_at_the_second_try_is_timed_from_the_first() -> None:
+async def test_a_volume_made_at_the_second_try_is_timed_from_the_first() -> None:
     plugin = Plugin("metered")
     plugin.errors = [OSError("no disks left")]
     world = World(plugin)
@@ -77,7 +77,7 @@ def test_an_operation_that_is_forgotten_is_not_measured() -> None:
     assert REGISTRY.get_sample_value("volume_operation_errors_total", labels) is None
 
 
-async def test_a_default_class_that_comes_later_is_counted_also_if_it_cannot_be_written() -> None:
+async def test_a_later_default_class_is_counted_even_if_its_write_fails() -> None:
     world = World()
     world.storage_class("late", metadata={"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}})
     names = ("retroactive_storageclass_total", "retroactive_storageclass_errors_total")

@@ -31,7 +31,7 @@ async def provisioned(world: World, seconds: float = 0) -> None:
             await turn(world.clock, seconds)
 
 
-async def test_a_plugin_makes_a_volume_that_is_bound_to_the_claim_and_the_next_sync_finishes_the_binding() -> None:
+async def test_a_plugin_makes_a_prebound_volume_and_the_next_sync_binds() -> None:
     plugin = Plugin()
     world = World(plugin)
     world.storage_class(parameters={"disk": "fast"})
@@ -123,7 +123,7 @@ async def test_the_scheduler_chooses_another_node_then() -> None:
     assert NODE not in (world.claim_now().metadata.annotations or {})
 
 
-async def test_the_chosen_node_is_told_the_plugin_and_one_that_is_gone_is_chosen_anew() -> None:
+async def test_the_plugin_learns_the_chosen_node_or_it_is_chosen_anew() -> None:
     there, gone = World(Plugin()), World(plugin := Plugin())
     there.put(V1Node(metadata=V1ObjectMeta(name="n")))
     for world in (there, gone):

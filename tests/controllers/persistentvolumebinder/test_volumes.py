@@ -67,7 +67,7 @@ async def test_a_volume_whose_claim_names_none_yet_has_the_claim_looked_at() -> 
     assert not world.writes
 
 
-async def test_a_volume_of_another_mode_than_its_claim_is_told_of_and_left() -> None:
+async def test_a_volume_with_a_claim_of_another_mode_is_reported_and_left() -> None:
     world = World()
     why = "due to incompatible volumeMode."
     world.volume(claim=("c", "uid-c"), volumeMode="Block")
@@ -96,7 +96,7 @@ async def test_a_volume_whose_claim_is_gone_is_released(other: str | None) -> No
     assert world.now().spec.claim_ref is not None
 
 
-async def test_a_volume_is_not_released_while_only_the_cache_does_not_know_its_claim() -> None:
+async def test_a_volume_is_not_released_while_its_claim_is_only_uncached() -> None:
     world = World()
     world.volume(claim=("c", "uid-c"), phase="Bound")
     world.uncache(world.claim(volume="v"))
@@ -106,7 +106,7 @@ async def test_a_volume_is_not_released_while_only_the_cache_does_not_know_its_c
     assert world.requests == ["get PersistentVolumeClaim ns/c"]
 
 
-async def test_a_volume_whose_claim_the_server_does_not_tell_of_is_not_released() -> None:
+async def test_a_volume_is_not_released_if_the_server_does_not_answer() -> None:
     world = World()
     world.volume(claim=("c", "uid-c"), phase="Bound")
     world.errors["get PersistentVolumeClaim"] = [forbidden()]
@@ -127,7 +127,7 @@ async def test_the_phase_of_a_volume_that_was_released_or_has_failed_stays(phase
     assert not world.writes
 
 
-async def test_a_volume_that_we_bound_to_a_claim_that_has_another_one_is_freed() -> None:
+async def test_our_bound_volume_is_freed_when_its_claim_has_another() -> None:
     world = World()
     world.volume(claim=("c", "uid-c"), phase="Bound", annotations={BOUND: "yes"})
     world.claim(volume="w")
@@ -219,7 +219,7 @@ async def test_without_a_plugin_that_is_a_failure() -> None:
     assert event.startswith('Warning VolumeFailedDelete v: error getting deleter volume plugin for volume "v":')
 
 
-async def test_what_a_plugin_cannot_delete_is_a_failure_and_tried_again_later_each_time() -> None:
+async def test_a_plugins_failed_deletion_is_retried_ever_later() -> None:
     plugin = Plugin()
     plugin.errors = [OSError("disk on fire"), OSError("disk on fire")]
     world = World(plugin)
@@ -330,7 +330,7 @@ async def test_a_volume_that_pods_use_is_not_recycled() -> None:
     assert world.recorder.events == ["Normal VolumeFailedRecycle v: Volume is used by pods: ns/p,ns/q"]
 
 
-async def test_a_volume_is_not_recycled_that_a_pod_uses_which_the_cache_does_not_show() -> None:
+async def test_a_volume_used_by_an_uncached_pod_is_not_recycled() -> None:
     plugin = Plugin()
     world = World(plugin)
     world.volume(claim=("c", "uid-c"), phase="Released", policy="Recycle")
@@ -342,7 +342,7 @@ async def test_a_volume_is_not_recycled_that_a_pod_uses_which_the_cache_does_not
     assert not plugin.done
 
 
-async def test_pods_that_use_the_next_claim_of_that_name_do_not_keep_it() -> None:
+async def test_pods_of_the_next_claim_of_that_name_do_not_block_it() -> None:
     plugin = Plugin()
     world = World(plugin)
     world.volume(claim=("c", "uid-of-an-older-c"), phase="Released", policy="Recycle")
@@ -390,7 +390,7 @@ async def test_what_cannot_be_recycled_is_a_failure(plugins: tuple[Plugin, ...],
         ),
     ],
 )
-async def test_a_volume_that_was_made_here_and_is_to_be_deleted_has_a_finalizer(
+async def test_a_deletable_volume_made_here_has_a_finalizer(
     policy: str, provisioner: str, before: list[str], after: list[str]
 ) -> None:
     world = World()

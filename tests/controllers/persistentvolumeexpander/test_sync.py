@@ -196,7 +196,7 @@ async def test_what_was_migrated_names_its_resizer_once() -> None:
     assert "waiting for external resizer to expand the pvc" in world.recorder.events[0]
 
 
-def test_a_claim_is_looked_at_when_it_is_bound_and_when_it_asks_for_more_or_has_more() -> None:
+def test_a_claim_is_checked_when_bound_or_its_sizes_change() -> None:
     small = claim("5Gi", "5Gi")
 
     assert is_worth_a_look(None, small)

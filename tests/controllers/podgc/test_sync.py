@@ -105,7 +105,7 @@ async def test_terminated_pods_above_the_threshold_go_evicted_ones_and_old_ones_
     assert not world.patched  # they have ended: how is not to be changed
 
 
-async def test_a_pod_whose_node_is_gone_goes_after_the_quarantine_and_says_why() -> None:
+async def test_a_pod_without_its_node_goes_after_quarantine_with_a_reason() -> None:
     world = World()
     pod = world.pod("a", node="gone")
 
@@ -127,7 +127,7 @@ async def test_a_pod_whose_node_is_gone_goes_after_the_quarantine_and_says_why()
     assert world.sent[2].preconditions.uid == pod.metadata.uid
 
 
-async def test_a_pod_that_has_ended_on_a_node_that_is_gone_goes_as_it_is() -> None:
+async def test_an_ended_pod_on_a_missing_node_goes_as_it_is() -> None:
     world = World()
     world.pod("failed", "Failed", node="gone")
     world.pod("succeeded", "Succeeded", node="gone")
@@ -138,7 +138,7 @@ async def test_a_pod_that_has_ended_on_a_node_that_is_gone_goes_as_it_is() -> No
     assert not world.patched
 
 
-async def test_pods_whose_node_is_there_in_the_cache_or_at_the_server_stay() -> None:
+async def test_pods_whose_node_is_cached_or_on_the_server_stay() -> None:
     world = World()
     world.node("cached")
     unheard_of = world.node("served")
@@ -193,7 +193,7 @@ async def test_a_node_that_was_there_begins_a_quarantine_when_it_goes() -> None:
     assert world.deleted == ["a"]
 
 
-async def test_where_the_server_does_not_say_whether_a_node_is_gone_its_pods_stay_for_another_quarantine() -> None:
+async def test_if_the_server_is_silent_pods_stay_for_another_quarantine() -> None:
     world = World()
     world.pod("a", node="gone")
     world.errors["get Node"] = [forbidden("no")]
@@ -226,7 +226,7 @@ async def test_a_pod_that_is_being_deleted_and_was_never_scheduled_goes() -> Non
     assert world.patched == ["c"]
 
 
-async def test_pods_being_deleted_go_from_nodes_that_are_out_of_service_and_not_ready() -> None:
+async def test_deleting_pods_go_from_unready_nodes_out_of_service() -> None:
     world = World()
     world.node("dead", ready="False", taints=(OUT_OF_SERVICE,))
     world.node("unknown", ready="Unknown", taints=((OUT_OF_SERVICE[0], "NoSchedule"),))
@@ -303,7 +303,7 @@ async def test_terminated_pods_are_not_counted_from_a_cache_that_is_behind() -> 
     assert world.deleted == ["a", "b"]
 
 
-async def test_a_pod_that_cannot_be_deleted_is_counted_and_keeps_no_other_from_going() -> None:
+async def test_an_undeletable_pod_is_counted_and_blocks_no_other() -> None:
     world = World()
     world.pod("a", node="", deleting=True)
     world.pod("b", node="", deleting=True)

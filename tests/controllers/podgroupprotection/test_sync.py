@@ -137,7 +137,7 @@ def test_pods_that_end_or_go_free_their_groups_and_no_others_do() -> None:
     assert freed == ["default/added", "default/updated", "default/deleted"]
 
 
-def test_a_pod_that_was_made_anew_under_its_name_frees_its_old_group() -> None:
+def test_a_recreated_pod_frees_its_old_group() -> None:
     freed: list[str] = []
     old, new = a_pod("p", "old"), a_pod("p", "new")
     old.metadata.uid, new.metadata.uid = "1", "2"

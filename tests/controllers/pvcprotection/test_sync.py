@@ -91,7 +91,7 @@ async def test_a_claim_gets_the_finalizer() -> None:
     assert world.sent[0].metadata.finalizers == [FINALIZER]
 
 
-async def test_a_claim_that_has_it_and_one_that_is_going_without_it_are_left() -> None:
+async def test_a_protected_claim_and_a_deleting_one_without_are_left() -> None:
     for deleting, protected in ((False, True), (True, False)):
         world = World()
         world.claim(deleting=deleting, protected=protected)
@@ -120,7 +120,7 @@ async def test_a_claim_that_a_pod_on_a_node_names_stays(phase: str) -> None:
 
 
 @pytest.mark.parametrize("other", [pod(node=""), pod("another")])
-async def test_pods_without_a_node_and_pods_of_other_claims_do_not_keep_it(other: V1Pod) -> None:
+async def test_pods_without_a_node_or_of_other_claims_do_not_block(other: V1Pod) -> None:
     world = World()
     world.claim(deleting=True)
     world.cache(other)
@@ -132,7 +132,7 @@ async def test_pods_without_a_node_and_pods_of_other_claims_do_not_keep_it(other
 @pytest.mark.parametrize(
     ("owner", "grace", "stays"), [("uid-p", None, True), ("uid-p", 30, True), ("uid-p", 0, False), ("", None, False)]
 )
-async def test_the_claim_of_an_ephemeral_volume_is_kept_by_its_own_pod_until_that_is_shut_down(
+async def test_an_ephemeral_volumes_claim_is_kept_by_its_pod_until_it_ends(
     owner: str, grace: int | None, stays: bool
 ) -> None:
     world = World()
@@ -204,7 +204,7 @@ async def test_a_list_from_before_a_claims_sync_does_not_keep_the_claim() -> Non
     assert "update PersistentVolumeClaim ns/f" in world.requests
 
 
-def test_claims_are_looked_at_when_a_pod_of_them_ends_or_goes_or_never_got_a_node() -> None:
+def test_claims_are_checked_when_their_pods_end_go_or_get_no_node() -> None:
     world = World()
     handler = world.protection.pod_handler
 
@@ -223,7 +223,7 @@ def test_claims_are_looked_at_when_a_pod_of_them_ends_or_goes_or_never_got_a_nod
     assert not world.queued
 
 
-def test_claims_of_a_pod_that_was_made_anew_under_its_name_are_looked_at() -> None:
+def test_claims_of_a_recreated_pod_are_checked() -> None:
     world = World()
 
     world.protection.pod_handler.on_update(pod("old", uid="uid-old"), pod("new"))

@@ -40,9 +40,7 @@ async def test_a_volume_gets_the_finalizer() -> None:
     ("phase", "deleting", "protected"),
     [("Available", False, True), ("Bound", False, True), ("Bound", True, True), ("Available", True, False)],
 )
-async def test_a_volume_that_has_it_is_left_and_so_is_one_that_is_bound(
-    phase: str, deleting: bool, protected: bool
-) -> None:
+async def test_a_protected_volume_and_a_bound_one_are_left(phase: str, deleting: bool, protected: bool) -> None:
     assert await World().sync(phase, deleting=deleting, protected=protected) == []
 
 

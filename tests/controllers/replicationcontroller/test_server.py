@@ -58,7 +58,7 @@ async def test_many_pods_are_made_over_several_syncs_and_exactly_as_many() -> No
         assert len(await pods_of(client)) == 620
 
 
-async def test_without_the_garbage_collector_pods_are_counted_by_label_and_owned_by_nobody() -> None:
+async def test_without_garbage_collection_pods_count_by_label_and_have_no_owner() -> None:
     async with controlled(enable_garbage_collector=False) as client:
         pod = {"spec": {"containers": [{"name": "c", "image": "img"}]}, "metadata": {"labels": {"app": "web"}}}
         stray = from_dict(V1Pod, pod)

@@ -161,7 +161,7 @@ async def test_a_claim_loses_its_devices_with_its_last_user() -> None:
         assert await users(found) is None
 
 
-async def test_a_claim_that_was_made_for_a_pod_goes_when_the_pod_has_ended() -> None:
+async def test_a_claim_made_for_a_pod_goes_when_the_pod_has_ended() -> None:
     async with world() as found:
         await make_template(found)
         await make_pod(found, "p", {"a": TEMPLATE})
@@ -172,7 +172,7 @@ async def test_a_claim_that_was_made_for_a_pod_goes_when_the_pod_has_ended() -> 
         assert await claims(found) == []
 
 
-async def test_a_claim_that_is_deleted_while_nobody_uses_it_gives_its_devices_back() -> None:
+async def test_a_deleted_unused_claim_returns_its_devices() -> None:
     async with world() as found:
         await make_allocated_claim(found)
         await found.turn(1)
@@ -198,7 +198,7 @@ async def test_the_claim_for_extended_resources_is_released_with_its_pod() -> No
         assert await users(found) is None
 
 
-async def test_the_server_is_asked_about_a_pod_that_the_cache_lacks_or_shows_as_another() -> None:
+async def test_the_server_is_asked_about_an_uncached_or_differing_pod() -> None:
     async with world() as found:
         pod = await make_pod(found, "p", {"d": SHARED})
         uid = pod.metadata.uid or ""
@@ -231,7 +231,7 @@ async def test_prioritized_lists_can_be_switched_off() -> None:
         assert await claims(found) == []
 
 
-async def test_a_pod_that_is_deleted_before_it_has_a_node_needs_no_claim() -> None:
+async def test_a_pod_deleted_before_scheduling_needs_no_claim() -> None:
     async with world() as found:
         pods = found.client.resource(V1Pod)
         await make_template(found)

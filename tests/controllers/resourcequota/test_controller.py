@@ -79,7 +79,7 @@ async def test_what_is_there_is_counted_and_what_goes_is_given_back(discovery: b
             await pods.create(make_pod("just-in-time"))
 
 
-async def test_a_kind_without_a_replenishment_controller_is_logged_and_left_to_the_full_recount() -> None:
+async def test_a_kind_without_replenishment_is_logged_and_left_to_full_recounts() -> None:
     async with quota_server() as (_, client):
         kinds = [GroupKind("", "Pod"), GroupKind("batch", "Job")]
         async with controlling(client, discovery=False, group_kinds=kinds) as controller:
@@ -94,7 +94,7 @@ async def test_a_kind_without_a_replenishment_controller_is_logged_and_left_to_t
             await has(client, secrets="0")
 
 
-async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_long_as_they_are_served() -> None:
+async def test_custom_resources_can_be_limited_while_they_are_served() -> None:
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -176,7 +176,7 @@ async def test_devices_that_claims_ask_for_are_charged_by_class_and_given_back()
         await has(client, **{devices: "3", number: "1"})
 
 
-async def test_of_other_namespaces_than_that_of_the_informers_nothing_is_fetched_or_counted() -> None:
+async def test_other_namespaces_are_neither_fetched_nor_counted() -> None:
     async with quota_server() as (server, client):
         quotas = client.resource(dict, ("", "v1", "resourcequotas"))
         await client.resource(dict, ("", "v1", "namespaces")).create(make_namespace("other"))
@@ -225,9 +225,7 @@ class StatusWrites:
     [({}, 0), ({"hard": {}}, 0), ({"hard": {"count/widgets.example.com": "5"}}, 1)],
     ids=["none", "empty", "unknown"],
 )
-async def test_a_quota_that_limits_nothing_that_is_counted_is_not_written_again_and_again(
-    spec: dict[str, Any], writes: int
-) -> None:
+async def test_a_quota_without_countable_limits_is_not_written_repeatedly(spec: dict[str, Any], writes: int) -> None:
     written = StatusWrites()
     async with quota_server(written) as (_, client), controlling(client):
         quotas = client.resource(dict, ("", "v1", "resourcequotas"))

@@ -120,7 +120,7 @@ def test_a_full_recount_is_of_everything() -> None:
     assert sorted(wired.primary.keys) == ["ns/a", "other/b"]
 
 
-def test_in_a_full_recount_a_quota_that_is_urgent_is_queued_as_such_and_only_so() -> None:
+def test_in_a_full_recount_an_urgent_quota_is_queued_once() -> None:
     used = dict.fromkeys(LIMITS, "0")
     wired = Wired(quota("a", LIMITS), quota("b", LIMITS, LIMITS, used))
     wired.queues.add_all()

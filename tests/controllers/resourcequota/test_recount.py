@@ -60,7 +60,7 @@ async def recount(obj: Any, cached: Counts, live: Counts | None = None) -> tuple
     return await recounter.recount(obj), quotas
 
 
-async def test_a_new_quota_gets_its_limits_and_its_usage_and_is_looked_at_again() -> None:
+async def test_a_new_quota_gets_limits_and_usage_and_is_checked_again() -> None:
     fresh, quotas = await recount(quota({"pods": "5"}), Counts(pods="2", cpu="9"))
 
     assert fresh
@@ -87,7 +87,7 @@ async def test_nothing_is_written_that_says_the_same_in_other_words() -> None:
     ],
     ids=["nothing", "nothing in the status either", "no limits", "no spec", "nothing that is counted"],
 )
-async def test_a_quota_that_limits_nothing_that_is_counted_is_not_written_again_and_again(known: Any) -> None:
+async def test_a_quota_without_countable_limits_is_not_written_repeatedly(known: Any) -> None:
     again, quotas = await recount(known, Counts(pods="2"))
 
     assert not again
@@ -110,7 +110,7 @@ async def test_what_is_limited_no_more_leaves_the_status() -> None:
     assert quotas.written == [({"pods": "5"}, {"pods": "2"})]
 
 
-async def test_what_cannot_be_counted_keeps_its_last_value_and_the_rest_is_written() -> None:
+async def test_an_uncountable_resource_keeps_its_value_and_others_are_written() -> None:
     known = quota({"pods": "5", "cpu": "1"}, {"pods": "5", "cpu": "1"}, {"pods": "2", "cpu": "1"})
     quotas: Any = Quotas()
     broken = Counts(also="cpu")
@@ -124,7 +124,7 @@ async def test_what_cannot_be_counted_keeps_its_last_value_and_the_rest_is_writt
     assert quotas.written == [({"pods": "5", "cpu": "1"}, {"pods": "3", "cpu": "1"})]
 
 
-async def test_less_than_was_charged_is_believed_of_a_cache_that_is_newer_than_the_charge() -> None:
+async def test_a_lower_usage_is_believed_from_a_newer_cache() -> None:
     live = Counts(pods="7")
 
     _, quotas = await recount(quota({"pods": "9"}, {"pods": "9"}, {"pods": "5"}), Counts("11", pods="4"), live)
@@ -134,7 +134,7 @@ async def test_less_than_was_charged_is_believed_of_a_cache_that_is_newer_than_t
 
 
 @pytest.mark.parametrize("version", ["9", "10", "", "what"])
-async def test_less_than_was_charged_is_checked_on_the_server_if_the_cache_may_be_older(version: str) -> None:
+async def test_a_lower_usage_is_checked_on_the_server_for_older_caches(version: str) -> None:
     known = quota({"pods": "9"}, {"pods": "9"}, {"pods": "5"})
 
     _, quotas = await recount(known, Counts(version, pods="4"), Counts(pods="5"))

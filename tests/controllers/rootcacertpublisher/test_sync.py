@@ -62,7 +62,7 @@ async def test_a_namespace_without_the_config_map_gets_it() -> None:
         pytest.param({"ca.crt": PEM}, {"mine": "x"}, id="no description"),
     ],
 )
-async def test_one_that_was_changed_is_put_right_and_the_cached_one_is_left(
+async def test_a_changed_one_is_corrected_and_the_cached_one_left(
     data: dict[str, str], annotations: dict[str, str]
 ) -> None:
     world = World()
@@ -78,7 +78,7 @@ async def test_one_that_was_changed_is_put_right_and_the_cached_one_is_left(
     assert cached.metadata.annotations == annotations
 
 
-async def test_one_that_says_what_it_should_in_other_words_is_not_written_again_and_again() -> None:
+async def test_an_equivalent_one_in_other_words_is_not_written_repeatedly() -> None:
     world = World()
     world.publish({"ca.crt": PEM}, {ANNOTATION: "in the words of a later version"})
 
@@ -122,7 +122,7 @@ async def test_a_write_that_was_overtaken_is_tried_again() -> None:
     assert world.published.data == {"ca.crt": PEM}
 
 
-def test_the_certificates_are_those_of_the_file_or_else_those_that_the_client_knows_the_server_by(
+def test_the_certificates_are_the_files_or_else_the_clients(
     tmp_path: Path,
 ) -> None:
     world, file = World(), tmp_path / "ca.pem"

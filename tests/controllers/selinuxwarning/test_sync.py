@@ -220,7 +220,7 @@ async def test_a_pod_that_has_ended_conflicts_no_more(end: str) -> None:
         assert await said(found) == LABELS_CONFLICT
 
 
-async def test_a_driver_that_begins_to_mount_with_labels_has_its_pods_looked_at() -> None:
+async def test_a_driver_that_begins_to_mount_with_labels_has_pods_checked() -> None:
     async with world(can_mount=False) as found:
         await make_pod(found, "one", ONE)
         await make_pod(found, "two", TWO)
@@ -264,7 +264,7 @@ async def test_a_pod_in_another_namespace_is_not_named() -> None:
         ]
 
 
-async def test_a_volume_with_two_labels_in_one_pod_is_told_of_whatever_it_is() -> None:
+async def test_a_volume_with_two_labels_in_one_pod_is_reported() -> None:
     async with world() as found:
         await make_pod(found, "one", ONE, TWO, volume={"configMap": {"name": "m"}})
 

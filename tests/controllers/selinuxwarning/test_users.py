@@ -57,7 +57,7 @@ def test_policies_conflict_beside_labels() -> None:
     assert levels == {"SELinuxChangePolicy", "SELinuxLabel"}
 
 
-def test_a_pod_that_uses_a_volume_in_another_way_has_only_its_new_conflicts() -> None:
+def test_a_pod_with_another_use_of_a_volume_has_new_conflicts_only() -> None:
     users = VolumeUsers()
     users.add("v", "d", "ns/a", A)
     users.add("v", "d", "ns/b", B)

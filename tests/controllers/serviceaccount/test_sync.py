@@ -53,7 +53,7 @@ async def test_a_namespace_that_is_on_its_way_out_or_gone_gets_none() -> None:
 
 
 @pytest.mark.parametrize("error", [already_exists(), namespace_terminating()])
-async def test_an_account_that_the_cache_has_yet_to_hear_of_and_a_namespace_that_is_going_are_no_errors(
+async def test_an_uncached_account_and_a_deleting_namespace_are_no_errors(
     error: Exception,
 ) -> None:
     world = World()

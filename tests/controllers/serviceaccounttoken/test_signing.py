@@ -53,7 +53,7 @@ def decoded(part: str) -> bytes:
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-def test_a_token_is_found_right_by_a_library_that_did_not_make_it(algorithm: str) -> None:
+def test_another_library_accepts_a_token(algorithm: str) -> None:
     key = KEYS[algorithm]()
 
     token = TokenSigner(pem(key)).token(BOT, "t")
@@ -112,7 +112,7 @@ def test_a_file_without_a_key_that_signs_tokens_is_refused_by_name(content: byte
         load_signer(str(file))
 
 
-def test_a_file_that_is_not_there_and_a_key_with_a_password_are_refused_by_name(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_encrypted_key_are_refused_by_name(tmp_path: Path) -> None:
     file = tmp_path / "sa.key"
     locked = serialization.BestAvailableEncryption(b"secret")
     key = KEYS["ES256"]()

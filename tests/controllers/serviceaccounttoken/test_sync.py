@@ -92,7 +92,7 @@ async def test_the_tokens_of_an_account_stay_if_only_the_cache_lacks_it() -> Non
     assert world.requests == ["get ServiceAccount ns/bot"]
 
 
-async def test_the_tokens_of_an_account_go_though_another_one_has_its_name_by_now() -> None:
+async def test_an_accounts_tokens_go_though_its_name_is_taken_again() -> None:
     world = World()
     world.put(token())
     world.put(account(uid="uid-of-the-next-bot"))
@@ -178,7 +178,7 @@ async def test_a_token_that_is_there_is_never_replaced() -> None:
     assert world.secret.data["token"] == "aW4gdXNl"
 
 
-async def test_a_secret_that_the_cache_shows_as_it_was_is_left_until_the_cache_has_caught_up() -> None:
+async def test_a_secret_with_an_old_cached_state_waits_for_the_cache() -> None:
     world = World()
     world.put(account())
     old = token({})
@@ -225,7 +225,7 @@ async def test_an_account_forgets_a_secret_that_is_gone() -> None:
     assert [it.name for it in world.on_server(V1ServiceAccount, "ns/bot").secrets] == ["other"]
 
 
-async def test_an_account_that_does_not_name_the_secret_or_is_gone_is_left_alone() -> None:
+async def test_an_account_without_the_secret_or_gone_is_left_alone() -> None:
     naming_none, gone, other = World(), World(), World()
     naming_none.put(account())
     other.put(account("t", uid="uid-of-the-next-bot"))
@@ -255,7 +255,7 @@ def test_a_key_says_what_was_gone_whatever_annotations_hold() -> None:
     assert AccountKey.parse(str(AccountKey.of(account()))) == ("ns", "bot", "uid-bot")
 
 
-def test_secrets_of_other_types_or_without_an_account_are_not_looked_at_and_tombstones_are() -> None:
+def test_other_secrets_are_not_checked_but_tombstones_are() -> None:
     world = World()
     nameless = token()
     nameless.metadata.annotations = None

@@ -34,7 +34,7 @@ def ip(address: str, managed_by: str = "ipallocator.k8s.io") -> V1IPAddress:
         ("::ffff:10.0.0.1", set()),
     ],
 )
-def test_the_first_address_and_the_last_one_of_ipv4_belong_to_no_range(address: str, names: set[str]) -> None:
+def test_ipv4s_first_and_last_address_belong_to_no_range(address: str, names: set[str]) -> None:
     ranges = [cidr("a", "10.0.0.0/24"), cidr("b", "10.0.0.0/16"), cidr("c", "10.9.0.0/24", "fd00::/112")]
 
     assert containing(ip_address(address), ranges) == names

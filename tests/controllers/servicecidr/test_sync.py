@@ -63,7 +63,7 @@ async def test_a_range_stays_until_its_last_address_is_gone() -> None:
         assert await state(world, "a") == "gone"
 
 
-async def test_a_range_stays_for_ten_seconds_so_that_all_servers_hear_of_it() -> None:
+async def test_a_range_stays_ten_seconds_so_all_servers_hear_of_it() -> None:
     async with with_controller() as world:
         await make(world, cidr("a", "10.0.0.0/24"))
         await delete(world, V1ServiceCIDR, "a")

@@ -98,7 +98,7 @@ def test_nodes_that_are_excluded_or_about_to_go_are_left_out(there: Any, eligibl
     assert bool(eligible_nodes([there])) == eligible
 
 
-def test_a_change_of_a_node_counts_if_it_is_excluded_now_or_another_machine() -> None:
+def test_a_nodes_change_counts_if_now_excluded_or_another_machine() -> None:
     assert not is_worth_a_sync(node(), node(labels={"a": "b"}))
     assert is_worth_a_sync(node(), node(labels={EXCLUDE: ""}))
     assert is_worth_a_sync(node(labels={EXCLUDE: ""}), node())

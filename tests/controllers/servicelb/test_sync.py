@@ -69,7 +69,7 @@ class World(Cluster):
         return [event.split()[1] for event in self.recorder.events]
 
 
-async def test_a_service_gets_the_finalizer_and_then_a_load_balancer_and_its_address() -> None:
+async def test_a_service_gets_finalizer_load_balancer_and_address_in_order() -> None:
     world = World(node())
     world.put(service())
 
@@ -111,7 +111,7 @@ async def test_without_nodes_the_user_is_told() -> None:
     [service(type_="ClusterIP", finalizer=True, status=STATUS), service(deleting=True, finalizer=True, status=STATUS)],
     ids=["another type", "being deleted"],
 )
-async def test_a_load_balancer_that_is_no_longer_wanted_goes_and_the_finalizer_last(gone: V1Service) -> None:
+async def test_an_unwanted_load_balancer_goes_and_the_finalizer_last(gone: V1Service) -> None:
     world = World(node())
     world.put(service())
     await world.sync()
@@ -153,7 +153,7 @@ async def test_a_service_that_goes_without_its_finalizer_has_its_load_balancer_d
     assert not world.lb.known
 
 
-async def test_a_service_that_was_made_anew_under_its_name_has_the_old_ones_load_balancer_deleted_first() -> None:
+async def test_a_recreated_services_old_load_balancer_is_deleted_first() -> None:
     world = World(node())
     world.put(service())
     await world.sync()
@@ -200,7 +200,7 @@ async def test_what_the_cloud_cannot_do_is_told_and_tried_again(method: str, the
     await world.sync()
 
 
-async def test_a_deletion_that_fails_for_a_service_that_is_gone_is_tried_again() -> None:
+async def test_a_failed_deletion_for_a_missing_service_is_retried() -> None:
     world = World(node())
     put = world.put(service())
     await world.sync()
@@ -236,7 +236,7 @@ async def test_a_load_balancer_that_somebody_else_makes_is_left_to_them() -> Non
     assert world.patches
 
 
-async def test_what_the_server_refuses_is_tried_again_and_a_service_that_is_gone_is_no_error() -> None:
+async def test_server_refusals_are_retried_and_a_missing_service_is_no_error() -> None:
     refused, gone = World(node()), World(node())
     for world, error in ((refused, forbidden()), (gone, not_found())):
         world.put(service())
@@ -294,7 +294,7 @@ async def test_load_balancers_whose_nodes_are_the_same_are_left_alone() -> None:
     assert world.cloud.calls["update_load_balancer"] == 1
 
 
-async def test_a_load_balancer_that_cannot_be_told_is_synced_as_a_service_and_keeps_no_other_from_it() -> None:
+async def test_an_unreadable_load_balancer_is_synced_and_blocks_no_other() -> None:
     world = World(node("a"))
     for name in ("s", "t"):
         world.put(service(name))

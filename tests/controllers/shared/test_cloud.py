@@ -22,7 +22,7 @@ from tests.controllers.servicelb.test_sync import node, service
 from tests.turning import turn
 
 
-async def test_load_balancers_have_the_address_of_the_documentation_and_are_forgotten_when_told() -> None:
+async def test_load_balancers_have_documentation_addresses_and_are_forgotten_when_told() -> None:
     cloud = FakeCloud()
     status = await cloud.ensure_load_balancer("c", service(), [node("n")])
 
@@ -95,9 +95,7 @@ def balanced(ranges: list[str] | None = None, annotation: str | None = None, **s
         (balanced(annotation="   "), ["0.0.0.0/0"]),
     ],
 )
-def test_the_ranges_are_those_of_the_spec_or_else_of_the_annotation_or_else_all(
-    there: V1Service, ranges: list[str]
-) -> None:
+def test_the_ranges_are_the_specs_the_annotations_or_all(there: V1Service, ranges: list[str]) -> None:
     assert [str(network) for network in source_ranges(there)] == ranges
 
 

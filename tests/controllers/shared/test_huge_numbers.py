@@ -23,6 +23,6 @@ def test_a_number_of_thousands_of_digits_in_an_annotation_counts_as_invalid() ->
     assert count_in(replica_set, MAX_REPLICAS) is None
 
 
-def test_a_number_of_thousands_of_digits_in_a_schedule_is_an_error_of_the_schedule() -> None:
+def test_thousands_of_digits_in_a_schedule_are_the_schedules_error() -> None:
     with pytest.raises(ScheduleError, match="value out of range"):
         parse_schedule(f"{ENDLESS} * * * *")

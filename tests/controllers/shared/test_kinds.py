@@ -109,7 +109,7 @@ async def following(*kinds: ApiResource, unlistable: tuple[str, ...] = ()) -> As
         tasks.cancel_scope.cancel()
 
 
-def test_of_each_resource_the_version_that_its_group_prefers_is_taken_if_all_can_be_done_with_it() -> None:
+def test_each_resources_preferred_version_is_taken_if_it_suffices() -> None:
     served = Served(
         [
             kind("pods"),
@@ -146,7 +146,7 @@ async def test_a_kind_that_moves_to_another_version_is_followed_there() -> None:
         assert world.given_back == ["jobs"]
 
 
-async def test_a_group_that_cannot_be_asked_keeps_what_it_has_and_gets_nothing_new() -> None:
+async def test_an_unreachable_group_keeps_its_kinds_and_gets_no_new() -> None:
     apps = GroupVersion("apps", "v1")
     async with following(kind("pods"), kind("deployments", group="apps")) as world:
         for _ in range(3):
@@ -196,7 +196,7 @@ async def test_a_discovery_that_fails_changes_nothing_and_is_told() -> None:
         assert world.followed == ["pods", "secrets"]
 
 
-async def test_a_kind_that_cannot_be_listed_stops_no_other_and_is_waited_for_no_longer_than_a_period() -> None:
+async def test_an_unlistable_kind_blocks_no_other_and_is_awaited_a_period() -> None:
     async with following(kind("pods"), kind("secrets"), unlistable=("secrets",)) as world:
         ready = anyio.Event()
 
@@ -226,7 +226,7 @@ async def test_nothing_is_followed_any_more_when_the_monitor_ends() -> None:
     assert sorted(world.given_back) == ["pods", "secrets"]
 
 
-async def test_a_kind_is_found_by_its_version_and_asked_for_again_once_each_five_seconds() -> None:
+async def test_an_unknown_kind_is_looked_up_again_each_five_seconds() -> None:
     world = World(kind("pods"))
     mapper = KindMapper(world.client, clock=world.clock)
     assert (await mapper.find("v1", "Pods")).gvr.resource == "pods"

@@ -35,7 +35,7 @@ def test_a_taint_is_known_by_key_and_effect() -> None:
     assert not has_taint(None, taint())
 
 
-def test_a_taint_takes_the_place_of_the_one_that_it_is_the_same_as() -> None:
+def test_a_taint_replaces_the_one_it_equals() -> None:
     there = [taint("a"), taint("b", value="old"), taint("c")]
 
     assert with_taints(there, taint("b", value="new")) == [taint("a"), taint("b", value="new"), taint("c")]
@@ -89,9 +89,7 @@ def test_only_no_execute_drives_off() -> None:
         ({"topology.kubernetes.io/region": "r", "failure-domain.beta.kubernetes.io/region": ""}, ""),
     ],
 )
-def test_a_zone_is_named_by_zone_and_region_and_the_older_labels_count_first(
-    labels: dict[str, str] | None, want: str
-) -> None:
+def test_a_zone_is_named_by_zone_and_region_older_labels_first(labels: dict[str, str] | None, want: str) -> None:
     assert zone_key(V1Node(metadata=V1ObjectMeta(name="n", labels=labels))) == want
 
 
@@ -187,7 +185,7 @@ async def test_the_last_taint_is_removed_by_a_null(clock: FakeClock) -> None:
     assert server.patches[0]["spec"] == {"taints": None}
 
 
-async def test_the_server_is_not_asked_about_a_taint_that_the_cached_node_lacks(clock: FakeClock) -> None:
+async def test_the_server_is_not_asked_about_a_taint_missing_in_cache(clock: FakeClock) -> None:
     server = Server({"key": "a", "effect": "NoExecute"})
     cached = from_dict(V1Node, {"metadata": {"name": "n"}, "spec": {}})
 

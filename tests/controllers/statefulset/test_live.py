@@ -57,7 +57,7 @@ async def test_in_parallel_all_are_made_at_once_and_removed_at_once() -> None:
         assert await world.names() == ["web-0"]
 
 
-async def test_a_set_that_asks_for_two_thousand_million_pods_is_brought_up_one_by_one_like_any_other() -> None:
+async def test_a_set_of_two_thousand_million_pods_starts_one_by_one() -> None:
     async with running() as world:
         await world.apply(make_set((1 << 31) - 1))
         assert await world.names() == ["web-0"]
@@ -127,7 +127,7 @@ async def test_a_pod_that_is_terminating_is_waited_for() -> None:
         assert "web-1 img Pending" in await world.shown()
 
 
-async def test_an_update_replaces_pods_from_the_highest_each_when_the_one_above_is_ready() -> None:
+async def test_an_update_replaces_pods_from_the_highest_when_ready_above() -> None:
     async with running() as world:
         await make_running(world)
         await world.image("new")
@@ -149,7 +149,7 @@ async def test_an_update_replaces_pods_from_the_highest_each_when_the_one_above_
         assert (status["currentReplicas"], status["updatedReplicas"]) == (3, 3)
 
 
-async def test_pods_below_the_partition_keep_their_template_also_when_they_are_made_again() -> None:
+async def test_pods_below_the_partition_keep_their_template_when_recreated() -> None:
     async with running() as world:
         await make_running(world, updateStrategy=rolling(partition=2))
         await world.image("new")
@@ -270,7 +270,7 @@ async def test_a_set_that_is_being_deleted_makes_and_removes_nothing() -> None:
         assert (await world.status())["replicas"] == 1
 
 
-async def test_an_orphan_with_a_members_name_is_adopted_and_one_that_no_longer_matches_released() -> None:
+async def test_a_named_orphan_is_adopted_and_an_unmatched_one_released() -> None:
     async with running() as world:
         await make_running(world, 2)
         await world.pods.patch("web-1", {"metadata": {"labels": {"app": "other"}}}, "default")
@@ -304,7 +304,7 @@ async def test_a_changed_policy_changes_the_owners_of_claims_that_are_there() ->
         assert [one.kind for one in claim.metadata.owner_references or ()] == ["StatefulSet"]
 
 
-async def test_a_pod_is_not_made_while_its_claim_still_goes_with_the_pod_before() -> None:
+async def test_a_pod_waits_for_its_claim_to_go_with_the_last_pod() -> None:
     async with running() as world:
         await make_running(world, 2, volumes=("data",), policy=("Delete", "Retain"))
         await world.change(replicas=1)
@@ -322,7 +322,7 @@ async def test_a_pod_is_not_made_while_its_claim_still_goes_with_the_pod_before(
         assert await world.names() == ["web-0", "web-1"]
 
 
-async def test_a_pod_that_is_refused_is_what_a_sync_fails_with_though_the_status_is_refused_too() -> None:
+async def test_a_refused_pod_is_the_syncs_error_despite_a_refused_status() -> None:
     informers = FakeInformers()
     informers.informer_for(V1StatefulSet).indexer.add(make_set())
     controller = StatefulSetController(FakeContext(refusing_client(V1StatefulSet), informers))

@@ -42,7 +42,7 @@ def test_with_a_start_ordinal_lower_pods_are_condemned_too() -> None:
     assert [pod.metadata.name for pod in found.condemned] == ["web-0"]
 
 
-def test_the_first_unavailable_is_the_lowest_that_stays_or_else_the_lowest_that_goes() -> None:
+def test_the_first_unavailable_is_the_lowest_staying_or_else_going() -> None:
     assert layout(make_set(1), make_pod(0, ready=False), make_pod(1, ready=False)).first_unavailable.metadata.name == (
         "web-0"
     )
@@ -103,9 +103,7 @@ def test_a_pod_is_waited_for_until_it_was_ready_for_long_enough() -> None:
     ],
     ids=str,
 )
-def test_in_order_a_pod_that_is_to_go_waits_until_it_is_available(
-    pod: dict[str, Any], ordered: bool, parallel: bool
-) -> None:
+def test_in_order_a_pod_to_be_removed_waits_until_available(pod: dict[str, Any], ordered: bool, parallel: bool) -> None:
     made = make_pod(5, **pod)
 
     assert may_remove(make_set(), made, make_pod(0), ordered=True, now=NOW) is ordered
@@ -118,7 +116,7 @@ def test_the_first_that_is_not_available_may_go_itself() -> None:
     assert may_remove(make_set(), pod, pod, ordered=True, now=NOW)
 
 
-def test_a_pod_that_is_to_go_is_not_available_before_min_ready_seconds() -> None:
+def test_a_pod_to_be_removed_is_unavailable_before_min_ready_seconds() -> None:
     pod = make_pod(5, ready_since=stamp(NOW - timedelta(seconds=9)))
 
     assert not may_remove(make_set(minReadySeconds=10), pod, None, ordered=True, now=NOW)
@@ -140,7 +138,7 @@ def rolling(**update: Any) -> dict[str, Any]:
     return {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, **update}}
 
 
-def test_an_update_replaces_the_highest_old_pod_and_waits_for_the_new_one() -> None:
+def test_an_update_replaces_the_highest_old_pod_and_waits_for_it() -> None:
     assert updated(make_set(), *old(0, 1, 2)) == [2]
     assert updated(make_set(), *old(0, 1), *new(2)) == [1]
     assert updated(make_set(), *old(0, 1), *new(2, ready=False)) == []

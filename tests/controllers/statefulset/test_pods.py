@@ -46,7 +46,7 @@ def test_a_name_ends_with_the_ordinal(name: str, expected: tuple[str, int]) -> N
     assert parent_and_ordinal(name) == expected
 
 
-def test_a_pod_is_a_member_of_the_set_that_its_name_begins_with() -> None:
+def test_a_pod_is_a_member_of_the_set_in_its_name() -> None:
     assert is_member(make_set(), make_pod(1))
     assert not is_member(make_set(name="other"), make_pod(1))
 
@@ -153,7 +153,7 @@ def test_a_claim_template_without_a_name_is_called_nothing() -> None:
     assert claims_of(statefulset, make_pod(2))[""].metadata.name == "-web-2"
 
 
-def test_a_pod_has_the_templates_labels_its_identity_its_revision_and_its_owner() -> None:
+def test_a_pod_has_template_labels_identity_revision_and_owner() -> None:
     statefulset = make_set(volumes=("data",))
 
     pod = to_dict(new_pod(Version("web-abc", statefulset), 1))
@@ -224,7 +224,7 @@ def test_a_ready_pod_is_available_after_min_ready_seconds() -> None:
     assert status_of(make_set(minReadySeconds=5), pod)["availableReplicas"] == 1
 
 
-def test_a_pod_that_was_just_deleted_for_an_update_is_not_current_any_more() -> None:
+def test_a_pod_just_deleted_for_an_update_is_not_current() -> None:
     first, second = make_pod(0), make_pod(1)
 
     assert status_of(make_set(), first, second, leaving=[second])["currentReplicas"] == 1

@@ -33,7 +33,7 @@ def expected(policy: tuple[str, str], *, condemned: bool) -> str:
 @pytest.mark.parametrize("condemned", [False, True], ids=["stays", "is to go"])
 @pytest.mark.parametrize("policy", POLICIES, ids="-".join)
 @pytest.mark.parametrize("others", [[], OTHERS], ids=["alone", "with other owners"])
-def test_a_claim_is_right_with_exactly_the_owner_that_the_policy_asks_for(
+def test_a_claim_is_right_with_exactly_its_policys_owner(
     policy: tuple[str, str], condemned: bool, others: list[dict[str, Any]]
 ) -> None:
     statefulset = make_set(1 if condemned else 2, policy=policy)
@@ -53,7 +53,7 @@ def test_a_claim_is_right_with_exactly_the_owner_that_the_policy_asks_for(
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids="-".join)
-def test_a_claim_of_an_earlier_object_of_the_same_name_is_left_to_the_garbage_collector(
+def test_an_earlier_namesakes_claim_is_left_to_the_garbage_collector(
     policy: tuple[str, str],
 ) -> None:
     statefulset = make_set(policy=policy)
@@ -108,7 +108,7 @@ def test_a_policy_that_nobody_knows_deletes_nothing() -> None:
     assert wanted_owners(make_claim("c", reference(statefulset)), statefulset, POD) == []
 
 
-def test_a_claim_is_stale_for_a_pod_that_is_another_than_its_owner() -> None:
+def test_a_claim_is_stale_for_another_pod_than_its_owner() -> None:
     assert is_stale_for(make_claim("c", reference(POD, uid="earlier")), POD)
     assert is_stale_for(make_claim("c", reference(POD)), make_pod(1, uid=""))
     assert not is_stale_for(make_claim("c", reference(POD)), POD)

@@ -185,7 +185,7 @@ async def test_garbage_that_calls_itself_a_revision_of_a_set_holds_up_nothing() 
         assert status["currentRevision"] == status["updateRevision"] not in ("web-junk", "web-worse")
 
 
-async def test_a_revision_is_written_with_its_keys_sorted_as_kubectl_and_kubernetes_compare_it() -> None:
+async def test_a_revisions_keys_are_sorted_as_kubectl_and_kubernetes_do() -> None:
     async with running() as world:
         await world.apply(make_set(1))
         (revision,) = (await world.client.resource(V1ControllerRevision).list("default")).items

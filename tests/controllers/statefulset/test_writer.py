@@ -265,7 +265,7 @@ async def test_a_claim_whose_owners_cannot_be_written_is_named(world: World) -> 
         await world.writer.own_claims(POLICY, make_pod(1))
 
 
-async def test_a_claim_of_an_earlier_pod_is_stale_where_claims_go_with_pods(world: World) -> None:
+async def test_an_earlier_pods_claim_is_stale_where_claims_follow_pods(world: World) -> None:
     world.claims.add(make_claim("data-web-1", reference(make_pod(1), uid="earlier")))
 
     assert world.writer.has_stale_claim(make_set(volumes=("data",), policy=("Delete", "Retain")), pod())

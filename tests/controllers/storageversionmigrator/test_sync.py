@@ -264,7 +264,7 @@ async def test_a_resource_that_cannot_be_patched_is_not_migrated() -> None:
         assert said(await there.get()) == {"Running": RAN, "Failed": failed(text)}
 
 
-async def test_whether_a_group_that_does_not_answer_serves_a_resource_is_not_known() -> None:
+async def test_a_silent_group_may_or_may_not_serve_a_resource() -> None:
     async def served(*, refresh: bool) -> Served:
         return Served([], {GroupVersion("metrics.k8s.io", "v1"): "down"})
 
@@ -327,7 +327,7 @@ async def mark(there: World, status: str) -> None:
 
 
 @pytest.mark.parametrize("cached", [(), ("Running", "Succeeded")], ids=["waiting", "running"])
-async def test_a_migration_that_only_the_cache_has_so_does_not_mark_its_definition(cached: tuple[str, ...]) -> None:
+async def test_a_migration_known_only_to_the_cache_marks_no_definition(cached: tuple[str, ...]) -> None:
     async with cluster({}, apis=APIS) as found:
         there, informers = World(found), FakeInformers()
         await there.define("v1")

@@ -44,13 +44,13 @@ def test_a_pod_leaves_after_the_shortest_time_that_it_tolerates(seconds: tuple[i
 
 
 @pytest.mark.parametrize("seconds", [0, 10, 50, 500])
-def test_a_pod_that_waits_keeps_its_time_whatever_else_it_tolerates_for_how_long(seconds: int) -> None:
+def test_a_waiting_pod_keeps_its_time_whatever_else_it_tolerates(seconds: int) -> None:
     waiting = Eviction("u", NOW - 10, NOW + 50)
 
     assert decide("u", [tolerated("a", 60), tolerated("b", seconds)], taints("a", "b"), waiting, NOW) is waiting
 
 
-def test_a_pod_that_waits_leaves_at_once_for_a_taint_that_it_does_not_tolerate() -> None:
+def test_a_waiting_pod_leaves_at_once_for_an_untolerated_taint() -> None:
     waiting = Eviction("u", NOW - 10, NOW + 50)
 
     assert decide("u", [tolerated("a", 60)], taints("a", "b"), waiting, NOW) == Eviction("u", NOW, NOW)

@@ -111,7 +111,7 @@ async def test_a_taint_that_comes_back_gives_the_whole_time_again() -> None:
         assert await world.staying() == []
 
 
-async def test_a_second_taint_that_is_tolerated_for_less_does_not_hasten_a_pod_that_waits() -> None:
+async def test_a_second_shorter_tolerated_taint_does_not_hasten_a_waiting_pod() -> None:
     async with node_with_pods(p=[toleration("a", 60), toleration("b", 10)]) as world:
         await world.set_taints("n", "a")
         await world.turn(5)
@@ -145,7 +145,7 @@ async def test_the_first_of_several_times_counts() -> None:
         assert await world.staying() == []
 
 
-async def test_of_two_taints_the_one_that_is_tolerated_for_a_time_may_go_again() -> None:
+async def test_of_two_taints_the_one_tolerated_for_time_may_go() -> None:
     async with node_with_pods(p=[toleration("a"), toleration("b", 60)]) as world:
         for taints in (("a",), ("a", "b"), ("a",)):
             await world.set_taints("n", *taints)
@@ -167,7 +167,7 @@ async def test_a_pod_that_is_bound_to_a_tainted_node_goes() -> None:
         assert await world.staying() == []
 
 
-async def test_a_toleration_that_is_added_while_a_pod_waits_does_not_lengthen_its_time() -> None:
+async def test_a_toleration_added_while_waiting_does_not_lengthen_the_time() -> None:
     async with node_with_pods(p=[toleration("a", 60)]) as world:
         await world.set_taints("n", "a")
         await world.turn(30)
@@ -178,7 +178,7 @@ async def test_a_toleration_that_is_added_while_a_pod_waits_does_not_lengthen_it
         assert await world.staying() == []
 
 
-async def test_a_taint_of_a_new_node_counts_for_the_pods_that_name_it() -> None:
+async def test_a_new_nodes_taint_counts_for_pods_that_name_it() -> None:
     async with cluster({"taint-eviction": make_controller}) as world:
         await world.make_pod("p", "n")
         await world.turn(10)
@@ -189,7 +189,7 @@ async def test_a_taint_of_a_new_node_counts_for_the_pods_that_name_it() -> None:
         assert await world.staying() == []
 
 
-async def test_a_pod_that_waits_goes_at_its_time_even_if_the_node_has_gone() -> None:
+async def test_a_waiting_pod_goes_in_time_even_without_its_node() -> None:
     async with node_with_pods(p=[toleration("a", 60)]) as world:
         await world.set_taints("n", "a")
         await world.turn(10)
@@ -257,7 +257,7 @@ async def test_a_deletion_that_fails_is_given_up_when_the_taint_goes() -> None:
         assert (await world.events(EVICTED))[-1] == "Cancelling deletion of Pod default/p"
 
 
-async def test_a_pod_stays_if_the_taint_went_and_the_cache_does_not_show_it() -> None:
+async def test_a_pod_stays_if_the_taint_went_uncached() -> None:
     async with node_with_pods(p=[toleration("a", 60)], q=[toleration("a", 60), toleration("b", 90)]) as world:
         await world.set_taints("n", "a")
         await world.turn(30)

@@ -97,7 +97,7 @@ async def test_a_value_that_says_the_same_is_left() -> None:
         assert (await world.client.resource(V1Node).get("a")).metadata.resource_version == version
 
 
-async def test_nodes_of_a_cluster_that_has_grown_are_written_with_their_next_change() -> None:
+async def test_nodes_of_a_grown_cluster_are_written_with_their_next_change() -> None:
     async with with_ttl() as world:
         for number in range(101):
             await world.make_node(f"n{number}")

@@ -51,7 +51,7 @@ async def test_an_apply_owns_what_it_mentions_and_not_what_is_around_it(http: Ht
     }
 
 
-async def test_a_field_that_an_update_has_set_is_a_conflict_with_who_did(http: Http) -> None:
+async def test_a_field_set_by_an_update_is_a_conflict_with_its_author(http: Http) -> None:
     await http.create(f"{CONFIG_MAPS}?fieldManager=kubectl-create", config_map("a", x="1", y="1"))
     await http.merge(f"{CONFIG_MAPS}/a?fieldManager=kubectl-edit", {"data": {"y": "2"}})
     code, refused = await apply(http, applied_map("a", x="9", y="9"), "one")
@@ -70,7 +70,7 @@ async def test_a_field_that_an_update_has_set_is_a_conflict_with_who_did(http: H
     ]
 
 
-async def test_the_text_of_a_conflict_names_entries_by_their_keys_and_the_subresource(http: Http) -> None:
+async def test_a_conflict_names_entries_by_their_keys_and_the_subresource(http: Http) -> None:
     await http.create(f"{DEPLOYMENTS}?fieldManager=one", containers({"name": "c", "image": "i"}))
     code, refused = await apply(http, containers({"name": "c", "image": "j"}), "two", path=f"{DEPLOYMENTS}/d")
     assert code == 409
@@ -113,7 +113,7 @@ async def test_what_is_no_longer_applied_goes_unless_somebody_else_has_it(http: 
     assert entries(applied)["one", "Apply", ""] == {"f:data": {"f:other": {}}}
 
 
-async def test_an_entry_that_is_no_longer_applied_goes_with_all_that_is_in_it(http: Http) -> None:
+async def test_an_entry_no_longer_applied_is_removed_with_its_contents(http: Http) -> None:
     path = f"{DEPLOYMENTS}/d"
     await apply(http, containers({"name": "a", "image": "i"}, {"name": "b", "image": "i"}), "one", path=path)
     code, applied = await apply(http, containers({"name": "b", "image": "i"}), "one", path=path)
@@ -121,7 +121,7 @@ async def test_an_entry_that_is_no_longer_applied_goes_with_all_that_is_in_it(ht
     assert [one["name"] for one in applied["spec"]["template"]["spec"]["containers"]] == ["b"]
 
 
-async def test_an_entry_of_which_somebody_else_has_set_a_part_stays_with_that_part(http: Http) -> None:
+async def test_an_entry_partly_owned_by_another_keeps_that_part(http: Http) -> None:
     path = f"{DEPLOYMENTS}/d"
     await apply(http, containers({"name": "a", "image": "i"}, {"name": "b", "image": "i"}), "one", path=path)
     other = containers({"name": "a", "image": "i", "workingDir": "/w"})

@@ -53,7 +53,7 @@ def test_frames_come_out_as_they_went_in_however_their_bytes_are_cut(frames: lis
     assert [frame for piece in pieces for frame in reader.feed(piece)] == frames
 
 
-def test_answers_of_the_other_side_are_passed_over_but_their_headers_are_unpacked() -> None:
+def test_replies_of_the_peer_are_skipped_but_their_headers_unpacked() -> None:
     writer, reader = SpdyWriter(), SpdyReader()
     received = writer.accept(1) + writer.open(3, {"Port": "80"})
 
@@ -160,7 +160,7 @@ async def test_streams_that_make_no_connection_are_refused() -> None:
             assert await client.frames(1) == [Reset(stream)]
 
 
-async def test_a_client_that_speaks_nonsense_loses_its_connection_and_the_server_goes_on() -> None:
+async def test_a_client_sending_nonsense_is_disconnected_and_the_server_goes_on() -> None:
     async with tunnel() as (server, client):
         await client.send(b"\x80\x02" + bytes(20))
         with anyio.fail_after(60):

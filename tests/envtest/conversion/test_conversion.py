@@ -240,9 +240,7 @@ async def test_an_apply_at_another_version_is_stored(http: Http, converter: Conv
     assert (await http.get(f"{V1}/w"))["spec"] == {"size": 5}
 
 
-async def test_objects_stay_at_the_version_they_were_stored_at_until_they_are_written(
-    http: Http, converter: Converter
-) -> None:
+async def test_objects_keep_their_stored_version_until_they_are_written(http: Http, converter: Converter) -> None:
     await http.create(DEFINITIONS, definition(converter))
     await http.create(V1, small("old", 1))
     stored = await http.get(f"{DEFINITIONS}/widgets.example.com")
@@ -258,9 +256,7 @@ async def test_objects_stay_at_the_version_they_were_stored_at_until_they_are_wr
     assert (await http.get(f"{V2}/old"))["spec"]["dimensions"]["size"] == 3
 
 
-async def test_labels_are_the_webhooks_to_change_and_the_rest_of_the_metadata_is_not(
-    http: Http, converter: Converter
-) -> None:
+async def test_a_webhook_may_change_labels_but_no_other_metadata(http: Http, converter: Converter) -> None:
     def labelled(obj: dict[str, Any], version: str) -> dict[str, Any]:
         done = convert(obj, version)
         metadata = {**done["metadata"], "labels": {"at": version[-2:]}, "generation": 99}

@@ -118,7 +118,7 @@ async def test_names_and_scope_stay(http: Http) -> None:
     ]
 
 
-async def test_a_version_that_objects_are_stored_at_stays_until_it_is_not_stored_any_more(http: Http) -> None:
+async def test_a_version_with_stored_objects_cannot_be_removed(http: Http) -> None:
     await http.create(DEFINITIONS, definition({"type": "object"}))
     stored = await http.get(f"{DEFINITIONS}/widgets.example.com")
     [first] = stored["spec"]["versions"]

@@ -178,7 +178,7 @@ INTEGER = {"type": "integer"}
 COUNT = {"type": "object", "properties": {"replicas": INTEGER, "selector": {"type": "string"}}}
 
 
-async def test_a_patched_scale_has_to_bring_the_replicas_that_its_object_has_not(http: Http) -> None:
+async def test_a_patched_scale_must_set_replicas_that_its_object_lacks(http: Http) -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     await define(http, of_spec(size={"type": "integer"}), subresources={"scale": scale})
     await http.create(WIDGETS, widget())
@@ -315,7 +315,7 @@ async def test_replicas_that_are_no_number_are_told_of_as_what_they_are(http: Ht
         ),
     ],
 )
-async def test_numbers_are_in_the_range_and_of_the_type_that_the_schema_says(
+async def test_numbers_must_fit_the_schemas_range_and_type(
     http: Http, schema: dict[str, Any], value: Any, problems: list[tuple[str, str]]
 ) -> None:
     await define(http, of_spec(it=schema))

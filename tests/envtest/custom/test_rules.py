@@ -62,7 +62,7 @@ async def test_a_rule_of_a_plain_value_shows_the_value(http: Http) -> None:
     assert (cause["field"], cause["message"]) == ("spec.size", "Invalid value: 2: not 2")
 
 
-async def test_a_rule_says_what_it_was_told_to_say_and_blames_whom_it_was_told_to_blame(http: Http) -> None:
+async def test_a_rule_reports_its_own_message_and_field_path(http: Http) -> None:
     await define(
         http,
         of_spec(

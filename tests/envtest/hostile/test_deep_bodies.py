@@ -41,7 +41,7 @@ def _definition(attacked: Victim) -> None:
     assert attacked("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body).code == 201
 
 
-def test_what_is_as_deep_as_it_may_be_is_stored_and_shown_in_every_way(attacked: Victim) -> None:
+def test_a_body_at_the_depth_limit_is_stored_and_shown_everywhere(attacked: Victim) -> None:
     deepest = nested(MAX_DEPTH - 1)
     assert attacked("POST", WIDGETS, widget(deepest, "deep")).code == 201
     assert attacked("PATCH", f"{WIDGETS}/deep", '{"spec":{"b":1}}', MERGE).code == 200

@@ -105,7 +105,7 @@ async def test_a_generation_that_is_no_number_begins_anew(http: Http) -> None:
 @pytest.mark.parametrize(
     "amount", ["1e999999999", "9" * 400, "9" * 400 + "Ei", "1e-999999999", "-" + "9" * 4_400], ids=len
 )
-async def test_limit_ranges_of_huge_amounts_are_stored_or_refused_and_hold_for_pods(http: Http, amount: str) -> None:
+async def test_huge_limit_ranges_are_stored_or_refused_and_apply_to_pods(http: Http, amount: str) -> None:
     item = {"type": "Container", "default": {"cpu": amount}, "defaultRequest": {"cpu": "1"}, "max": {"cpu": amount}}
     limits = {"metadata": {"name": "l"}, "spec": {"limits": [item]}}
 

@@ -28,7 +28,7 @@ async def test_defaults_of_items_do_not_make_an_object_larger_than_etcd_takes(ht
     assert await post(http, WIDGETS, widget(items=[{}] * 20_000)) == TOO_LARGE
 
 
-async def test_an_object_that_is_too_large_is_refused_and_the_stored_one_is_kept(http: Http) -> None:
+async def test_a_too_large_object_is_refused_and_the_stored_one_kept(http: Http) -> None:
     await define(http, of_spec(text={"type": "string"}))
     await http.create(WIDGETS, widget(text="x" * 1_500_000))
     name = widget()["metadata"]["name"]

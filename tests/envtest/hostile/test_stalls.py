@@ -30,7 +30,7 @@ def threads(http: Http, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-async def test_a_long_object_is_stored_by_a_thread_and_a_short_one_by_the_loop(http: Http, threads: list[bool]) -> None:
+async def test_long_objects_are_stored_by_a_thread_and_short_by_the_loop(http: Http, threads: list[bool]) -> None:
     await http.create(CONFIG_MAPS, LONG)
     await http.create(CONFIG_MAPS, {"metadata": {"name": "short"}})
     assert threads == [False, True]

@@ -47,7 +47,7 @@ def test_aliases_of_aliases_that_go_too_deep_are_refused() -> None:
         read_yaml_body("\n".join(lines).encode())
 
 
-def test_what_aliases_make_of_a_text_is_not_larger_than_a_body_may_be() -> None:
+def test_yaml_aliases_cannot_grow_beyond_the_limit_of_a_body() -> None:
     part = f"a: &a '{'x' * 1000}'\n"
     most = BODY_LIMIT // 1002 - 2
     data, _ = read_yaml_body(f"{part}b: [{','.join(['*a'] * most)}]".encode())

@@ -170,7 +170,7 @@ async def test_a_pod_ends_as_its_annotations_say(client: Client) -> None:
     assert ended.status.container_statuses[0].state.terminated.exit_code == 2
 
 
-async def test_an_annotation_that_makes_no_sense_is_one_error_that_names_the_pod(client: Client) -> None:
+async def test_a_senseless_annotation_is_one_error_that_names_the_pod(client: Client) -> None:
     with structlog.testing.capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(FakeNodes(client).run)

@@ -23,7 +23,7 @@ def condition(status: dict[str, Any], type_: str) -> str:
     return next(str(c["status"]) for c in status["conditions"] if c["type"] == type_)
 
 
-def test_without_a_script_a_pod_runs_and_is_ready_at_once_and_for_ever() -> None:
+def test_without_a_script_a_pod_runs_and_is_ready_at_once() -> None:
     status, changes_in = report(0)
 
     assert (status["phase"], condition(status, "Ready"), changes_in) == ("Running", "True", math.inf)

@@ -156,7 +156,7 @@ async def test_a_status_that_no_job_can_have_is_refused(
     assert [f"{each['field']}: {each['message']}" for each in refusal["details"]["causes"]] == why
 
 
-async def test_a_job_that_shrinks_or_is_suspended_may_take_back_what_others_may_not(http: Http) -> None:
+async def test_a_shrinking_or_suspended_job_may_take_back_status_fields(http: Http) -> None:
     elastic = {**INDEXED, "parallelism": 5, "template": template()}
     await http.create(JOBS, {"metadata": {"name": "elastic"}, "spec": elastic})
     await http.create(JOBS, {"metadata": {"name": "still"}, "spec": {"suspend": True, "template": template()}})

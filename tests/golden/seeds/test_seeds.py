@@ -32,7 +32,7 @@ async def test_this_seed_settles_as_with_kubernetes_controllers(seed: int) -> No
     assert not problem, problem
 
 
-def test_the_first_difference_names_the_seed_what_led_to_it_and_what_differs() -> None:
+def test_the_first_difference_names_seed_steps_and_values() -> None:
     def outcome(replicas: int) -> dict[str, object]:
         states = [["begin", {"Pod": []}], ["scale to 2", {"Pod": [], "Job": [{"status": {"active": replicas}}]}]]
         return {"seed": 7, "title": "Job", "states": [*states, ["end", {"Pod": [replicas]}]]}

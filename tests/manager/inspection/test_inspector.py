@@ -116,14 +116,14 @@ async def test_latency_is_how_long_keys_lay_in_the_queue() -> None:
     assert (seen.latency_median, seen.latency_99 > 3) == (0.0, True)
 
 
-async def test_a_queue_that_has_another_name_than_its_controller_is_shown_with_both() -> None:
+async def test_a_queue_with_a_name_of_its_own_is_shown_with_both() -> None:
     async with world() as here:
         seen = queue(await look(here), "counts")
 
     assert seen.controller == "counter"
 
 
-async def test_a_key_that_fails_is_shown_with_its_error_and_when_it_is_tried_again() -> None:
+async def test_a_failing_key_is_shown_with_its_error_and_next_try() -> None:
     async with world() as here:
         here.refuse["default/bad"] = "no room"
         await here.create("bad")
@@ -284,7 +284,7 @@ async def test_a_key_that_failed_is_explained_with_when_it_is_tried_again() -> N
     assert [run.trigger.event for run in why.runs] == ["retry"] * 4
 
 
-async def test_a_key_that_is_being_synced_is_explained_with_what_comes_after_it() -> None:
+async def test_a_running_key_is_explained_with_what_comes_after_it() -> None:
     async with world() as here:
         here.takes["default/a"] = 100.0
         await here.create("a")

@@ -111,7 +111,7 @@ async def test_a_key_is_explained_when_it_is_clicked(chromium: Page) -> None:
         assert summary.startswith("default/bad: 1 controller knows of it. In the cache of configmaps")
 
 
-async def test_a_slip_of_the_pen_is_answered_with_the_key_that_was_meant(chromium: Page) -> None:
+async def test_a_misspelt_key_is_answered_with_the_key_that_was_meant(chromium: Page) -> None:
     async with shown(chromium):
         await chromium.look("key.value = 'default/gool', ask.requestSubmit()")
         await chromium.until("answer.querySelectorAll('button').length")
@@ -233,7 +233,7 @@ async def test_a_screen_reader_finds_its_way(chromium: Page) -> None:
     assert await chromium.look("document.documentElement.lang") == "en"
 
 
-async def test_all_can_be_done_with_the_keyboard_and_the_focus_can_be_seen(chromium: Page) -> None:
+async def test_everything_works_by_keyboard_and_the_focus_is_visible(chromium: Page) -> None:
     async with shown(chromium):
         focused = "document.activeElement.innerText || document.activeElement.id"
         seen = []
@@ -381,7 +381,7 @@ async def test_who_has_to_show_a_token_is_asked_for_one(chromium: Page) -> None:
     assert shown_tokens[:2] == [None, "Bearer wrong"]
 
 
-async def test_a_manager_that_is_gone_is_told_and_one_that_is_back_is_found(chromium: Page) -> None:
+async def test_the_page_shows_that_a_manager_is_gone_or_back(chromium: Page) -> None:
     async with staged() as port:
         await chromium.open(f"http://localhost:{port}/page/")
         await chromium.until("connection.innerText == '● live'")

@@ -139,7 +139,7 @@ async def test_a_pace_that_is_no_number_is_refused() -> None:
 
 @pytest.mark.parametrize("path", ["/debug/snapshot", "/debug/why?key=a", "/debug/search?q=a", "/debug/events"])
 @pytest.mark.parametrize("host", ["attacker.example", "localhost.attacker.example", "attacker.example:8080"])
-async def test_a_name_that_was_made_to_lead_to_this_machine_is_not_answered(path: str, host: str) -> None:
+async def test_a_foreign_name_for_this_machine_is_not_answered(path: str, host: str) -> None:
     async with served() as (_, session):
         status, body = await got(session, path, headers={"Host": host})
 
@@ -186,7 +186,7 @@ async def test_nothing_can_be_written(method: str) -> None:
                 assert answer.status == 405, path
 
 
-def test_the_page_has_no_script_and_no_style_that_its_policy_would_refuse() -> None:
+def test_the_page_has_no_script_or_style_that_its_policy_refuses() -> None:
     html = (files("kinformer.manager.inspection") / "page" / "index.html").read_text()
 
     assert html.count("<script") == html.count('<script type="module" src="page.js"></script>') == 1

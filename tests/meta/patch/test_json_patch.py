@@ -66,7 +66,7 @@ def test_an_operation_does_what_it_says(document: Any, operation: Any, result: A
         ({}, "Unexpected kind: unknown"),
     ],
 )
-def test_an_operation_that_does_not_fit_is_an_error_that_names_its_place(operation: Any, complaint: str) -> None:
+def test_an_unfitting_operation_is_an_error_that_names_its_place(operation: Any, complaint: str) -> None:
     document = {"list": [1, 2], "text": "t", "one": 1}
     before = copy.deepcopy(document)
 

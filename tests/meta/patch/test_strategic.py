@@ -38,7 +38,7 @@ def pod(*containers: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def test_entries_of_a_merged_list_are_merged_by_their_key_and_others_are_kept() -> None:
+def test_a_merged_lists_entries_merge_by_key_and_others_stay() -> None:
     result = strategic_merge_patch(pod("a", "b"), {"spec": {"containers": [{"name": "b", "image": "new"}]}}, POD)
 
     assert result["spec"]["containers"] == [{"name": "a", "image": "i"}, {"name": "b", "image": "new"}]
@@ -68,7 +68,7 @@ def test_an_object_can_be_replaced_or_emptied_by_directive() -> None:
     assert emptied == {"metadata": {"labels": {}}}
 
 
-def test_the_order_of_a_list_can_be_set_and_entries_it_does_not_name_keep_theirs() -> None:
+def test_a_lists_order_can_be_set_and_unnamed_entries_keep_theirs() -> None:
     patch = {"spec": {"$setElementOrder/containers": [{"name": "d"}, {"name": "a"}], "containers": [{"name": "d"}]}}
 
     assert names(strategic_merge_patch(pod("a", "b", "c"), patch, POD)) == ["d", "a", "b", "c"]

@@ -120,7 +120,7 @@ async def test_a_function_that_returns_nothing_changes_nothing() -> None:
     assert await asked(webhooks, MUTATE, review(app())) == {"allowed": True}
 
 
-async def test_an_object_that_does_not_fit_its_type_is_refused_and_the_path_named() -> None:
+async def test_an_unfitting_object_is_refused_with_the_path() -> None:
     webhooks = Webhooks("w")
 
     @webhooks.validating(WebApp)
@@ -260,5 +260,5 @@ def test_a_body_that_is_no_review_is_an_error_that_says_so(body: bytes, said: st
 @pytest.mark.parametrize(
     ("text", "seconds"), [("5s", 5.0), ("0.5s", 0.5), ("", 10.0), ("soon", 10.0), ("-1s", 10.0), ("600s", 30.0)]
 )
-def test_the_time_that_an_api_server_waits_is_believed_up_to_30_seconds(text: str, seconds: float) -> None:
+def test_an_api_servers_waiting_time_is_believed_up_to_30_seconds(text: str, seconds: float) -> None:
     assert read_timeout(text, 10.0) == seconds

@@ -150,7 +150,7 @@ async def test_replicas_share_one_certificate(client: Client) -> None:
     assert len(set(published)) == 1
 
 
-async def test_what_is_due_is_renewed_and_the_old_authority_is_trusted_beside_the_new_one(client: Client) -> None:
+async def test_a_due_certificate_is_renewed_and_the_old_authority_still_trusted(client: Client) -> None:
     clock, published = FakeClock(), []
 
     async def publish(authorities: bytes) -> None:
@@ -176,7 +176,7 @@ async def test_what_is_due_is_renewed_and_the_old_authority_is_trusted_beside_th
     assert await certificate.context() is context
 
 
-async def test_other_hosts_have_another_certificate_and_one_that_somebody_broke_is_made_anew(client: Client) -> None:
+async def test_other_hosts_or_a_broken_certificate_get_a_new_one(client: Client) -> None:
     async def publish(authorities: bytes) -> None:
         pass
 

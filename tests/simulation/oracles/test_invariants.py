@@ -36,7 +36,7 @@ def test_the_write_that_breaks_a_condition_is_told_once() -> None:
     assert telling.violations[0].records == (breaking.number,)
 
 
-def test_a_condition_may_be_broken_in_between_if_it_holds_in_the_end() -> None:
+def test_a_condition_may_break_in_between_if_it_holds_finally() -> None:
     oracle = Invariants()
     oracle.assert_eventually(at_most_one_pod)
     telling = Telling(oracle)

@@ -29,7 +29,7 @@ def test_uids_versions_and_times_may_differ() -> None:
     assert compare({"pods/default/web": one}, {"pods/default/web": other}) == []
 
 
-def test_the_version_of_the_claim_that_a_volume_was_bound_for_may_differ() -> None:
+def test_the_version_of_a_bound_volumes_claim_may_differ() -> None:
     one, other = (
         {"metadata": {"name": "v"}, "spec": {"claimRef": {"name": "c", "resourceVersion": version}}}
         for version in ("7", "9")
@@ -104,7 +104,7 @@ def test_a_name_that_only_begins_like_a_generated_one_is_its_own() -> None:
     assert list(normal_form({"pods/default/web-0": obj})) == ["pods/default/web-0"]
 
 
-def test_an_object_whose_prefix_an_update_took_away_is_known_by_the_group_of_its_creation() -> None:
+def test_an_object_without_its_prefix_is_known_by_its_creation_group() -> None:
     found, want = ({f"pods/default/web-{end}": pod(f"web-{end}", a=1)} for end in ("bbbbb", "ccccc"))
 
     groups = dict.fromkeys((*found, *want), "pods/default/web-*")
@@ -120,7 +120,7 @@ def test_references_to_generated_objects_are_the_same_in_names_and_texts() -> No
     assert compare(state("bbbbb"), state("ccccc")) == []
 
 
-def test_an_owner_is_the_same_by_its_name_and_not_by_its_uid() -> None:
+def test_owners_are_compared_by_name_and_not_by_uid() -> None:
     def state(uid: str, owner: str) -> dict[str, Any]:
         return {
             "sets/default/a": with_metadata(pod("a"), uid=uid),
@@ -205,7 +205,7 @@ def test_a_pattern_that_cannot_be_read_is_named(pattern: str) -> None:
         check_patterns([pattern])
 
 
-def test_names_after_the_uid_of_another_object_are_the_same_whatever_the_uid() -> None:
+def test_names_made_from_another_objects_uid_are_compared_alike() -> None:
     one, other = (
         {
             f"persistentvolumes/pvc-{uid}": {"metadata": {"name": f"pvc-{uid}"}},

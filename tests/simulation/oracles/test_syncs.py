@@ -140,7 +140,7 @@ def telling_of_a_group(*, split: str = "") -> Telling:
     return telling
 
 
-def test_two_syncs_of_a_key_at_once_in_processes_of_one_group_are_told() -> None:
+def test_two_simultaneous_syncs_of_a_key_in_one_group_are_reported() -> None:
     telling = telling_of_a_group()
     telling("b", "sync", "default/web", detail="web")
 
@@ -174,7 +174,7 @@ def test_what_was_barred_once_is_not_for_ever() -> None:
 
 
 @pytest.mark.parametrize("what", ["killed", "ended", "start"])
-def test_a_sync_of_a_process_that_is_gone_does_no_harm_to_others(what: str) -> None:
+def test_a_sync_of_a_dead_process_does_not_disturb_others(what: str) -> None:
     telling = telling_of_a_group()
     telling("a", what, GROUP)  # type: ignore[arg-type]
     telling("b", "sync", "default/web", detail="web")
@@ -217,7 +217,7 @@ def telling_of_shards(*owners: str) -> tuple[Telling, int]:
     return telling, len(telling.history)
 
 
-def test_the_owner_of_a_shard_may_write_and_a_former_one_may_not() -> None:
+def test_a_shards_owner_may_write_and_a_former_one_may_not() -> None:
     telling, count = telling_of_shards("a", "", "b")
     telling.write("b", "configmaps/team/x", 3)
     telling.write("a", "configmaps/team/x", 4)
@@ -228,7 +228,7 @@ def test_the_owner_of_a_shard_may_write_and_a_former_one_may_not() -> None:
 
 
 @pytest.mark.parametrize("owners", [("a",), ("a", ""), ("a", "b", "", "a")])
-def test_who_owns_a_shard_or_was_the_last_to_own_it_may_write(owners: tuple[str, ...]) -> None:
+def test_a_shards_present_or_last_owner_may_write(owners: tuple[str, ...]) -> None:
     telling, _ = telling_of_shards(*owners)
     telling.write("a", "configmaps/team/x", 3)
 
@@ -242,7 +242,7 @@ def test_objects_of_no_namespace_are_in_no_shard() -> None:
     assert telling.finish() == []
 
 
-def test_a_write_that_a_fault_holds_up_on_its_way_may_come_late() -> None:
+def test_a_write_that_a_fault_delays_may_come_late() -> None:
     telling, _ = telling_of_shards("a", "b")
     telling("a", "fault", detail="delay(a,request=4,seconds=20)")
     telling.time += 20

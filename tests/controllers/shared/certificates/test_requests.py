@@ -30,7 +30,7 @@ def test_a_request_without_names_has_none() -> None:
     assert read_request(make_request(pem_of_request("", ())))[2:] == ("", (), (), (), (), ())
 
 
-def test_text_before_the_request_is_passed_over_and_what_follows_is_not_read() -> None:
+def test_text_before_the_request_is_skipped_and_after_it_unread() -> None:
     pem = pem_of_request("n")
 
     assert read_request(make_request(b"made by hand\n" + pem + b"-----BEGIN garbage")).common_name == "n"

@@ -70,7 +70,7 @@ def test_json_is_written_as_go_writes_it() -> None:
     assert f'{{"é":1,{written},{numbers}}}' in encode(with_bytes(there)).decode()
 
 
-def test_a_template_has_the_list_that_go_writes_even_if_it_is_missing() -> None:
+def test_a_template_has_gos_empty_list_even_if_missing() -> None:
     spec = {"containers": [{"name": "c"}], "volumes": [{"name": "v", "projected": {}}, {"name": "w", "emptyDir": {}}]}
 
     volumes = template_patch(from_dict(V1PodTemplateSpec, {"spec": spec}))["spec"]["template"]["spec"]["volumes"]
@@ -78,7 +78,7 @@ def test_a_template_has_the_list_that_go_writes_even_if_it_is_missing() -> None:
     assert volumes == [{"name": "v", "projected": {"sources": None}}, {"name": "w", "emptyDir": {}}]
 
 
-def test_the_hash_is_of_the_data_and_the_collisions_and_of_no_order() -> None:
+def test_the_hash_covers_data_and_collisions_in_no_order() -> None:
     one, other = revision_hash({"a": 1, "b": 2}), revision_hash({"b": 2, "a": 1})
 
     assert one == other
@@ -185,7 +185,7 @@ async def test_an_owner_has_its_own_and_those_of_nobody_that_match() -> None:
         assert it.control.list(it.owner, Everything) == [mine, stranger, orphan]
 
 
-async def test_a_revision_that_is_there_already_is_given_back_and_another_of_its_name_gets_a_new_one() -> None:
+async def test_an_existing_revision_is_returned_and_a_namesake_gets_another_name() -> None:
     async with history() as it:
         counts: list[int] = []
         first = await it.control.create(it.owner, it.revision({"a": 1}), 0, counts.append)
@@ -235,7 +235,7 @@ async def test_an_orphan_is_adopted_and_what_has_a_controller_is_not() -> None:
             await it.control.adopt(it.owner, adopted)
 
 
-async def test_a_revision_is_released_and_what_is_gone_or_not_owned_is_no_error() -> None:
+async def test_a_revision_is_released_and_a_missing_or_foreign_one_ignored() -> None:
     async with history() as it:
         made = await it.control.create(it.owner, it.revision({"a": 1}), 0)
 

@@ -61,7 +61,7 @@ def test_one_quota_that_has_too_little_left_is_enough_to_refuse() -> None:
     )
 
 
-def test_a_pod_without_a_name_is_called_by_what_its_name_begins_with() -> None:
+def test_a_pod_without_a_name_is_called_by_its_prefix() -> None:
     with pytest.raises(QuotaRefused, match='pods "p-" is forbidden'):
         check(pod(), quota({"pods": "0"}, {"pods": "0"}), name="")
 
@@ -91,7 +91,7 @@ def test_an_object_in_a_limited_scope_needs_a_quota_of_that_scope() -> None:
     assert check(pod(priorityClassName="high"), covering, limited=limited) == [{"pods": "1"}]
 
 
-def test_a_scope_that_makes_no_sense_is_named_with_its_quota_and_limits_nothing_by_itself() -> None:
+def test_a_senseless_scope_is_named_with_its_quota_and_limits_nothing() -> None:
     near = ScopeRequirement("PriorityClass", "Near", ("high",))
 
     text = (

@@ -51,7 +51,7 @@ class Listed:
         return "7"
 
 
-def test_a_pod_is_measured_the_same_as_json_as_bytes_and_as_a_model_that_was_read() -> None:
+def test_a_pod_measures_equally_as_json_bytes_or_model() -> None:
     evaluator = PodEvaluator()
     untouched = decoder_for(V1Pod).decode(encode(pod("250m")))
     read = from_dict(V1Pod, pod("250m"))
@@ -97,7 +97,7 @@ def test_a_pod_stops_being_tracked_the_moment_its_grace_is_over() -> None:
     assert dump(evaluator.usage(going)) == {"count/pods": "1"}
 
 
-def test_an_update_of_a_pod_counts_only_if_it_changes_the_scope_it_is_in() -> None:
+def test_a_pods_update_counts_only_if_its_scope_changes() -> None:
     evaluator = PodEvaluator()
 
     def update(new: Any, old: Any, subresource: str = "") -> Request:
@@ -144,7 +144,7 @@ def test_a_pod_with_terms_for_other_namespaces_uses_cross_namespace_affinity() -
     assert pod_matches_scope(scope, pod(affinity={"podAffinity": here, "podAntiAffinity": there}))
 
 
-def test_claims_are_in_the_scope_of_every_attributes_class_they_have_to_do_with() -> None:
+def test_claims_are_in_the_scope_of_all_their_attributes_classes() -> None:
     matches = claim_evaluator().matches_scope
     claim = {
         "metadata": {"name": "c"},
@@ -159,7 +159,7 @@ def test_claims_are_in_the_scope_of_every_attributes_class_they_have_to_do_with(
     assert not matches(ScopeRequirement("Terminating"), claim)
 
 
-def test_a_claim_is_charged_for_whole_bytes_and_for_what_it_was_allocated() -> None:
+def test_a_claim_is_charged_whole_bytes_and_its_allocation() -> None:
     claim = {
         "metadata": {"name": "c"},
         "spec": {"storageClassName": "fast", "resources": {"requests": {"storage": "1500m"}}},
@@ -173,7 +173,7 @@ def test_a_claim_is_charged_for_whole_bytes_and_for_what_it_was_allocated() -> N
     ]
 
 
-def test_a_resource_claim_is_charged_for_the_devices_of_each_class_that_it_may_get() -> None:
+def test_a_resource_claim_is_charged_for_each_classs_possible_devices() -> None:
     def exactly(device_class: str, **how: Any) -> dict[str, Any]:
         return {"name": "r", "exactly": {"deviceClassName": device_class, **how}}
 
@@ -228,7 +228,7 @@ async def test_counting_starts_at_zero_and_leaves_out_what_is_in_no_scope() -> N
     assert not stats.used["limits.cpu"]
 
 
-async def test_a_quota_with_scopes_is_about_no_object_of_a_kind_that_has_none() -> None:
+async def test_a_scoped_quota_matches_no_kind_without_scopes() -> None:
     services = service_evaluator(Listed({"metadata": {}, "spec": {}}))
     counts = object_count_evaluator(GroupResource("", "secrets"), Listed({}, {}))
     scoped = UsageStatsOptions("ns", scopes_of(["Terminating"]), ["services", "secrets"])
@@ -251,7 +251,7 @@ async def test_an_evaluator_of_ones_own_is_a_few_functions() -> None:
     assert not seats.matches(["pods"], (), {})
 
 
-async def test_a_pod_is_remembered_by_its_version_and_not_once_it_is_to_end() -> None:
+async def test_a_pod_is_remembered_by_version_until_it_is_to_end() -> None:
     clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
 
     def version(cpu: str, version: str, **metadata: Any) -> V1Pod:
@@ -291,7 +291,7 @@ async def test_pods_that_are_measured_together_use_what_each_of_them_does(scopes
         assert together == alone
 
 
-async def test_what_is_remembered_of_pods_is_not_more_than_what_it_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_remembered_of_pods_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pods_module, "_PODS_KNOWN", 7)
     monkeypatch.setattr(pods_module, "_SHAPES_KNOWN", 3)
     every = []

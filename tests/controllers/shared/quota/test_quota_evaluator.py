@@ -164,7 +164,7 @@ async def test_of_many_at_once_as_many_get_through_as_fit() -> None:
     assert dump(accessor.quotas["q"].used) == {"pods": "3"}
 
 
-async def test_a_write_that_meets_conflicts_is_tried_until_the_time_is_nearly_over() -> None:
+async def test_a_conflicting_write_is_retried_until_the_time_is_nearly_over() -> None:
     clock, accessor = FakeClock(), Accessor(quota())
     async with evaluating(accessor, clock=clock, random=lambda: 0.5) as evaluator, anyio.create_task_group() as tasks:
         accessor.conflicts = 12
@@ -219,7 +219,7 @@ async def test_a_request_that_has_less_time_is_refused_while_others_go_on() -> N
     assert dump(accessor.quotas["q"].used) == {"pods": "1"}
 
 
-async def test_what_fails_for_another_reason_than_a_conflict_is_tried_three_times_more() -> None:
+async def test_a_failure_other_than_conflict_is_retried_three_times() -> None:
     clock, accessor = FakeClock(), Accessor(quota())
     async with evaluating(accessor, clock=clock) as evaluator:
         for failures in (3, 4):
@@ -341,7 +341,7 @@ async def test_a_request_whose_caller_has_gone_is_not_charged(moment: str) -> No
     assert dump(accessor.quotas["q"].used) == {"pods": "2" if moment == "before its turn" else "1"}
 
 
-async def test_a_request_whose_caller_goes_while_it_is_charged_has_its_reservation_withdrawn() -> None:
+async def test_a_reservation_is_withdrawn_if_its_caller_goes_meanwhile() -> None:
     clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
     async with evaluating(accessor, clock=clock, reservations=notes) as evaluator, anyio.create_task_group() as tasks:
         accessor.writing = anyio.Event()
@@ -362,7 +362,7 @@ async def test_a_request_whose_caller_goes_while_it_is_charged_has_its_reservati
     assert notes.withdrawn == notes.reserved
 
 
-async def test_a_write_that_takes_longer_than_anybody_waits_is_given_up_and_the_next_is_made() -> None:
+async def test_a_write_beyond_everybodys_patience_is_dropped_for_the_next() -> None:
     clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
     async with evaluating(accessor, clock=clock, reservations=notes, workers=1) as evaluator:
         accessor.writing = anyio.Event()
@@ -407,7 +407,7 @@ async def test_what_was_written_though_the_answer_was_lost_is_not_charged_again(
     assert (answers, accessor.writes, len(notes.reserved)) == ([None], [], 1)
 
 
-async def test_a_request_that_there_is_no_place_to_note_waits_for_one_until_its_time_is_nearly_over() -> None:
+async def test_a_request_without_room_for_its_note_waits_nearly_its_time() -> None:
     clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
     answers: list[Exception | None] = []
 
@@ -459,7 +459,7 @@ async def test_who_comes_while_a_write_meets_conflicts_is_written_with_the_other
     assert dump(accessor.quotas["q"].used) == {"pods": "2"}
 
 
-async def test_who_comes_while_it_is_the_turn_of_others_is_written_with_those_who_wait() -> None:
+async def test_a_request_during_others_turn_is_written_with_those_waiting() -> None:
     clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
     accessor.pauses["q"] = 0.1
     async with (
@@ -478,7 +478,7 @@ async def test_who_comes_while_it_is_the_turn_of_others_is_written_with_those_wh
     assert accessor.patience == [1.0, 0.75]
 
 
-async def test_a_request_for_a_quota_whose_turn_it_is_does_not_wait_for_another_quota() -> None:
+async def test_a_request_at_its_turn_does_not_wait_for_another_quota() -> None:
     clock = FakeClock()
     accessor = Accessor(
         replace(quota("theirs"), selects=_named("theirs")), replace(quota("mine"), selects=_named("mine"))
@@ -548,7 +548,7 @@ async def test_what_is_ignored_or_uses_nothing_is_let_through_unasked() -> None:
     assert accessor.writes == []
 
 
-async def test_requests_in_a_row_are_reckoned_from_what_was_written_and_not_from_a_cache_that_lags() -> None:
+async def test_successive_requests_count_from_the_write_and_not_the_cache() -> None:
     async with quota_server(enforce=False) as (_, client):
         quotas: Any = client.resource(dict, ("", "v1", "resourcequotas"))
         created = await quotas.create(make_quota(pods="5"))
@@ -566,7 +566,7 @@ async def test_requests_in_a_row_are_reckoned_from_what_was_written_and_not_from
         assert (await quotas.get("q", "default"))["status"]["used"] == {"pods": "5"}
 
 
-async def test_after_a_conflict_the_server_is_asked_rather_than_a_cache_that_lags() -> None:
+async def test_after_a_conflict_the_server_is_asked_and_not_the_cache() -> None:
     async with quota_server(enforce=False) as (_, client):
         quotas: Any = client.resource(dict, ("", "v1", "resourcequotas"))
         created = await quotas.create(make_quota(pods="5"))

@@ -99,7 +99,7 @@ def test_a_delete_is_told_whether_it_was_seen_or_not() -> None:
     assert heard == [(PODS, "ns"), (PODS, "other")]
 
 
-def test_there_is_a_controller_for_each_of_six_kinds_and_an_error_for_others() -> None:
+def test_there_are_controllers_for_six_kinds_and_errors_for_others() -> None:
     informers: Any = FakeInformers()
     factory = ReplenishmentControllerFactory(informers)
     made = [

@@ -39,7 +39,7 @@ async def calculate(hard: Any, *evaluators: Fixed) -> Any:
     return await calculate_usage("ns", (), hard, Registry(evaluators))
 
 
-async def test_only_what_the_quota_limits_is_told_and_only_who_measures_it_is_asked() -> None:
+async def test_only_limited_resources_are_told_by_only_their_evaluators() -> None:
     pods, services = Fixed("pods", {"pods": "3", "cpu": "7"}), Fixed("services", {"services": "1"})
 
     usage = await calculate(["cpu", "unheard.of"], pods, services)

@@ -67,7 +67,7 @@ def test_a_new_pod_wakes_its_controller_and_is_crossed_off(rc: V1ReplicationCont
     assert wiring.expectations.satisfied(WEB)
 
 
-def test_a_new_pod_of_a_controller_of_another_uid_or_kind_wakes_nobody(rc: V1ReplicationController) -> None:
+def test_a_new_pod_of_another_controller_wakes_nobody(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
     of_a_replica_set = make_pod("b", rc)
     of_a_replica_set.metadata.owner_references[0].kind = "ReplicaSet"
@@ -78,7 +78,7 @@ def test_a_new_pod_of_a_controller_of_another_uid_or_kind_wakes_nobody(rc: V1Rep
     assert wiring.queued() == []
 
 
-def test_an_orphan_wakes_all_that_match_and_none_of_them_takes_it_for_its_own(rc: V1ReplicationController) -> None:
+def test_an_orphan_wakes_all_that_match_and_nobody_expects_it(rc: V1ReplicationController) -> None:
     twin, other = make_rc(name="twin"), make_rc(name="other")
     twin.spec.selector = {"app": "web"}
     wiring = Wiring(rc, twin, other)
@@ -178,7 +178,7 @@ def test_an_orphan_is_offered_again_only_when_its_labels_change(rc: V1Replicatio
     assert wiring.queued() == ["ns/web"]
 
 
-async def test_a_pod_that_becomes_ready_wakes_its_controller_again_when_it_will_be_available() -> None:
+async def test_a_ready_pod_wakes_its_controller_again_when_available() -> None:
     rc = make_rc(min_ready_seconds=30)
     wiring = Wiring(rc)
 
@@ -202,7 +202,7 @@ def test_every_change_of_a_controller_wakes_it(rc: V1ReplicationController) -> N
     assert wiring.queued() == ["ns/web"]
 
 
-def test_a_controller_made_anew_under_its_name_does_not_wait_for_the_old_ones_pods(rc: V1ReplicationController) -> None:
+def test_a_recreated_controller_does_not_wait_for_the_old_ones_pods(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
     wiring.expectations.expect(WEB, creations=5)
 
@@ -225,7 +225,7 @@ def test_by_labels_a_pod_belongs_to_the_oldest_that_matches() -> None:
     assert wiring.expectations.satisfied(OwnerId("ns/old", "uid-old"))
 
 
-def test_by_labels_a_pod_whose_labels_change_wakes_who_lost_it_and_who_won_it(rc: V1ReplicationController) -> None:
+def test_by_labels_a_changed_pod_wakes_its_old_and_new_controllers(rc: V1ReplicationController) -> None:
     other = make_rc(name="other")
     wiring = Wiring(rc, other, by_labels=True)
 
@@ -234,7 +234,7 @@ def test_by_labels_a_pod_whose_labels_change_wakes_who_lost_it_and_who_won_it(rc
     assert wiring.queued() == ["ns/other", "ns/web"]
 
 
-def test_by_labels_a_pod_that_loses_its_labels_as_it_goes_is_crossed_off_for_who_waited_for_it(
+def test_by_labels_a_deleted_pod_without_labels_is_still_crossed_off(
     rc: V1ReplicationController,
 ) -> None:
     wiring = Wiring(rc, make_rc(name="other"), by_labels=True)
@@ -254,7 +254,7 @@ def test_an_owner_that_is_gone_asks_for_no_ready_seconds(rc: V1ReplicationContro
     assert owners.min_ready_seconds(WEB) == 0
 
 
-def test_a_pod_is_its_controllers_whoever_else_is_named_and_at_whatever_version_of_the_api(
+def test_a_pod_belongs_to_its_controller_at_any_api_version(
     rc: V1ReplicationController,
 ) -> None:
     wiring = Wiring(rc)

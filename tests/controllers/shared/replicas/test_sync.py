@@ -92,7 +92,7 @@ async def test_missing_pods_are_made_and_expected() -> None:
     assert (status.replicas, status.fully_labeled_replicas, status.observed_generation) == (1, 1, 1)
 
 
-async def test_while_something_is_expected_nothing_is_made_and_the_status_is_kept_up_to_date() -> None:
+async def test_while_expecting_nothing_is_made_and_the_status_stays_current() -> None:
     rc = make_owner(3)
     world = World(rc)
     await world.sync()
@@ -125,7 +125,7 @@ async def test_one_sync_makes_five_hundred_pods_at_most() -> None:
     assert expected.creations == 500
 
 
-async def test_a_refused_create_ends_the_batches_becomes_a_condition_and_fails_the_sync() -> None:
+async def test_a_refused_create_ends_batches_sets_a_condition_and_fails() -> None:
     world = World(make_owner(20))
 
     def refuse_the_fourth() -> None:
@@ -230,7 +230,7 @@ async def test_a_refused_delete_fails_the_sync_after_all_others_were_tried() -> 
     assert world.server.statuses[0].conditions[0].reason == "FailedDelete"
 
 
-async def test_related_pods_on_a_node_count_when_the_controller_has_a_controller_itself() -> None:
+async def test_related_pods_on_a_node_count_under_a_common_controller() -> None:
     reference = V1OwnerReference(api_version="v1", kind="DeploymentConfig", name="dc", uid="uid-dc", controller=True)
     rc, sibling = make_owner(1), make_owner(1, "sibling")
     for owned in (rc, sibling):
@@ -298,7 +298,7 @@ async def test_a_controller_that_is_gone_is_forgotten() -> None:
     assert world.manager.expectations.satisfied(WEB)
 
 
-async def test_pods_that_have_ended_or_are_on_their_way_out_do_not_count() -> None:
+async def test_ended_and_terminating_pods_do_not_count() -> None:
     rc = make_owner(1)
     now = FakeClock().now()
     world = World(
@@ -324,7 +324,7 @@ async def test_the_status_is_written_only_when_it_says_something_new() -> None:
     assert world.server.statuses[-1].observed_generation == 2
 
 
-async def test_a_conflict_is_written_once_more_on_a_fresh_copy_with_the_generation_acted_on() -> None:
+async def test_a_conflict_is_retried_once_with_the_generation_acted_on() -> None:
     rc = make_owner(0)
     world = World(rc)
     fresh = make_owner(4)
@@ -387,7 +387,7 @@ async def test_five_are_synced_at_once_unless_the_flag_says_otherwise(kind: Repl
             assert make(context).workers == workers
 
 
-async def test_an_owner_made_anew_during_a_sync_does_not_wait_for_the_old_ones_pods() -> None:
+async def test_an_owner_recreated_during_a_sync_ignores_old_pods() -> None:
     old = make_owner(2)
     world = World(old)
     owners = world.informers.informer_for(World.kind.model).indexer
@@ -429,7 +429,7 @@ async def test_an_orphan_that_the_cache_shows_as_adopted_meanwhile_counts_once()
     assert world.server.statuses[0].replicas == 2
 
 
-async def test_a_selector_that_says_nothing_known_is_logged_once_and_nothing_is_done(
+async def test_an_unknown_selector_is_logged_once_and_nothing_is_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(World, "kind", REPLICA_SETS)
@@ -444,7 +444,7 @@ async def test_a_selector_that_says_nothing_known_is_logged_once_and_nothing_is_
     assert [log["event"] for log in logs if log["log_level"] == "error"] == ["selector_not_understood"]
 
 
-async def test_pods_on_their_way_out_are_counted_where_the_status_tells_of_them() -> None:
+async def test_terminating_pods_count_where_the_status_shows_them() -> None:
     rc = make_owner(1)
     now = FakeClock().now()
     world = World(

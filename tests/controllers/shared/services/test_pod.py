@@ -36,7 +36,7 @@ def test_a_pod_has_addresses_by_family() -> None:
     assert (pod.ipv4, pod.ipv6) == (("10.0.0.1",), ("fd00::1",))
 
 
-def test_named_ports_are_those_of_containers_and_sidecars_the_first_of_a_name() -> None:
+def test_named_ports_are_containers_and_sidecars_with_the_first_winning() -> None:
     pod = endpoint_pod(
         make_pod(
             "a",
@@ -97,7 +97,7 @@ def test_a_pod_is_read_without_its_spec_being_decoded() -> None:
     assert msgspec.structs.asdict(endpoint_pod(obj)) == msgspec.structs.asdict(read)
 
 
-def test_a_version_of_a_pod_is_read_once_for_all_handlers_of_an_informer() -> None:
+def test_a_pods_version_is_read_once_for_all_handlers() -> None:
     pods, first, second = EndpointPods(), make_pod("a", "10.0.0.1"), make_pod("a", "10.0.0.2")
     read = pods.read(first)
 
@@ -107,7 +107,7 @@ def test_a_version_of_a_pod_is_read_once_for_all_handlers_of_an_informer() -> No
     assert pods.read(first).ipv4 == ("10.0.0.1",)
 
 
-async def test_handlers_of_one_informer_share_what_was_read_and_those_of_another_do_not() -> None:
+async def test_handlers_share_readings_within_one_informer_only() -> None:
     one, other = (SharedIndexInformer(ListWatch(cast("Any", None)), V1Pod) for _ in range(2))
 
     assert EndpointPods.of(one) is EndpointPods.of(one)

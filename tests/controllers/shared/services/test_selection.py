@@ -23,7 +23,7 @@ def names(pods: object) -> list[str]:
     return sorted(each.name for each in pods)  # type: ignore[attr-defined]  # a view of pods
 
 
-def test_a_service_has_the_pods_that_came_before_it_and_those_that_come_after() -> None:
+def test_a_service_has_pods_from_before_and_after_it() -> None:
     selection = Selection()
     selection.set_pod(pod("a", app="web"))
     selection.set_service("ns/web", {"app": "web"})
@@ -55,7 +55,7 @@ def test_pods_of_another_namespace_are_not_selected() -> None:
     assert selection.services_of(pod("a", app="web")) == []
 
 
-def test_nothing_is_said_of_a_service_whose_selector_is_not_the_one_that_was_told() -> None:
+def test_an_unconfirmed_selector_gives_no_answer_for_its_service() -> None:
     selection = Selection()
     selection.set_service("ns/web", {"app": "web"})
 
@@ -85,7 +85,7 @@ def test_nothing_is_left_when_all_have_gone() -> None:
     assert vars(selection) == {"_namespaces": {}, "_selectors": {}}
 
 
-def test_after_any_changes_it_says_what_going_through_all_of_them_would_say() -> None:
+def test_after_any_changes_it_agrees_with_a_full_scan() -> None:
     rng = random.Random(8)
     selection = Selection()
     services: dict[str, dict[str, str]] = {}
@@ -148,7 +148,7 @@ async def told() -> Told:
     return told
 
 
-async def test_a_pod_that_comes_or_goes_has_all_services_synced_that_select_it(told: Told) -> None:
+async def test_a_new_or_deleted_pod_wakes_all_services_selecting_it(told: Told) -> None:
     pod = make_pod("a", "10.0.0.1", labels=BOTH)
     told.pods.on_add(pod, False)
     assert await told.queued() == ["ns/all", "ns/web"]
@@ -177,7 +177,7 @@ async def test_a_change_of_the_pod_has_those_synced_that_select_it(told: Told) -
     assert await change(told, before, after) == ["ns/web"]
 
 
-async def test_a_change_of_labels_alone_concerns_who_wins_it_and_who_loses_it(told: Told) -> None:
+async def test_a_label_change_wakes_old_and_new_services_only(told: Told) -> None:
     before = make_pod("a", "10.0.0.1", labels={"app": "web", "kind": "pod"})
     after = make_pod("a", "10.0.0.1", labels={"app": "db", "kind": "pod"})
     assert await change(told, before, after) == ["ns/web"]

@@ -30,7 +30,7 @@ def test_the_claims_of_a_pod_are_found_without_decoding_its_volumes(is_read: boo
     assert is_undecoded(web)
 
 
-def test_a_pod_with_local_volumes_only_has_nothing_to_attach_and_stays_undecoded() -> None:
+def test_a_pod_with_local_volumes_only_stays_undecoded() -> None:
     web = pod('{"name":"token","projected":{}}')
 
     assert list(Resolver(lambda _: None, lambda _: None, lambda _: None).specs(web)) == []

@@ -60,7 +60,7 @@ def test_a_volume_has_the_handle_that_its_driver_knows(
     assert found.name == "v"
 
 
-def test_a_share_is_in_the_namespace_of_its_claim_and_in_its_group() -> None:
+def test_a_share_is_in_its_claims_namespace_and_group() -> None:
     source = {"azureFile": {"secretName": "mine", "shareName": "s"}}
     there = volume(source, claimRef={"namespace": "ns", "name": "c"})
     there.metadata.annotations = {"kubernetes.io/azure-file-resource-group": "rg"}
@@ -78,7 +78,7 @@ def test_a_share_is_in_the_namespace_of_its_claim_and_in_its_group() -> None:
         (["ReadWriteOnce", "ReadOnlyMany"], ["ReadWriteOnce"]),
     ],
 )
-def test_a_disk_of_gce_that_may_be_written_is_written_by_one_node(modes: list[str], want: list[str]) -> None:
+def test_a_writable_gce_disk_is_written_by_one_node(modes: list[str], want: list[str]) -> None:
     found = translate_volume(volume({GCE: {"pdName": "d"}}, accessModes=modes))
     assert found is not None
     assert found.spec.access_modes == want
