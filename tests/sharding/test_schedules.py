@@ -54,9 +54,7 @@ def test_the_bug_of_ignoring_a_dead_members_lease_is_found(monkeypatch: pytest.M
     monkeypatch.setattr(Sightings, "is_over", lambda self, name, now: is_over(self, name, now + 3))
     report = explore(Trial(owner_is_cut_off, CHECKS, OPTIONS), range(10), faults=Faults.only(), shrinking=0)
 
-    oracles = {violation.oracle for violation in report.failures[0].violations}
-    assert "steps" in oracles
-    assert not {"syncs", "leader"}.isdisjoint(oracles)
+    assert "steps" in {violation.oracle for violation in report.failures[0].violations}
 
 
 def test_the_bug_of_taking_a_deleted_table_for_new_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

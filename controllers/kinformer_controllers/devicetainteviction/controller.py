@@ -47,7 +47,7 @@ from kinformer_controllers.shared.devices import (
 )
 from kinformer_controllers.shared.gates import Gates
 
-__all__ = "make_controller"
+__all__ = ("make_controller",)
 
 _POD_DELETIONS = Counter(
     "device_taint_eviction_controller_pod_deletions_total",

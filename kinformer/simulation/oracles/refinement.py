@@ -24,8 +24,8 @@ _LEASES: Final = "leases.coordination.k8s.io/"
 _GROUP: Final = "kinformer.dev/shard-group"
 
 #: The share of a Lease's duration after which another one may take it. A process measures the duration by its own
-#: clock, which runs up to a tenth too fast in a simulation.
-_WAITED: Final = 0.9
+#: clock, which runs up to a twentieth too fast in a simulation.
+_WAITED: Final = 0.95
 
 
 class Forbidden(Exception):
@@ -44,6 +44,9 @@ class _Term:
 
     def is_over(self, time: float) -> bool:
         return time - self.since >= self.duration * _WAITED
+
+    def left(self, time: float) -> float:
+        return self.since + self.duration - time
 
 
 @dataclass(slots=True)
@@ -89,8 +92,7 @@ class ElectionModel:
         if now.transitions != before.transitions + 1:
             raise Forbidden(f"takes the Lease and counts {now.transitions} transitions after {before.transitions}")
         if before.holder and not before.is_over(time):
-            left = before.since + before.duration - time
-            raise Forbidden(f"takes the Lease of {before.writer}, which has {left:.1f} s left")
+            raise Forbidden(f"takes the Lease of {before.writer}, which has {before.left(time):.1f} s left")
         return "take"
 
 
@@ -107,16 +109,27 @@ class ShardModel:
     _members: dict[str, _Term] = field(default_factory=dict)
 
     def renew(self, name: str, writer: str, time: float, spec: Mapping[str, Any] | None) -> None:
-        """Note that a member's Lease was written, or deleted if `spec` is None."""
+        """
+        Note that a member's Lease was written.
+
+        :param spec: its spec; None if it was deleted
+        :raises Forbidden: if another member deletes it before it is over
+        """
+        known = self._members.get(name)
         if spec is None:
             self._members.pop(name, None)
+            if known is not None and known.holder and known.writer != writer and not known.is_over(time):
+                raise Forbidden(f"deletes the Lease of {known.writer}, which has {known.left(time):.1f} s left")
             return
-        known = self._members.get(name)
         holder = spec.get("holderIdentity") or ""
         # A leaving member gives up its Lease with its last ranges.
         self._members[name] = _Term(
             holder, known.writer if known else writer, time, float(spec.get("leaseDurationSeconds") or 0), 0
         )
+
+    def forget(self, name: str) -> None:
+        """Note that somebody who is no member has deleted a member's Lease."""
+        self._members.pop(name, None)
 
     def step(self, writer: str, time: float, owners: Sequence[str] | None) -> None:
         """
@@ -184,7 +197,11 @@ class Refinement(Oracle):
         if table is not None:
             model = self._groups.setdefault(table, ShardModel())
             if name != table:
-                model.renew(name.rpartition("/")[2], record.actor, record.time, spec if lease is not None else None)
+                member, deleted = name.rpartition("/")[2], lease is None
+                if deleted and record.actor not in self._processes:
+                    model.forget(member)
+                else:
+                    model.renew(member, record.actor, record.time, None if deleted else spec)
                 return
             if record.actor not in self._processes:
                 model.owners = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from kinformer.models import V1Deployment, V1DeploymentStatus, V1ReplicaSet, from_dict
 from kinformer_controllers.deployment import annotations, limits, rollout, sizes
-from kinformer_controllers.deployment.status import status_of
+from kinformer_controllers.deployment.status import is_complete, is_progressing, status_of
 
 __all__ = ("answer",)
 
@@ -40,8 +40,8 @@ def answer(case: Any) -> Any:
             _name(each): sizes.proportion(without_status, each, case["toAdd"], case["added"]) for each in replica_sets
         },
         "saturated": {_name(each): sizes.is_saturated(deployment, each) for each in replica_sets},
-        "complete": status.is_complete(deployment, status),
-        "progressing": status.is_progressing(status_of(deployment), status),
+        "complete": is_complete(deployment, status),
+        "progressing": is_progressing(status_of(deployment), status),
     }
     if new is not None:
         answered["newReplicas"] = limits.new_replicas(deployment, replica_sets, new)

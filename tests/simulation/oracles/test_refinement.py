@@ -81,6 +81,12 @@ def test_a_step_of_sharding_can_be_forbidden(owners: tuple[str, ...], why: str) 
         group().step("b", 5, owners)
 
 
+def test_a_members_lease_is_deleted_only_when_it_is_over() -> None:
+    with pytest.raises(Forbidden, match=r"deletes the Lease of a, which has 5\.0 s left"):
+        group().renew("a-1", "b", 10, None)
+    group().renew("a-1", "b", 15, None)
+
+
 def test_the_oracle_follows_the_leases_of_groups_alone() -> None:
     telling = Telling(Refinement())
     for name in ("a", "b"):
