@@ -3,6 +3,10 @@
 These functions change a decoded object in place, before any other code can see it. Fields that were not read yet get
 their own bytes, instead of a part of a whole list. Strings that recur are stored once. Parts that are equal to those of
 the stored object are taken over from it, in decoded form if that was decoded.
+
+Instructions of an event, counted by callgrind as in ``python -m benchmarks.guard`` (Python 3.11, 2026-11-23): 108,090 if
+only metadata is read, 166,730 if spec and status are read, too. Writing out the loop over spec and status would save
+3.2 % and 1.7 %, which is less than the 5 % that such code has to save. The sampled check cannot be seen in the count.
 """
 
 from __future__ import annotations
@@ -161,27 +165,7 @@ def _successor_for(
     raw = msgspec.Raw
     managed: LazyField | None = None
 
-    def succeed_spec_and_status(old: Any, new: Any) -> bool:
-        # The way of nearly every event: the loop below, written out. By their names slots are read at once; a call
-        # for each time that one is read or filled takes 0.5 µs of an event.
-        read = False
-        now = new._slot_of_spec
-        if type(now) is raw:
-            was = old._slot_of_spec
-            if type(was) is raw:
-                new._slot_of_spec = was if was == now else now.copy()
-            else:
-                read = True
-        now = new._slot_of_status
-        if type(now) is raw:
-            was = old._slot_of_status
-            if type(was) is raw:
-                new._slot_of_status = was if was == now else now.copy()
-            else:
-                read = True
-        return read
-
-    def succeed_any(old: Any, new: Any) -> bool:
+    def succeed_unread(old: Any, new: Any) -> bool:
         read = False
         for peek, poke in slots:
             now = peek(new)
@@ -192,9 +176,6 @@ def _successor_for(
                 else:
                     read = True
         return read
-
-    named_so = issubclass(type_, Model) and [*type_.__lazy_fields__] == ["spec", "status"]
-    succeed_unread = succeed_spec_and_status if named_so else succeed_any
 
     def succeed(old: Any, new: Any) -> None:
         nonlocal managed
