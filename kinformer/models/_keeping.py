@@ -188,7 +188,7 @@ def _successor_for(
         if managed is None:  # at the first object: all have the same type of metadata
             managed = type(after).__lazy_fields__["managed_fields"]
         if not keep_managed_fields:
-            after._slot_of_managed_fields = None
+            managed.poke(after, None)
         elif before is not None:
             _succeed_decoded((managed,), before, after, on_changed)
         if before is None:

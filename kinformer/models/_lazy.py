@@ -108,12 +108,7 @@ class LazyField:
         self._reader: Reader | None = None
 
     def cover(self, struct: type, attribute: str) -> None:
-        """
-        Make this field an attribute of a Struct.
-
-        The slot gets a second name, so that code that knows the attribute can write it at once. A property reads it.
-        """
-        setattr(struct, f"_slot_of_{attribute}", self.slot)
+        """Make this field an attribute of a Struct: a property takes the place of the slot."""
         setattr(struct, attribute, property(_getter(self), self._assign))
 
     def read(self, obj: Any) -> Any:
