@@ -11,41 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from prometheus_client import REGISTRY, Histogram
+from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily, UnknownMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from kinformer.clock import Clock
-from kinformer_controllers.attachdetach.volumes import split_name
-from kinformer_controllers.shared.volumes.specs import VolumeSpec
+__all__ = ("FORCED_DETACHES", "Counted", "counted_volumes")
 
-__all__ = ("FORCED_DETACHES", "Counted", "counted_volumes", "timed")
-
-_SECONDS: Final = Histogram(
-    "storage_operation_duration_seconds",
-    "Storage operation duration",
-    ("volume_plugin", "operation_name", "status", "migrated"),
-    buckets=[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
-)
 #: How often volumes were detached that nodes may have used, by the reason. The metric's name does not end in `_total`.
 FORCED_DETACHES: Final[Tally[str]] = Tally()
 
 #: Returns the number of volumes in use by node and plug-in, and of those in each state by plug-in and state.
 Counted = Callable[[], tuple["Tally[tuple[str, str]]", "Tally[tuple[str, str]]"]]
-
-
-@contextmanager
-def timed(clock: Clock, operation: str, unique_name: str, spec: VolumeSpec | None) -> Iterator[None]:
-    """Measure an operation on a volume. It has failed if the block raises."""
-    began, status = clock.monotonic(), "fail-unknown"
-    plugin = spec.full_plugin if spec is not None else split_name(unique_name)[0]
-    migrated = "true" if spec is not None and spec.migrated else "false"
-    try:
-        yield
-        status = "success"
-    finally:
-        _SECONDS.labels(plugin, operation, status, migrated).observe(clock.monotonic() - began)
 
 
 class _Volumes(Collector):

@@ -8,6 +8,7 @@ use it, and the node is read once more: a kubelet says that it uses a volume bef
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,12 +33,13 @@ from kinformer_controllers.attachdetach.deciding import (
 )
 from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
 from kinformer_controllers.attachdetach.messages import attached, not_attachable, not_attached
-from kinformer_controllers.attachdetach.metrics import FORCED_DETACHES, timed
+from kinformer_controllers.attachdetach.metrics import FORCED_DETACHES
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH
 from kinformer_controllers.attachdetach.statuses import NodeStatuses
 from kinformer_controllers.attachdetach.volumes import Resolver, split_name
 from kinformer_controllers.shared.volumes.pods import is_pod_done
 from kinformer_controllers.shared.volumes.specs import CSI, VolumeSpec
+from kinformer_controllers.shared.volumes.timing import timed_operation
 
 __all__ = ("VolumeOperations",)
 
@@ -77,7 +79,7 @@ class VolumeOperations:
         """
         volume = spec.unique_name
         try:
-            with timed(self._clock, ATTACH, volume, spec):
+            with self._timed(ATTACH, volume, spec):
                 await self._attach(spec, node)
         except OperationFailed as error:
             self._tell(pods, WARNING, _FAILED, str(error))
@@ -97,6 +99,11 @@ class VolumeOperations:
             self._actual.mark(spec.unique_name, spec, node, confirmed=False)
             raise OperationFailed(not_attached(spec.name, error)) from error
 
+    def _timed(self, operation: str, volume: str, spec: VolumeSpec | None) -> AbstractContextManager[None]:
+        plugin = spec.full_plugin if spec is not None else split_name(volume)[0]
+        is_migrated = spec is not None and spec.migrated
+        return timed_operation(self._clock, plugin, operation, is_migrated=is_migrated)
+
     def _tell(self, pods: tuple[V1Pod, ...], type_: str, reason: str, message: str) -> None:
         for pod in pods:
             self._recorder.event(pod, type_, reason, message)
@@ -109,7 +116,7 @@ class VolumeOperations:
         :raises OperationFailed: if it is not known whether it is detached
         :raises ClientError: if the server refuses a request
         """
-        with timed(self._clock, DETACH, volume, spec):
+        with self._timed(DETACH, volume, spec):
             await self._check(volume, what)
             self._actual.unreport(volume, what.node)
             try:

@@ -82,6 +82,7 @@ class PersistentVolumeBinder(Group):
             self._times,
             classes.indexer,
             recorder,
+            clock,
         )
         self.claims = Controller("persistentvolume-binder-claims", self.sync_claim, queue_name="claims", clock=clock)
         self.volumes = Controller(

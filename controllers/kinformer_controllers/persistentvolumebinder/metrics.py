@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from kinformer.cache import Indexer
 from kinformer.clock import Clock
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, class_of_claim
+from kinformer_controllers.shared.volumes.timing import BUCKETS
 
 __all__ = ("RETROACTIVE_CLASSES", "RETROACTIVE_CLASS_ERRORS", "OperationTimes", "counted_volumes", "plugin_of")
 
@@ -35,7 +36,7 @@ _SECONDS: Final = Histogram(
     "volume_operation_total_seconds",
     "Storage operation end to end duration in seconds",
     _OPERATION,
-    buckets=[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
+    buckets=BUCKETS,
 )
 #: The volume plug-ins of kube-controller-manager that hold persistent volumes, by the field of a volume's spec.
 _PLUGINS: Final = {

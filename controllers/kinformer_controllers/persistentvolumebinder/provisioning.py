@@ -39,6 +39,7 @@ from kinformer_controllers.shared.volumes.plugins import (
     ProvisionRequest,
     VolumePlugins,
 )
+from kinformer_controllers.shared.volumes.timing import timed_operation
 from kinformer_controllers.shared.volumes.translation import MIGRATED, migration_of_claim
 
 __all__ = ("Provisioner", "ProvisioningError")
@@ -158,7 +159,8 @@ class Provisioner:
             allowed_topologies=storage_class.allowed_topologies or (),
         )
         try:
-            volume = await plugin.provision(request)
+            with timed_operation(self._clock, plugin.name, "volume_provision"):
+                volume = await plugin.provision(request)
         except Exception as error:
             await self._have_rescheduled(claim)
             raise self._failed(claim, f'Failed to provision volume with StorageClass "{name}": {error}') from error
@@ -216,7 +218,8 @@ class Provisioner:
         else:
             for _ in range(_TRIES):
                 try:
-                    await plugin.delete(volume)
+                    with timed_operation(self._clock, plugin.name, "volume_delete"):
+                        await plugin.delete(volume)
                 except Exception as error:
                     why = error
                     await self._clock.sleep(_BETWEEN)

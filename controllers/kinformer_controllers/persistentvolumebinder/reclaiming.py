@@ -12,6 +12,7 @@ import copy
 from kinformer.cache import Indexer
 from kinformer.client import Client
 from kinformer.client.errors import NotFound
+from kinformer.clock import Clock
 from kinformer.controllerutil.finalizers import has_finalizer, without_finalizers
 from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import V1PersistentVolume, V1Pod, V1StorageClass
@@ -23,6 +24,7 @@ from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALI
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation_of, claimed_key, class_of_volume
 from kinformer_controllers.shared.volumes.plugins import DeleterPlugin, NoPlugin, VolumeInUse, VolumePlugins
 from kinformer_controllers.shared.volumes.pods import claims_of, is_pod_done, pods_of_claim
+from kinformer_controllers.shared.volumes.timing import timed_operation
 from kinformer_controllers.shared.volumes.translation import MIGRATED, MIGRATED_TO
 
 __all__ = ("Reclaimer",)
@@ -42,6 +44,7 @@ class Reclaimer:
         times: OperationTimes,
         classes: Indexer[V1StorageClass],
         recorder: EventRecorder,
+        clock: Clock,
     ) -> None:
         self._volumes, self._pod_server = client.resource(V1PersistentVolume), client.resource(V1Pod)
         self._binder = binder
@@ -52,6 +55,7 @@ class Reclaimer:
         self._times = times
         self._classes = classes
         self._recorder = recorder
+        self._clock = clock
 
     def reclaim(self, volume: Volume) -> None:
         """Start to reclaim a released volume by its policy, unless this is already running."""
@@ -93,7 +97,8 @@ class Reclaimer:
         if fresh is None:
             return
         try:
-            await plugin.delete(fresh)
+            with timed_operation(self._clock, plugin.name, "volume_delete"):
+                await plugin.delete(fresh)
         except VolumeInUse as error:
             self._recorder.event(volume, NORMAL, "VolumeDelete", str(error))
             raise

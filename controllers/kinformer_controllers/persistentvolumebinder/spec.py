@@ -46,6 +46,7 @@ SPEC: Final = ControllerSpec(
     metrics=(
         "retroactive_storageclass_errors_total",
         "retroactive_storageclass_total",
+        "storage_operation_duration_seconds",
         "volume_operation_errors_total",
         "volume_operation_total_seconds",
     ),

@@ -35,6 +35,7 @@ from kinformer_controllers.shared.volumes.facts import (
 )
 from kinformer_controllers.shared.volumes.host_path import HostPath
 from kinformer_controllers.shared.volumes.plugins import ExpanderPlugin, VolumePlugins, installed_plugins
+from kinformer_controllers.shared.volumes.timing import timed_operation
 from kinformer_controllers.shared.volumes.translation import driver_of_volume
 
 __all__ = ("PersistentVolumeExpander", "make_controller")
@@ -88,7 +89,8 @@ class PersistentVolumeExpander:
         if (migrated := driver_of_volume(volume.spec)) is not None:
             await self._leave_to_driver(claim, *migrated)
         elif (plugin := self._plugins.expander(volume)) is not None:
-            await self._expand(claim, volume, plugin)
+            with timed_operation(self._clock, plugin.name, "expand_volume"):
+                await self._expand(claim, volume, plugin)
         else:
             message = "waiting for an external controller to expand this PVC"
             self._recorder.event(claim, NORMAL, "ExternalExpanding", message)

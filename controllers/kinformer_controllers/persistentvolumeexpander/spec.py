@@ -32,6 +32,7 @@ SPEC: Final = ControllerSpec(
         allow("get update", "persistentvolumes"),
         RECORD_EVENTS,
     ),
+    metrics=("storage_operation_duration_seconds",),
     sharded_by="namespace",
     page="volumes.md",
     differs="plug-ins are Python packages",

@@ -22,6 +22,14 @@ def shown(prefix: str = "pv_collector_") -> dict[str, float]:
     }
 
 
+def tries(plugin: str, operation: str) -> dict[str, float | None]:
+    labels = {"volume_plugin": plugin, "operation_name": operation, "migrated": "false"}
+    name = "storage_operation_duration_seconds_count"
+    return {
+        status: REGISTRY.get_sample_value(name, {**labels, "status": status}) for status in ("fail-unknown", "success")
+    }
+
+
 def test_volumes_and_claims_are_counted_while_a_binder_runs() -> None:
     world = World()
     world.volume("a", phase="Bound", storageClassName="fast")
@@ -63,6 +71,24 @@ async def test_a_volume_made_at_the_second_try_is_timed_from_the_first() -> None
         assert REGISTRY.get_sample_value(name, labels) == 1
     assert REGISTRY.get_sample_value("volume_operation_total_seconds_count", labels) == 1
     assert REGISTRY.get_sample_value("volume_operation_total_seconds_sum", labels) == pytest.approx(2)
+    assert tries("metered", "volume_provision") == {"fail-unknown": 1, "success": 1}
+
+
+async def test_each_deletion_of_storage_is_measured_as_success_or_failure() -> None:
+    plugin = Plugin("emptied")
+    plugin.errors = [OSError("disk on fire")]
+    world = World(plugin)
+    world.volume(claim=("c", "uid-c"), phase="Released", policy="Delete")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.binder.operations.run)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(2):
+            await world.sync_volume()
+            await turn(world.clock, 1)
+        tasks.cancel_scope.cancel()
+
+    assert tries("emptied", "volume_delete") == {"fail-unknown": 1, "success": 1}
 
 
 def test_an_operation_that_is_forgotten_is_not_measured() -> None:

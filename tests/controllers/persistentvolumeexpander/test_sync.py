@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from kinformer.manager import SyncError
 from kinformer.meta import Quantity
@@ -18,9 +19,8 @@ BEFORE = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 
 class Growing:
-    name = "example.com/x"
-
-    def __init__(self, *, node: bool = False) -> None:
+    def __init__(self, name: str = "example.com/x", *, node: bool = False) -> None:
+        self.name = name
         self.requires_file_system_expansion = node
         self.asked: list[tuple[str, str]] = []
         self.error: Exception | None = None
@@ -132,7 +132,7 @@ async def test_while_the_node_has_yet_to_the_volume_is_not_enlarged_again() -> N
 
 
 async def test_what_a_plugin_cannot_enlarge_is_told_of_and_tried_again() -> None:
-    plugin = Growing()
+    plugin = Growing("example.com/full")
     plugin.error = OSError("no disk left")
     world = World(plugin)
     world.volume()
@@ -145,6 +145,9 @@ async def test_what_a_plugin_cannot_enlarge_is_told_of_and_tried_again() -> None
     assert world.status.capacity == {"storage": "5Gi"}
     assert world.status.allocated_resource_statuses == {"storage": "ControllerResizeInfeasible"}
     assert world.recorder.events[0].startswith("Warning VolumeResizeFailed c: error expanding volume 'ns/c'")
+    labels = {"volume_plugin": plugin.name, "operation_name": "expand_volume", "migrated": "false"}
+    failed = {**labels, "status": "fail-unknown"}
+    assert REGISTRY.get_sample_value("storage_operation_duration_seconds_count", failed) == 1
 
 
 async def test_a_claim_that_has_what_it_asks_for_is_left() -> None:
