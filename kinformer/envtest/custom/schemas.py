@@ -95,27 +95,41 @@ def _structural(schema: Schema, path: str, level: str) -> Iterator[Cause]:
     """
     :param level: ``root``, ``item`` or ``field``
     """
-    type_, items, properties = schema.get("type") or "", schema.get("items"), schema.get("properties") or {}
-    if type_ == "array" and items is None:
+    items, properties = schema.get("items"), schema.get("properties") or {}
+    if schema.get("type") == "array" and items is None:
         yield required(f"{path}.items", "must be specified")
     if isinstance(items, Mapping):
         yield from _structural(items, f"{path}.items", "item")
     for name, one in properties.items():
         if level != "root" or name != "metadata":
             yield from _structural(one, f"{path}.properties[{name}]", "field")
-    additional = schema.get("additionalProperties")
-    if additional is not None:
-        if level == "root":
-            yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
-        if isinstance(additional, Mapping):
-            yield from _structural(additional, f"{path}.additionalProperties", "field")
-        if schema.get(_EMBEDDED):
-            yield forbidden(f"{path}.additionalProperties", f"must not be used if {_EMBEDDED} is set")
+    if schema.get("additionalProperties") is not None:
+        yield from _additional(schema, path, level)
     if schema.get(_INT_OR_STRING):
         for name in (_KEEP, _EMBEDDED):
             if schema.get(name):
                 yield invalid(f"{path}.{name}", True, f"must be false if {_INT_OR_STRING} is true")
     yield from _values(schema, path, schema)
+    yield from _type(schema, path, level)
+    if level == "root" or schema.get(_EMBEDDED):
+        yield from _of_any_object(properties, path, level)
+    if schema.get(_EMBEDDED) and not schema.get(_KEEP) and not properties:
+        text = f"must not be empty if {_EMBEDDED} is true without {_KEEP}"
+        yield required(f"{path}.properties", text)
+
+
+def _additional(schema: Schema, path: str, level: str) -> Iterator[Cause]:
+    additional, here = schema["additionalProperties"], f"{path}.additionalProperties"
+    if level == "root":
+        yield forbidden(here, "must not be used at the root")
+    if isinstance(additional, Mapping):
+        yield from _structural(additional, here, "field")
+    if schema.get(_EMBEDDED):
+        yield forbidden(here, f"must not be used if {_EMBEDDED} is set")
+
+
+def _type(schema: Schema, path: str, level: str) -> Iterator[Cause]:
+    type_ = schema.get("type") or ""
     if schema.get(_EMBEDDED) and type_ != "object":
         text = f"must be object if {_EMBEDDED} is true"
         yield invalid(f"{path}.type", type_, text) if type_ else required(f"{path}.type", text)
@@ -124,11 +138,6 @@ def _structural(schema: Schema, path: str, level: str) -> Iterator[Cause]:
         yield required(f"{path}.type", f"must not be empty {where[level]}")
     if level == "root" and type_ and type_ != "object":
         yield invalid(f"{path}.type", type_, "must be object at the root")
-    if level == "root" or schema.get(_EMBEDDED):
-        yield from _of_any_object(properties, path, level)
-    if schema.get(_EMBEDDED) and not schema.get(_KEEP) and not properties:
-        text = f"must not be empty if {_EMBEDDED} is true without {_KEEP}"
-        yield required(f"{path}.properties", text)
 
 
 def _of_any_object(properties: Mapping[str, Schema], path: str, level: str) -> Iterator[Cause]:

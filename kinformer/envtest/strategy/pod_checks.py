@@ -70,9 +70,7 @@ def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause
     if selector := spec.get("nodeSelector"):
         yield from check_labels(selector, f"{path}.nodeSelector")
     yield from _check_surroundings(spec, path)
-    for name in ("serviceAccountName", "nodeName"):
-        if value := spec.get(name):
-            yield from check_names(value, f"{path}.{name}", dns1123_subdomain_errors)
+    yield from _check_subdomains(spec, path, "serviceAccountName", "nodeName")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= 2147483647:
         yield invalid(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
@@ -83,11 +81,15 @@ def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause
         yield from check_tolerations(tolerations, f"{path}.tolerations")
     if aliases := spec.get("hostAliases"):
         yield from check_host_aliases(aliases, f"{path}.hostAliases")
-    for name in ("priorityClassName", "runtimeClassName"):
-        if value := spec.get(name):
-            yield from check_names(value, f"{path}.{name}", dns1123_subdomain_errors)
+    yield from _check_subdomains(spec, path, "priorityClassName", "runtimeClassName")
     if (policy := spec.get("preemptionPolicy")) not in (None, "PreemptLowerPriority", "Never"):
         yield not_supported(f"{path}.preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
+
+
+def _check_subdomains(spec: Obj, path: str, *names: str) -> Iterator[Cause]:
+    for name in names:
+        if value := spec.get(name):
+            yield from check_names(value, f"{path}.{name}", dns1123_subdomain_errors)
 
 
 def _check_surroundings(spec: Obj, path: str) -> Iterator[Cause]:

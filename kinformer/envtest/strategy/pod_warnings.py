@@ -38,28 +38,49 @@ def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
             yield f"{here}.nodeSelector[{label}]: {old_labels[label]}"
     if nodes := affinity.get("nodeAffinity"):
         yield from _node_terms(nodes, f"{here}.affinity.nodeAffinity")
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        place, key = f"{here}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
-        if key in old_labels:
-            yield f"{place}.topologyKey: {key} is {old_labels[key]}"
-        if constraint.get("labelSelector") is None:
-            yield f"{place}.labelSelector: {_NO_SELECTOR}"
+    yield from _spread(spec.get("topologySpreadConstraints") or (), f"{here}.topologySpreadConstraints")
     for name, text in _old_names("annotations").items():
         if name in annotations:
             yield f"{path}metadata.annotations[{name}]: {text}"
-    for index, volume in enumerate(spec.get("volumes") or ()):
+    yield from _volumes(spec.get("volumes") or (), f"{here}.volumes")
+    yield from _repeated(spec.get("hostAliases") or (), "ip", f"{here}.hostAliases")
+    yield from _pull_secrets(spec.get("imagePullSecrets") or (), f"{here}.imagePullSecrets")
+    yield from _parts_of_bytes(spec.get("overhead"), f"{here}.overhead")
+    yield from _containers(spec, here)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        told = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{here}.terminationGracePeriodSeconds: {told}"
+    for kind in _AFFINITIES:
+        yield from _pod_terms(affinity.get(kind) or {}, f"{here}.affinity.{kind}")
+
+
+def _spread(constraints: Any, path: str) -> Iterator[str]:
+    old_labels = _old_names("labels")
+    for index, constraint in enumerate(constraints):
+        key = constraint.get("topologyKey", "")
+        if key in old_labels:
+            yield f"{path}[{index}].topologyKey: {key} is {old_labels[key]}"
+        if constraint.get("labelSelector") is None:
+            yield f"{path}[{index}].labelSelector: {_NO_SELECTOR}"
+
+
+def _volumes(volumes: Any, path: str) -> Iterator[str]:
+    for index, volume in enumerate(volumes):
         for name, text in _old_names("volumes").items():
             if name in volume:
-                yield f"{here}.volumes[{index}].{name}: {text}"
-    yield from _repeated(spec.get("hostAliases") or (), "ip", f"{here}.hostAliases")
-    secrets = spec.get("imagePullSecrets") or ()
-    yield from _repeated(secrets, "name", f"{here}.imagePullSecrets")
+                yield f"{path}[{index}].{name}: {text}"
+
+
+def _pull_secrets(secrets: Any, path: str) -> Iterator[str]:
+    yield from _repeated(secrets, "name", path)
     for index, secret in enumerate(secrets):
         if not secret.get("name"):
-            yield f'{here}.imagePullSecrets[{index}].name: invalid empty name ""'
-    yield from _parts_of_bytes(spec.get("overhead"), f"{here}.overhead")
+            yield f'{path}[{index}].name: invalid empty name ""'
+
+
+def _containers(spec: Obj, path: str) -> Iterator[str]:
     containers = [
-        (container, f"{here}.{kind}[{index}]")
+        (container, f"{path}.{kind}[{index}]")
         for kind in ("initContainers", "containers", "ephemeralContainers")
         for index, container in enumerate(spec.get(kind) or ())
     ]
@@ -70,17 +91,15 @@ def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
         if len(variables := container.get("env") or ()) > 1:
             yield from _hidden_variables(variables, f"{place}.env")
     yield from _ports(containers)
-    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        told = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{here}.terminationGracePeriodSeconds: {told}"
-    for kind in _AFFINITIES:
-        terms = affinity.get(kind) or {}
-        for index, term in enumerate(terms.get(_REQUIRED) or ()):
-            if term.get("labelSelector") is None:
-                yield f"{here}.affinity.{kind}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
-        for index, term in enumerate(terms.get(_PREFERRED) or ()):
-            if (term.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                yield f"{here}.affinity.{kind}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
+
+
+def _pod_terms(affinity: Obj, path: str) -> Iterator[str]:
+    for index, term in enumerate(affinity.get(_REQUIRED) or ()):
+        if term.get("labelSelector") is None:
+            yield f"{path}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
+    for index, term in enumerate(affinity.get(_PREFERRED) or ()):
+        if (term.get("podAffinityTerm") or {}).get("labelSelector") is None:
+            yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
 
 
 def _node_terms(affinity: Obj, path: str) -> Iterator[str]:

@@ -225,9 +225,7 @@ def _keep_allocated(spec: Obj, before: Obj) -> None:
     """Keep the addresses, ports and the like that an update leaves out, if the new type of the service has them."""
     if spec["type"] == "ExternalName":
         if before.get("type") != "ExternalName":
-            for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-                if spec.get(name) == before.get(name):
-                    spec.pop(name, None)
+            _drop_unchanged(spec, before, "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
     else:
         if before.get("type") != "ExternalName" and not spec.get("clusterIP") and not spec.get("clusterIPs"):
             for name in ("clusterIP", "clusterIPs"):
@@ -239,14 +237,19 @@ def _keep_allocated(spec: Obj, before: Obj) -> None:
     _keep_ports(spec, before)
     had_by_kind = (("externalTrafficPolicy", is_reached_from_outside), ("healthCheckNodePort", needs_health_check))
     for name, wanted in had_by_kind:
-        if wanted(before) and not wanted(spec) and spec.get(name) == before.get(name):
-            spec.pop(name, None)
+        if wanted(before) and not wanted(spec):
+            _drop_unchanged(spec, before, name)
     if needs_health_check(spec) and needs_health_check(before) and "healthCheckNodePort" in before:
         spec.setdefault("healthCheckNodePort", before["healthCheckNodePort"])
     if before.get("type") == "LoadBalancer" and spec["type"] != "LoadBalancer":
-        for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
-            if spec.get(name) == before.get(name):
-                spec.pop(name, None)
+        _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+
+
+def _drop_unchanged(spec: Obj, before: Obj, *names: str) -> None:
+    """Drop the fields that the new type does not have, unless the update itself sets them to another value."""
+    for name in names:
+        if spec.get(name) == before.get(name):
+            spec.pop(name, None)
 
 
 def _keep_ports(spec: Obj, before: Obj) -> None:
