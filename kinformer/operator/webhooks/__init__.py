@@ -13,7 +13,8 @@ from kinformer.operator.webhooks.certificates import (
     service_hosts,
 )
 from kinformer.operator.webhooks.configurations import Address, Registration, configurations
-from kinformer.operator.webhooks.hooks import AdmissionRequest, Denied, Hook, HookOptions, Webhooks
+from kinformer.operator.webhooks.hooks import AdmissionRequest, Denied, Webhooks
+from kinformer.operator.webhooks.registered import Hook, HookOptions
 from kinformer.operator.webhooks.reviews import BadReview, RawRequest, UserInfo
 from kinformer.operator.webhooks.server import WebhookServer, WebhookServerError
 

@@ -20,7 +20,8 @@ from kinformer.models import (
     from_dict,
     resource_for,
 )
-from kinformer.operator.webhooks.hooks import Hook, Webhooks
+from kinformer.operator.webhooks.hooks import Webhooks
+from kinformer.operator.webhooks.registered import Hook
 from kinformer.operator.webhooks.server import CONVERT_PATH
 
 __all__ = ("Address", "Registration", "configurations")
@@ -85,29 +86,9 @@ def configurations(
 
 
 def _webhook(name: str, hook: Hook, address: Address) -> dict[str, Any]:
-    resource = hook.resource
     # The API wants a name with at least two dots.
     named = f"{hook.path.strip('/').replace('/', '-').lower()}.{name}"
-    made: dict[str, Any] = {
-        "name": named if named.count(".") > 1 else f"{named}.kinformer",
-        "clientConfig": address.client_config(hook.path),
-        "rules": [
-            {
-                "operations": list(hook.operations),
-                "apiGroups": [resource.group],
-                "apiVersions": [resource.version],
-                "resources": [f"{resource.plural}/{sub}" if sub else resource.plural for sub in hook.subresources],
-                "scope": "Namespaced" if resource.namespaced else "Cluster",
-            }
-        ],
-        "failurePolicy": hook.failure_policy,
-        "sideEffects": hook.side_effects,
-        "timeoutSeconds": hook.timeout,
-        "admissionReviewVersions": ["v1"],
-    }
-    if hook.match_conditions:
-        made["matchConditions"] = [{"name": key, "expression": text} for key, text in hook.match_conditions]
-    return made
+    return hook.manifest(named if named.count(".") > 1 else f"{named}.kinformer", address.client_config(hook.path))
 
 
 class Registration:

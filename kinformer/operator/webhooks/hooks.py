@@ -28,15 +28,14 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Generic, TypeVar, Unpack, cast
 
-from kinformer.client.keywords import check_names
 from kinformer.logs import get_logger
-from kinformer.meta import GroupVersion
-from kinformer.models import ObjectDecodeError, ResourceInfo, decode, encode, resource_for, to_dict
+from kinformer.models import ObjectDecodeError, decode, encode, resource_for, to_dict
 from kinformer.operator.webhooks.json_diff import create_json_patch
+from kinformer.operator.webhooks.registered import Hook, HookOptions, hook_settings
 from kinformer.operator.webhooks.reviews import (
     ConversionRequest,
     RawRequest,
@@ -47,16 +46,12 @@ from kinformer.operator.webhooks.reviews import (
     not_converted,
 )
 
-__all__ = ("AdmissionRequest", "Denied", "Hook", "HookOptions", "Webhooks")
+__all__ = ("AdmissionRequest", "Denied", "Webhooks")
 
 T = TypeVar("T")
 S = TypeVar("S")
 
 log = get_logger(__name__)
-
-#: The default operations of a webhook.
-_WRITES: Final = ("CREATE", "UPDATE")
-_OPERATIONS: Final = frozenset(("CREATE", "UPDATE", "DELETE", "CONNECT", "*"))
 
 
 class Denied(Exception):
@@ -104,56 +99,6 @@ class AdmissionRequest(Generic[T]):
     def warn(self, text: str) -> None:
         """Add a warning for the user. kubectl prints it. The request is not refused."""
         self.warnings.append(text)
-
-
-Function = Callable[[AdmissionRequest[Any]], Any]
-
-
-class HookOptions(TypedDict, total=False):
-    """
-    When and how the API server calls a function.
-
-    - `operations`: some of ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*``; by default ``CREATE`` and
-      ``UPDATE``;
-    - `subresources`: names such as ``status``, ``""`` for the object itself, or ``*``; by default only the object
-      itself;
-    - `failure_policy`: what happens to a request if the webhook cannot be called or fails: ``Fail`` (the default) or
-      ``Ignore``;
-    - `side_effects`: ``None`` (the default), or ``NoneOnDryRun`` if the function changes something outside the cluster;
-    - `timeout`: the number of seconds that the API server waits; 10 by default, 30 at most;
-    - `match_conditions`: CEL expressions by name; the webhook is called only if all of them are true;
-    - `path`: the URL path of the webhook; by default it is made from the type.
-    """
-
-    operations: Sequence[str]
-    subresources: Sequence[str]
-    failure_policy: str
-    side_effects: str
-    timeout: int
-    match_conditions: Mapping[str, str] | None
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hook:
-    """
-    A registered function; see :class:`HookOptions`.
-
-    :param mutates: whether it may change the object
-    :param path: the URL path, by default as in controller-runtime: ``/validate-example-com-v1-webapp``
-    """
-
-    function: Function
-    type: type[Any]
-    resource: ResourceInfo
-    mutates: bool
-    operations: tuple[str, ...]
-    subresources: tuple[str, ...]
-    failure_policy: str
-    side_effects: str
-    timeout: int
-    match_conditions: tuple[tuple[str, str], ...]
-    path: str
 
 
 class Webhooks:
@@ -239,39 +184,13 @@ class Webhooks:
     def _register(
         self, type_: type[Any], mutates: bool, options: HookOptions
     ) -> Callable[[Callable[..., S]], Callable[..., S]]:
-        check_names(options, HookOptions)
-        resource = resource_for(type_)
-        operations, timeout = options.get("operations", _WRITES), options.get("timeout", 10)
-        failure_policy = options.get("failure_policy", "Fail")
-        side_effects = options.get("side_effects", "None")
-        if unknown := [operation for operation in operations if operation not in _OPERATIONS]:
-            raise ValueError(f"{unknown[0]!r} is not an operation: want some of {', '.join(sorted(_OPERATIONS))}")
-        for value, known, what in (
-            (failure_policy, ("Fail", "Ignore"), "failure policy"),
-            (side_effects, ("None", "NoneOnDryRun"), "side effect"),
-        ):
-            if value not in known:
-                raise ValueError(f"{value!r} is not a {what}: want {' or '.join(known)}")
-        if not 1 <= timeout <= 30:
-            raise ValueError(f"the timeout is {timeout} s: want 1 to 30")
-        at = options.get("path") or _path_of(resource, "mutate" if mutates else "validate")
-        if at in self.hooks:
-            raise ValueError(f"there is a webhook at {at} already: give one of them a path of its own")
+        settings = hook_settings(type_, mutates, options)
+        path = settings["path"]
+        if path in self.hooks:
+            raise ValueError(f"there is a webhook at {path} already: give one of them a path of its own")
 
         def register(function: Callable[..., S]) -> Callable[..., S]:
-            self.hooks[at] = Hook(
-                function,
-                type_,
-                resource,
-                mutates,
-                tuple(operations),
-                tuple(options.get("subresources", ("",))),
-                failure_policy,
-                side_effects,
-                timeout,
-                tuple((options.get("match_conditions") or {}).items()),
-                at,
-            )
+            self.hooks[path] = Hook(function=function, **settings)
             return function
 
         return register
@@ -370,9 +289,3 @@ def _metadata(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """The old metadata with the new labels and annotations. The API server accepts no other change in a conversion."""
     kept = {name: value for name, value in before.items() if name not in ("labels", "annotations")}
     return kept | {name: after[name] for name in ("labels", "annotations") if after.get(name)}
-
-
-def _path_of(resource: ResourceInfo, verb: str) -> str:
-    group = resource.group.replace(".", "-")
-    version = GroupVersion(resource.group, resource.version).version
-    return f"/{verb}-{group}-{version}-{resource.kind.lower()}"

@@ -148,8 +148,11 @@ async def test_what_else_a_function_raises_comes_out() -> None:
     ("options", "said"),
     [
         ({"operations": ("WRITE",)}, "'WRITE' is not an operation: want some of"),
-        ({"failure_policy": "Maybe"}, "'Maybe' is not a failure policy: want Fail or Ignore"),
-        ({"side_effects": "Some"}, "'Some' is not a side effect: want None or NoneOnDryRun"),
+        ({"failure_policy": "Maybe"}, "failure_policy is 'Maybe': want Fail or Ignore"),
+        ({"side_effects": "Some"}, "side_effects is 'Some': want None or NoneOnDryRun"),
+        ({"object_selector": "a b"}, "object_selector is 'a b': "),
+        ({"namespace_selector": "age>3"}, "'gt' is not an operator of selectors of objects"),
+        ({"reinvocation": "IfNeeded"}, "reinvocation is only for mutating webhooks"),
         ({"timeout": 60}, "the timeout is 60 s: want 1 to 30"),
         ({"path": "/taken"}, "there is a webhook at /taken already"),
     ],

@@ -18,7 +18,14 @@ import pytest
 from kinformer.client import ApiError, Client, Forbidden, InternalError, connect
 from kinformer.clock import Clock, FakeClock
 from kinformer.envtest import ApiServer, running
-from kinformer.models import V1MutatingWebhookConfiguration, V1ObjectMeta, V1Secret, V1ValidatingWebhookConfiguration
+from kinformer.models import (
+    V1ConfigMap,
+    V1MutatingWebhookConfiguration,
+    V1Namespace,
+    V1ObjectMeta,
+    V1Secret,
+    V1ValidatingWebhookConfiguration,
+)
 from kinformer.operator import CustomResource, install
 from kinformer.operator.webhooks import (
     Address,
@@ -85,7 +92,8 @@ async def serving(client: Client, webhooks: Webhooks, clock: Clock | None = None
         tasks.start_soon(probe.run)
         await probe.listening.wait()
         tasks.cancel_scope.cancel()
-    registration = Registration(client, webhooks, Address(url=f"https://127.0.0.1:{probe.port}"), [WebApp])
+    converted = [WebApp] if webhooks.converts else []
+    registration = Registration(client, webhooks, Address(url=f"https://127.0.0.1:{probe.port}"), converted)
     certificate = ClusterCertificate(client, SECRET, ("127.0.0.1",), registration.publish, clock=clock)
     server = WebhookServer(webhooks, certificate, host="127.0.0.1", port=probe.port)
     async with anyio.create_task_group() as tasks:
@@ -124,6 +132,77 @@ async def test_versions_are_converted_one_into_the_other(served: Client) -> None
 
     assert (await served.resource(WebApp).get("shop", "default")).spec.replicas == 6
     assert (await served.resource(OldWebApp).get("shop", "default")).spec.replicas == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({"object_selector": "team in (a,b),!legacy"}, ["labelled"]),
+        ({"namespace_selector": "kubernetes.io/metadata.name!=default"}, ["elsewhere"]),
+        ({"annotations": {"size": '10\u20ac "x"'}}, ["annotated"]),
+        ({"annotations": {"size": True}}, ["annotated", "small"]),
+        ({"annotations": {"size": False, "other": False}}, ["labelled", "elsewhere", "plain"]),
+        ({"annotations": {"size": True}, "match_conditions": {"s": "object.metadata.name != 'small'"}}, ["annotated"]),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+async def test_only_what_the_filters_match_is_asked_about(
+    client: Client, options: dict[str, Any], asked: list[str]
+) -> None:
+    webhooks, seen = Webhooks("filters.example.com"), []
+    webhooks.validating(V1ConfigMap, **options)(lambda request: seen.append(request.name))
+    await client.resource(V1Namespace).create(V1Namespace(metadata=V1ObjectMeta(name="other")))
+    metadata: dict[str, dict[str, Any]] = {
+        "labelled": {"labels": {"team": "a"}},
+        "elsewhere": {"namespace": "other", "labels": {"team": "a", "legacy": ""}},
+        "annotated": {"annotations": {"size": '10\u20ac "x"'}},
+        "small": {"annotations": {"size": "1"}},
+        "plain": {"labels": {"team": "c"}},
+    }
+
+    async with serving(client, webhooks):
+        for name, more in metadata.items():
+            created = V1ConfigMap(metadata=V1ObjectMeta(name=name, **{"namespace": "default", **more}))
+            await client.resource(V1ConfigMap).create(created)
+
+    assert seen == asked
+
+
+async def test_an_annotation_is_looked_for_on_what_is_deleted_too(client: Client) -> None:
+    webhooks, seen = Webhooks("deletions.example.com"), []
+    webhooks.validating(V1ConfigMap, operations=("DELETE",), annotations={"keep": True})(
+        lambda request: seen.append(request.name)
+    )
+    for name, having in (("kept", {"keep": ""}), ("free", None)):
+        metadata = V1ObjectMeta(name=name, namespace="default", annotations=having)
+        await client.resource(V1ConfigMap).create(V1ConfigMap(metadata=metadata))
+
+    async with serving(client, webhooks):
+        for name in ("kept", "free"):
+            await client.resource(V1ConfigMap).delete(name, "default")
+
+    assert seen == ["kept"]
+
+
+async def test_a_function_is_called_again_after_another_has_changed_the_object(client: Client) -> None:
+    webhooks, seen = Webhooks("again.example.com"), []
+
+    @webhooks.mutating(
+        V1ConfigMap, path="/a-first", reinvocation="IfNeeded", match_policy="Exact", side_effects="NoneOnDryRun"
+    )
+    def first(request: AdmissionRequest[V1ConfigMap]) -> None:
+        seen.append((request.dry_run, request.object.data))
+
+    @webhooks.mutating(V1ConfigMap, path="/b-second")
+    def second(request: AdmissionRequest[V1ConfigMap]) -> V1ConfigMap:
+        request.object.data = {"filled": "in"}
+        return request.object
+
+    async with serving(client, webhooks):
+        created = V1ConfigMap(metadata=V1ObjectMeta(name="c", namespace="default"))
+        await client.resource(V1ConfigMap).create(created, dry_run=True)
+
+    assert seen == [(True, None), (True, {"filled": "in"})]
 
 
 async def test_webhooks_that_are_withdrawn_are_not_asked_any_more(client: Client) -> None:
