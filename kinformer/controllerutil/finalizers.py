@@ -10,6 +10,10 @@ of a sync::
         if app is not None and (app := await dns.ensure(app, cleanup=remove_record)) is not None:
             ...  # the object is alive, and has the finalizer
 
+A cache can be behind, above all after a start or a change of the leader. An object that the cache still shows may be
+gone, and cleaned up by the process before. What is then written outside the cluster stays there for ever. So
+:meth:`Finalizer.ensure` reads each object from the server once, before this process writes about it for the first time.
+
 Each patch has the UID and the resourceVersion of the object that it was made for. If the object has been replaced or
 changed since, the server answers with a conflict.
 
@@ -24,7 +28,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from kinformer.client import Client, NotFound, PatchType
-from kinformer.meta import accessor_of
+from kinformer.meta import ObjectName, accessor_of
 from kinformer.record import WARNING, EventRecorder
 
 __all__ = (
@@ -123,10 +127,10 @@ async def _write(client: Client, obj: T, finalizers: list[str]) -> T:
 
 class Finalizer:
     """
-    A finalizer of an operator.
+    A finalizer of an operator. Make one for each name, not one for each sync: it remembers which objects it has read.
 
     :param name: the name, with a domain: ``example.com/dns``
-    :param client: for the patches
+    :param client: for the requests
     :param events: if a clean-up fails, it records an Event ``CleanupFailed`` for the object; None: there is no Event
     """
 
@@ -134,19 +138,38 @@ class Finalizer:
         self.name = name
         self._client = client
         self._events = events
+        #: The uids of the objects that this process has seen on the server with the finalizer, and has not cleaned up.
+        #: Only this process removes the finalizer, so a cache that is older than such a look can do no harm.
+        self._held: dict[ObjectName, str] = {}
 
     async def ensure(self, obj: T, cleanup: Callable[[T], Awaitable[None]]) -> T | None:
         """
         Add the finalizer to the object. If the object is being deleted, clean up and remove the finalizer instead.
 
+        The first call for an object reads it from the server (one GET), unless it adds the finalizer: this patch fails
+        for an object that is gone. Later calls read nothing.
+
         :param obj: an object from the cache; it is not changed
         :param cleanup: is awaited with the object. It may be called more than once for the same object
-        :return: the object with the finalizer; None if the object is being deleted, and the sync has nothing more to do
+        :return: the object with the finalizer; None if the object is gone or being deleted, and the sync has nothing
+            more to do
         :raises Conflict: if the object has changed since it was read. Let this exception leave the sync: the key is
             then synced again
         """
-        if not accessor_of(obj).is_being_deleted(obj):
-            return await add_finalizer(self._client, obj, self.name)
+        accessor = accessor_of(obj)
+        key, uid = accessor.object_name(obj), accessor.uid(obj)
+        if has_finalizer(obj, self.name) and self._held.get(key) != uid:
+            fresh = await self._read(obj)
+            if fresh is None:
+                return None
+            obj = fresh
+        if not accessor.is_being_deleted(obj):
+            try:
+                obj = await add_finalizer(self._client, obj, self.name)
+            except NotFound:
+                return None
+            self._held[key] = uid
+            return obj
         if has_finalizer(obj, self.name):
             try:
                 await cleanup(obj)
@@ -154,5 +177,16 @@ class Finalizer:
                 if self._events is not None:
                     self._events.event(obj, WARNING, "CleanupFailed", str(error) or type(error).__name__)
                 raise
-            await remove_finalizer(self._client, obj, self.name)
+        self._held.pop(key, None)
+        await remove_finalizer(self._client, obj, self.name)
         return None
+
+    async def _read(self, obj: T) -> T | None:
+        """The server's version of an object; None if the object is gone, or another one has its name."""
+        accessor = accessor_of(obj)
+        resource = await self._client.resource_for_object(obj)
+        try:
+            fresh: T = await resource.get(accessor.name(obj), accessor.namespace(obj))
+        except NotFound:
+            return None
+        return fresh if accessor.uid(fresh) == accessor.uid(obj) else None

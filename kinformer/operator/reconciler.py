@@ -89,6 +89,7 @@ class Reconciler(ABC, Generic[T]):
         self.objects: SharedIndexInformer[T] = context.informers.informer_for(self.resource_type)
         self.applier = Applier(context.client, self.name, context.informers)
         self._recorder = context.recorder(self.name)
+        self._finalizers: dict[str, Finalizer] = {}
 
     @classmethod
     def make_controller(cls, context: ControllerContext) -> Controller:
@@ -141,8 +142,8 @@ class Reconciler(ABC, Generic[T]):
         self._recorder.event(obj, WARNING if warning else NORMAL, reason, message)
 
     def finalizer(self, name: str) -> Finalizer:
-        """Create a finalizer that records an Event when a clean-up fails."""
-        return Finalizer(name, self.client, self._recorder)
+        """The finalizer of this name, which records an Event when a clean-up fails. Each name has one."""
+        return self._finalizers.setdefault(name, Finalizer(name, self.client, self._recorder))
 
     async def update_status(self, obj: T, status: Any) -> T:
         """Write the status of an object if it differs: see :func:`~kinformer.operator.update_status_if_changed`."""

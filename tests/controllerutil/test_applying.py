@@ -12,23 +12,8 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import is_controlled_by
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.operator import AlreadyOwned, Applier, Outcome
+from tests.controllerutil.counted import Counted
 from tests.operator.web_apps import WebApp, web_app
-
-
-class Counted:
-    """A transport that counts what is sent."""
-
-    def __init__(self, transport: Any) -> None:
-        self._transport = transport
-        self.sent: list[str] = []
-
-    async def request(self, method: str, path: str, **more: Any) -> bytes:
-        self.sent.append(method)
-        answer: bytes = await self._transport.request(method, path, **more)
-        return answer
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
 
 def config(name: str = "c", **data: str) -> V1ConfigMap:

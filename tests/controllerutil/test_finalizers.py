@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from kinformer.client import Client, Conflict, NotFound
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.operator import Finalizer, add_finalizer, has_finalizer, remove_finalizer
 from kinformer.record import WARNING
+from tests.controllerutil.counted import Counted
 from tests.operator.web_apps import WebApp, web_app
 
 DNS = "example.com/dns"
@@ -110,14 +113,15 @@ async def test_an_object_that_lives_gets_the_finalizer_and_is_not_cleaned_up(cli
 
 async def test_an_object_that_is_being_deleted_is_cleaned_up_and_then_goes(client: Client) -> None:
     finalizer, cleanup = Finalizer(DNS, client), Cleanup()
-    await finalizer.ensure(await created(client), cleanup)
+    app = await finalizer.ensure(await created(client), cleanup)
     await client.resource(WebApp).delete("shop", "default")
 
     assert await finalizer.ensure(await current(client), cleanup) is None
 
-    assert cleanup.calls == ["shop"]
     with pytest.raises(NotFound):
         await current(client)
+    assert await finalizer.ensure(app, cleanup) is None
+    assert cleanup.calls == ["shop"]
 
 
 async def test_an_object_stays_while_its_clean_up_fails_with_an_event(client: Client) -> None:
@@ -142,3 +146,58 @@ async def test_an_object_being_deleted_without_the_finalizer_is_left_alone(clien
     assert await Finalizer(DNS, client).ensure(await current(client), cleanup) is None
     assert cleanup.calls == []
     assert (await current(client)).metadata.finalizers == ["other.io/x"]
+
+
+@pytest.fixture
+async def alive_in_the_cache(client: Client) -> WebApp:
+    """An object with the finalizer, as a cache shows it that does not know yet that the object is gone."""
+    app = await add_finalizer(client, await created(client), DNS)
+    await client.resource(WebApp).delete("shop", "default")
+    await remove_finalizer(client, await current(client), DNS)
+    return app
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "replaced"])
+async def test_what_only_an_old_cache_shows_is_neither_alive_nor_cleaned_up(
+    client: Client, alive_in_the_cache: WebApp, again: bool
+) -> None:
+    cleanup = Cleanup()
+    if again:
+        await created(client)
+    dying = msgspec.structs.replace(
+        alive_in_the_cache,
+        metadata=msgspec.structs.replace(alive_in_the_cache.metadata, deletion_timestamp=datetime.now(UTC)),
+    )
+
+    for old in alive_in_the_cache, dying:
+        assert await Finalizer(DNS, client).ensure(old, cleanup) is None
+
+    assert cleanup.calls == []
+
+
+async def test_what_an_old_cache_shows_alive_is_cleaned_up_if_it_is_being_deleted(client: Client) -> None:
+    finalizer, cleanup = Finalizer(DNS, client), Cleanup()
+    app = await add_finalizer(client, await created(client), DNS)
+    await client.resource(WebApp).delete("shop", "default")
+
+    assert await finalizer.ensure(app, cleanup) is None
+    assert await finalizer.ensure(app, cleanup) is None
+
+    assert cleanup.calls == ["shop"]
+
+
+async def test_an_object_is_read_once_by_a_process(client: Client) -> None:
+    app = await add_finalizer(client, await created(client), DNS)
+    sent: list[str] = []
+
+    def wrap(transport: Any) -> Any:
+        counted = Counted(transport)
+        counted.sent = sent
+        return counted
+
+    finalizer, cleanup = Finalizer(DNS, client.through(wrap)), Cleanup()
+
+    for _ in range(3):
+        assert await finalizer.ensure(app, cleanup) is not None
+
+    assert sent == ["GET"]
