@@ -16,6 +16,7 @@ from kinformer_controllers.noderoute.controller import NodeRouteController
 from kinformer_controllers.shared.cloud.interface import Route
 from tests.golden.controllers import SCENARIOS
 from tests.golden.scenario import Scenario
+from tests.simulation.controllers import csi
 from tests.simulation.controllers.catalogue import Case
 from tests.simulation.controllers.steps import NAMESPACE
 
@@ -77,6 +78,9 @@ _TOKEN: dict[str, Any] = {
     "type": "kubernetes.io/service-account-token",
     "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "bot"}},
 }
+_ENDS = {"spec": {"restartPolicy": "Never", "containers": _CONTAINERS}}
+_MORE_TIME = {"spec": {"ttlSecondsAfterFinished": 9000}}
+_JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
 
 
 def _pod(**spec: Any) -> dict[str, Any]:
@@ -220,5 +224,41 @@ BEHIND = (
         # Signatures have random numbers of OpenSSL's in them.
         may_differ=("secrets/*:data.token",),
         plans=("seed=0 hide(manager,serviceaccounts/case/bot,event=1,seconds=60)",),
+    ),
+    Case(
+        "ttl-after-finished-behind",
+        ["job", "ttl-after-finished"],
+        [
+            {"create": {**_JOB, "spec": {"ttlSecondsAfterFinished": 60, "template": _ENDS}}},
+            {"wait": 5},
+            {"run_pods": {"phase": "Succeeded", "ready": False}},
+            {"wait": 20},
+            {
+                "patch": {
+                    "kind": "Job",
+                    "name": "j",
+                    "type": "merge",
+                    "body": {"spec": {"ttlSecondsAfterFinished": 9000}},
+                }
+            },
+            {"wait": 600},
+        ],
+        plans=("seed=0 silent(manager,jobs.batch,event=5,seconds=300)",),
+    ),
+    Case(
+        "attachdetach-behind",
+        ["attachdetach", "persistentvolume-binder", "tests.simulation.controllers.csi:make_driver"],
+        [
+            csi.node("n"),
+            *csi.disk("shared", "ReadWriteMany"),
+            {"sleep": 1},
+            csi.pod("one", "n", "shared"),
+            {"sleep": 1},
+            csi.pod("two", "n", "shared"),
+            {"delete": {"kind": "Pod", "name": "one", "options": {"gracePeriodSeconds": 0}}},
+            {"sleep": 130},
+        ],
+        begin=csi.begin,
+        plans=("seed=0 hide(manager,pods/case/two,event=1,seconds=600)",),
     ),
 )

@@ -274,25 +274,6 @@ def _subset(*ips: str) -> list[dict[str, Any]]:
     return [{"addresses": [{"ip": ip} for ip in ips], "ports": [{"port": 80}]}]
 
 
-def _disk(name: str, mode: str) -> tuple[Step, Step]:
-    """A volume of the CSI driver, and its claim, which is bound to it."""
-    spec = {"accessModes": [mode], "storageClassName": ""}
-    claim = {**spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}
-    source = {"csi": {"driver": csi.DRIVER, "volumeHandle": name}, "claimRef": {"namespace": "${ns}", "name": name}}
-    return (
-        _create("PersistentVolume", name, spec={**spec, "capacity": {"storage": "1Gi"}, **source}),
-        _create("PersistentVolumeClaim", name, spec=claim),
-    )
-
-
-def _user(name: str, node: str, *disks: str) -> Step:
-    """A pod on a node that uses volumes."""
-    volumes = [{"name": disk, "persistentVolumeClaim": {"claimName": disk}} for disk in disks]
-    containers = [{"name": "c", "image": "i"}]
-    spec = {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": containers, "volumes": volumes}
-    return _create("Pod", name, spec=spec)
-
-
 def _labelled(name: str, level: str) -> Step:
     """A pod that mounts the volume ``shared`` with a label."""
     mount = {"name": "shared", "mountPath": "/shared"}
@@ -309,12 +290,6 @@ def _in_use(node: str, *disks: str) -> Step:
     names = [f"kubernetes.io/csi/{csi.DRIVER}^{disk}" for disk in disks]
     patch = _patch("Node", node, status={"volumesInUse": names or None})["patch"]
     return {"patch": {**patch, "subresource": "status"}}
-
-
-def _managed(name: str) -> Step:
-    key = "volumes.kubernetes.io/controller-managed-attach-detach"
-    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    return _create("Node", name, metadata={"annotations": {key: "true"}}, status=ready)
 
 
 _OWN = (
@@ -451,17 +426,17 @@ _OWN = (
     _case(
         "attachdetach",
         "attachdetach persistentvolume-binder tests.simulation.controllers.csi:make_driver",
-        _managed("a"),
-        _managed("b"),
-        *_disk(csi.EXCLUSIVE, "ReadWriteOnce"),
-        *_disk("shared", "ReadWriteMany"),
+        csi.node("a"),
+        csi.node("b"),
+        *csi.disk(csi.EXCLUSIVE, "ReadWriteOnce"),
+        *csi.disk("shared", "ReadWriteMany"),
         _SETTLE,
-        _user("one", "a", csi.EXCLUSIVE, "shared"),
-        _user("two", "b", "shared"),
+        csi.pod("one", "a", csi.EXCLUSIVE, "shared"),
+        csi.pod("two", "b", "shared"),
         _SETTLE,
         _in_use("a", csi.EXCLUSIVE, "shared"),
         {"delete": {"kind": "Pod", "name": "one", "options": {"gracePeriodSeconds": 0}}},
-        _user("three", "b", csi.EXCLUSIVE),
+        csi.pod("three", "b", csi.EXCLUSIVE),
         _SETTLE,
         _in_use("a"),
         begin=csi.begin,
@@ -533,7 +508,7 @@ _OWN = (
         "selinux-warning",
         "selinux-warning-controller persistentvolume-binder",
         _create("CSIDriver", csi.DRIVER, "storage.k8s.io/v1", spec={"seLinuxMount": True}),
-        *_disk("shared", "ReadWriteMany"),
+        *csi.disk("shared", "ReadWriteMany"),
         _labelled("one", "s0:c1"),
         _labelled("two", "s0:c2"),
         _SETTLE,

@@ -16,7 +16,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1VolumeAttachment
 from kinformer.simulation.world import World
 
-__all__ = ("DRIVER", "EXCLUSIVE", "begin", "make_driver")
+__all__ = ("DRIVER", "EXCLUSIVE", "begin", "disk", "make_driver", "node", "pod")
 
 DRIVER: Final = "d.example.com"
 #: The volume that one node may have.
@@ -59,3 +59,32 @@ def begin(world: World) -> None:
         assert times[EXCLUSIVE] <= 1, f"attached to {[obj['spec']['nodeName'] for obj in found]}"
 
     world.assert_always(one_node_has_it)
+
+
+def node(name: str) -> dict[str, Any]:
+    """A step that makes a node whose volumes the controller attaches."""
+    annotations = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    metadata = {"name": name, "annotations": annotations}
+    return {"create": {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": ready}}
+
+
+def disk(name: str, mode: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Steps that make a volume of the driver, and its claim, which is bound to it."""
+    spec = {"accessModes": [mode], "storageClassName": ""}
+    claim = {**spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}
+    source = {"csi": {"driver": DRIVER, "volumeHandle": name}, "claimRef": {"namespace": "${ns}", "name": name}}
+    volume = {**spec, "capacity": {"storage": "1Gi"}, **source}
+    meta = {"metadata": {"name": name}}
+    return (
+        {"create": {"apiVersion": "v1", "kind": "PersistentVolume", **meta, "spec": volume}},
+        {"create": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **meta, "spec": claim}},
+    )
+
+
+def pod(name: str, node: str, *disks: str) -> dict[str, Any]:
+    """A step that makes a pod on a node that uses disks."""
+    volumes = [{"name": disk, "persistentVolumeClaim": {"claimName": disk}} for disk in disks]
+    containers = [{"name": "c", "image": "i"}]
+    spec = {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": containers, "volumes": volumes}
+    return {"create": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}}
