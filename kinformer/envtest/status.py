@@ -28,7 +28,6 @@ __all__ = (
     "invalid_options",
     "method_not_allowed",
     "modified",
-    "no_protobuf",
     "not_acceptable",
     "not_found",
     "success",
@@ -205,15 +204,6 @@ def not_acceptable() -> StatusError:
 
 def unsupported_media_type(accepted: str = _MEDIA_TYPES) -> StatusError:
     text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-    return StatusError(415, "UnsupportedMediaType", text)
-
-
-def no_protobuf() -> StatusError:
-    """A body is protobuf, as from kubectl's ``create deployment``. A real server reads it, so this text is our own."""
-    text = (
-        "the embedded server reads JSON and YAML, and no protobuf; for kubectl's create, "
-        "add --dry-run=client -o yaml | kubectl apply -f -"
-    )
     return StatusError(415, "UnsupportedMediaType", text)
 
 

@@ -149,11 +149,3 @@ async def test_a_text_that_is_not_yaml_is_refused_with_its_line(http: Http, body
 async def test_of_several_yaml_documents_the_first_is_read_and_keys_become_texts(http: Http) -> None:
     code, created = await http("POST", CONFIG_MAPS, b"metadata: {name: a}\ndata: {2: x, true: z}\n---\nb: 1\n", YAML)
     assert (code, created["data"]) == (201, {"2": "x", "true": "z"})
-
-
-async def test_a_body_in_protobuf_is_refused_with_what_to_do_instead(http: Http) -> None:
-    code, refused = await http("POST", CONFIG_MAPS, b"k8s\x00", "application/vnd.kubernetes.protobuf")
-
-    assert (code, refused["reason"]) == (415, "UnsupportedMediaType")
-    assert refused["message"].startswith("the embedded server reads JSON and YAML, and no protobuf")
-    assert "--dry-run=client -o yaml | kubectl apply -f -" in refused["message"]

@@ -61,6 +61,13 @@ async def test_kubectl_applies_and_applies_again(kubectl: Kubectl) -> None:
     assert "0         0" in await kubectl("get", "rc")
 
 
+async def test_kubectl_creates_by_flags_what_it_sends_as_protobuf(kubectl: Kubectl) -> None:
+    created = await kubectl("create", "deployment", "web", "--image=nginx", "--replicas=2", "--port=80")
+    assert created == "deployment.apps/web created\n"
+    port = "jsonpath={.spec.replicas} {.spec.template.spec.containers[0].ports[0].containerPort}"
+    assert await kubectl("get", "deployment", "web", "-o", port) == "2 80"
+
+
 async def test_kubectl_scales_patches_describes_waits_and_deletes(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=MANIFEST)
     assert await kubectl("scale", "rc/rc", "--replicas=4") == "replicationcontroller/rc scaled\n"

@@ -12,6 +12,7 @@ from kinformer.envtest.apply import Managed
 from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.duplicates import MOST_TOLD, duplicate_fields
+from kinformer.envtest.handlers.protobuf import BadProtobuf, read_protobuf
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
@@ -90,7 +91,12 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
         except BadYaml as error:
             raise refuse(str(error)) from None
     if type_ == _PROTOBUF:
-        raise status.no_protobuf()
+        try:
+            return read_protobuf(call.body, _FOREIGN), ""
+        except BadProtobuf as error:
+            raise refuse(str(error)) from None
+        except LookupError:
+            pass  # custom resources, and their definitions
     raise status.unsupported_media_type()
 
 
@@ -141,8 +147,7 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     data = _check_form(data, refuse)
     if resource.is_custom:
         _check_custom_kind(data, resource)
-    is_yaml = media_type(call.content_type) == _YAML
-    twice = [] if is_yaml else duplicate_fields(call.body, data)
+    twice = duplicate_fields(call.body, data) if media_type(call.content_type) == _JSON else []
 
     def tell(unknown: list[str]) -> list[str]:
         # Kubernetes' decoder of built-in kinds tells at most 100 of them. For custom resources there is no limit.
