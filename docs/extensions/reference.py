@@ -29,6 +29,7 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.typing import ExtensionMetadata
 
 import kinformer
+from kinformer.models._source import model_names
 
 #: Programs, not libraries: their options are described by their pages and by --help.
 PROGRAMS = ("kinformer.cli.", "kinformer.bench.")
@@ -60,6 +61,11 @@ def _public_modules() -> Iterator[ModuleType]:
         if found.ispkg:
             packages.add(found.name)
         yield module
+
+
+def names_of(module: ModuleType) -> list[str]:
+    """The public names that have a page. The models have none: editors show their attributes."""
+    return [name for name in module.__all__ if name not in model_names()]
 
 
 def home_of(module: ModuleType, name: str) -> str:
@@ -111,14 +117,14 @@ def page_of(module: ModuleType) -> str:
     """A package's page: what it is for, and a list of its names."""
     title = module.__name__
     lines = [title, "=" * len(title), "", f".. automodule:: {title}", "   :no-members:", ""]
-    lines += [f".. currentmodule:: {title}", "", *(entry(module, name)[0] for name in module.__all__), ""]
+    lines += [f".. currentmodule:: {title}", "", *(entry(module, name)[0] for name in names_of(module)), ""]
     return "\n".join(lines)
 
 
 def pages_of_names(module: ModuleType) -> dict[str, str]:
     """The page of each name that has its home here, by the page's own name."""
     pages = {}
-    for name in module.__all__:
+    for name in names_of(module):
         _, description = entry(module, name)
         if description:
             head = [":orphan:", "", name, "=" * len(name), "", f"In :doc:`{module.__name__}`.", ""]

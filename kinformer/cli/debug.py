@@ -83,7 +83,8 @@ def _state(one: Why) -> str:
     if one.running_seconds is not None and one.is_queued:
         told.append("to be synced once more after that")
     if one.due_seconds is not None:
-        told.append(f"tried again in {span(one.due_seconds)}")
+        has_failed = bool(one.runs) and bool(one.runs[0].error)
+        told.append(f"{'tried' if has_failed else 'synced'} again in {span(one.due_seconds)}")
     if one.failures:
         told.append(f"came back {one.failures} time{'' if one.failures == 1 else 's'} in a row")
     if one.trigger is not None:

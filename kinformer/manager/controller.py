@@ -448,6 +448,7 @@ class Controller:
         """Sync a key again, after the delay of the limiter for this class of errors."""
         for class_ in type(error).__mro__ if self._limits else ():
             if (limiter := self._limits.get(class_)) is not None:
+                self.history.retries += 1
                 self.queue.add_after(key, limiter.when(key))
                 return
         self.queue.add_rate_limited(key)

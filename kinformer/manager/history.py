@@ -182,7 +182,7 @@ class History:
         self._well: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._failing: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._last: deque[_Run] = deque(maxlen=SAMPLE)
-        #: Counters: keys added, syncs ended, syncs failed, and keys added with a delay.
+        #: Counters: keys added, syncs ended, syncs failed, and keys that are to be synced again because of that.
         self.adds = 0
         self.syncs = 0
         self.errors = 0
@@ -210,7 +210,6 @@ class History:
         self._get(key)
 
     def retry(self) -> None:
-        self.retries += 1
         if self._retry is not None:
             self._retry()
 
@@ -338,6 +337,10 @@ class NotedQueue(RateLimitingQueue[str]):
         if seconds > 0 and item not in self._delayed and (source := _telling.get()) is not None:
             self._delayed[item] = source.trigger(item, self._clock.monotonic())
         super().add_after(item, seconds)
+
+    def add_rate_limited(self, item: str) -> None:
+        self._noted.retries += 1
+        super().add_rate_limited(item)
 
     def add_slowly(self, item: str) -> None:
         """Add a key that waits behind all others, if the queue has lanes."""

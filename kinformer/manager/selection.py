@@ -35,9 +35,9 @@ class UnknownControllerError(ValueError):
         self.known = tuple(sorted(known))
         plural = "s" if len(self.names) > 1 else ""
         alike = [name for unknown in self.names for name in get_close_matches(unknown, self.known, 1)]
+        hint = f"did you mean {', '.join(alike)}?" if alike else "is the package installed that has it?"
         super().__init__(
-            f"unknown controller{plural} {', '.join(repr(name) for name in self.names)}"
-            f"{f' (did you mean {chr(44).join(alike)}?)' if alike else ''}: "
+            f"unknown controller{plural} {', '.join(repr(name) for name in self.names)} ({hint}): "
             f"want '*', '{BUILTIN}', or NAME or -NAME of "
             f"{', '.join(self.known) or 'none, as no controllers are installed'}"
         )

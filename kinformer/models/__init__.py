@@ -55,6 +55,8 @@ __all__ = (
     "semantically_equal",
     "successor_for",
     "to_dict",
+    # So that ``from kinformer.models import *`` brings the models, as type checkers think.
+    *_source.model_names(),
 )
 
 T = TypeVar("T")

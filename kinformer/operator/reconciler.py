@@ -45,7 +45,8 @@ class Reconciler(ABC, Generic[T]):
 
     :cvar name: the name in logs, metrics and Events, and of the field manager
     :cvar owns: the types of the objects that it creates. When one of them changes, its owner is reconciled
-    :cvar workers: how many objects are reconciled at a time
+    :cvar workers: how many objects are reconciled at a time. If an option decides it, set ``self.workers`` in
+        ``__init__``
     :cvar when: which changes of an object need a reconciliation. By default those of the spec, the labels and the
         annotations, so that its own writes of the status do not count
 
@@ -61,7 +62,7 @@ class Reconciler(ABC, Generic[T]):
 
     name: ClassVar[str] = ""
     owns: ClassVar[tuple[type[Any], ...]] = ()
-    workers: ClassVar[int] = 1
+    workers: int = 1
     when: ClassVar[tuple[Predicate, ...]] = (any_of(generation_changed, labels_changed, annotations_changed),)
     #: The type of the objects: ``WebApp`` for a subclass of ``Reconciler[WebApp]``.
     resource_type: ClassVar[Any]

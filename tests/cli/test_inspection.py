@@ -15,12 +15,13 @@ import pytest
 from aiohttp import web
 from rich.console import Console
 
-from kinformer.cli import figures, top
+from kinformer.cli import debug, figures, top
 from kinformer.cli.inspection_tables import CONTROLLERS, INFORMERS, table
 from kinformer.cli.remote import RemoteError, url_of
 from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.clock import RealClock
 from kinformer.manager.inspection.views import Answer, Snapshot
+from kinformer.models import V1ObjectMeta, V1ResourceQuota
 from tests.cli.commands import kinformer
 from tests.manager.inspection.worlds import World, world
 
@@ -82,6 +83,27 @@ async def test_why_tells_what_a_key_was_synced_for_and_how_that_ended() -> None:
     assert "times in a row" in done.out or "time in a row" in done.out
     assert "configmaps default/bad" in done.out
     assert "failed: no room" in done.out
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("default/bad", "tried again in 5.0ms"), ("default/q", "synced again in 60s")],
+    ids=["a failure", "a time that the sync asked for"],
+)
+async def test_only_what_has_failed_is_tried_again(key: str, said: str) -> None:
+    text = io.StringIO()
+    async with world(endpoint=("127.0.0.1", 0)) as here:
+        here.refuse["default/bad"] = "no room"
+        await here.create("bad")
+        await here.client.resource(V1ResourceQuota).create(
+            V1ResourceQuota(metadata=V1ObjectMeta(name="q", namespace="default"))
+        )
+        with anyio.fail_after(60):
+            while all(it.queue.due_in(key) is None for it in here.manager.inspector.controllers):
+                await anyio.lowlevel.checkpoint()
+        await debug.why(key, controller="", remote=flags(address(here)), output="table", console=Console(file=text))
+
+    assert said in text.getvalue()
 
 
 async def test_why_for_scripts_has_all_that_is_known() -> None:

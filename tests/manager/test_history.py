@@ -182,6 +182,7 @@ async def test_a_sync_that_was_to_come_again_after_a_while_is_due(
 
     await turn(clock, 30)
     assert events(controller, "default/a") == ["due", "asked"]
+    assert controller.history.retries == 0
 
 
 async def test_a_handlers_delay_keeps_the_change_that_caused_it(clock: FakeClock) -> None:

@@ -58,8 +58,8 @@ def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
         select_controllers(["*", "replicaset", "-job"], KNOWN)
 
     assert str(raised.value) == (
-        "unknown controllers 'replicaset', 'job': want '*', 'builtin', or NAME or -NAME of "
-        "endpoint, quota, replicationcontroller"
+        "unknown controllers 'replicaset', 'job' (is the package installed that has it?): want "
+        "'*', 'builtin', or NAME or -NAME of endpoint, quota, replicationcontroller"
     )
 
 

@@ -73,6 +73,13 @@ def test_the_stub_names_every_public_function_of_the_package() -> None:
         assert re.search(rf"\b(as|def|class) {name}\b", text), name
 
 
+def test_a_star_brings_the_models_that_the_stub_promises() -> None:
+    brought: dict[str, object] = {}
+    exec("from kinformer.models import *", brought)
+
+    assert brought["V1Pod"] is models.V1Pod
+
+
 def test_mypy_knows_the_models(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from kinformer.client import Client, NotFound
-from kinformer.manager import Controller, ControllerOptions, Manager, RequeueAfter
+from kinformer.manager import Controller, ControllerContext, ControllerOptions, Manager, RequeueAfter
 from kinformer.models import CoreV1Event, V1ConfigMap, V1ObjectMeta
 from kinformer.operator import Reconciler
 from tests.operator.web_apps import WebApp, WebAppStatus, web_app
@@ -102,13 +102,16 @@ async def test_events_are_from_it_and_about_the_object(client: Client) -> None:
 async def test_a_reconciler_gives_its_controller_options(client: Client) -> None:
     class Limited(Reconciler[WebApp]):
         name = "limited"
-        workers = 2
+
+        def __init__(self, context: ControllerContext) -> None:
+            super().__init__(context)
+            self.workers = context.option("limited_workers", 3)
 
         async def reconcile(self, obj: WebApp) -> RequeueAfter:
             return RequeueAfter(30)
 
         def controller(self, **options: Unpack[ControllerOptions]) -> Controller:
-            return super().controller(workers=3, starts_after=("web-apps",), **options)
+            return super().controller(starts_after=("web-apps",), **options)
 
     manager = Manager(client, known={"limited": Limited.make_controller})
 

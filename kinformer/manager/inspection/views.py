@@ -83,7 +83,7 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     :param latency_median: how long the last keys waited in the queue, the median; None before the first key
     :param latency_99: the same, the 99th percentile
     :param delayed: how many keys are delayed: after a failure, or because their sync asked for it
-    :param retries: how often a key was added with a delay
+    :param retries: how often a key was to be synced again after a failure
     """
 
     name: str
@@ -105,7 +105,7 @@ class KeyView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     :param seconds: how long its last sync took
     :param ended_seconds: how long ago that sync ended
     :param error: why it failed, empty if it succeeded
-    :param due_seconds: the time until it is tried again; None if no time is set
+    :param due_seconds: the time until it is synced again; None if no time is set
     """
 
     key: str

@@ -405,7 +405,7 @@ function stateText(why) {
   const told = [];
   if (why.state === "running") told.push(`It is being synced, for ${span(why.runningSeconds)} so far.`);
   if (why.isQueued) told.push(why.state === "running" ? "It will be synced once more after that." : "It is in the queue.");
-  if (why.dueSeconds != null) told.push(`It is tried again in ${span(why.dueSeconds)}.`);
+  if (why.dueSeconds != null) told.push(`It is ${why.runs[0]?.error ? "tried" : "synced"} again in ${span(why.dueSeconds)}.`);
   if (why.failures) told.push(`It has come back ${why.failures} ${why.failures === 1 ? "time" : "times"} in a row.`);
   if (why.trigger) told.push(`For: ${triggerText(why.trigger)}.`);
   return told.join(" ") || "Nothing is to be done about it now.";
