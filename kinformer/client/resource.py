@@ -37,7 +37,7 @@ from kinformer.client.types import (
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT, Opener, WatchStream
 from kinformer.client.writes import note_deletion, note_write
 from kinformer.meta import GroupVersionResource, accessor_of
-from kinformer.models import builtin_resources, encode
+from kinformer.models import builtin_resources, encode, unknown_fields
 
 if TYPE_CHECKING:
     from kinformer.client.reachability import Reachability
@@ -331,6 +331,23 @@ class Resource(PodVerbs, Generic[T]):
                 error.url,
             ) from None
         return self._written(answer, path)
+
+    async def patch_status(
+        self, name: str, status: Mapping[str, Any], namespace: str = "", **options: Unpack[WriteOptions]
+    ) -> T:
+        """
+        Change some fields of an object's status. The server leaves all other fields as they are.
+
+        A server drops fields that it does not know, and answers that all is well. So their names are checked here
+        against the resource's type, if that is a model, a custom resource or another Struct.
+
+        :param status: the fields with their names in JSON, as in ``{"readyReplicas": 1}``. None removes a field
+        :raises TypeError: if the type has no status, or its status has no such field; nothing is sent
+        :raises NotFound: if there is no object with that name
+        """
+        if unknown := [path for path in unknown_fields(self.type, {"status": status}) if "$" not in path]:
+            raise TypeError(f"{self.type.__qualname__} has no field {', '.join(unknown)}")
+        return await self.patch(name, {"status": status}, namespace, subresource="status", **options)
 
     async def apply(
         self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False

@@ -23,6 +23,7 @@ from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
 from kinformer.models._resources import ResourceInfo, builtin_resources
 from kinformer.models._semantic import semantically_equal
+from kinformer.models._unknown import unknown_fields
 
 __all__ = (
     "DECODE_ERRORS",
@@ -55,6 +56,7 @@ __all__ = (
     "semantically_equal",
     "successor_for",
     "to_dict",
+    "unknown_fields",
     # So that ``from kinformer.models import *`` brings the models, as type checkers think.
     *_source.model_names(),
 )

@@ -30,6 +30,7 @@ from kinformer.models._models import *  # noqa: F403  # all models
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources
 from kinformer.models._semantic import semantically_equal as semantically_equal
+from kinformer.models._unknown import unknown_fields as unknown_fields
 
 def resource_for(type_: type[Any]) -> ResourceInfo: ...
 def model_for(gvk: GroupVersionKind) -> type[Model]: ...

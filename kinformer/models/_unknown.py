@@ -20,6 +20,8 @@ def unknown_fields(type_: Any, value: Any) -> list[str]:
     The fields that are in `value` and not in `type_`, with a suggestion: ``spec.containrs (is it containers?)``.
 
     If a type does not declare fields (dicts, Any), all fields count as known.
+
+    :param value: plain dicts and lists with the names of JSON: an object, a part of one, or a patch
     """
     return list(_unknown(type_, value, ""))
 

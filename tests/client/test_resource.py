@@ -290,6 +290,21 @@ async def test_patches_of_every_kind(
     assert first.json() == second.json() == body
 
 
+async def test_a_status_is_patched_where_no_field_is_misspelt(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "a", "namespace": "ns"}})
+    pods, patch = client.resource(V1Pod), {"phase": "Running", "$setElementOrder/conditions": []}
+    await pods.patch_status("a", patch, "ns")
+
+    with pytest.raises(
+        TypeError, match=r"V1Pod has no field status\.fase \(is it phase\?\), status\.conditions\[0\]\.state"
+    ):
+        await pods.patch_status("a", {"fase": "Running", "conditions": [{"state": "True"}]}, "ns")
+
+    (request,) = server.requests
+    assert (request.method, request.target) == ("PATCH", "/api/v1/namespaces/ns/pods/a/status")
+    assert request.json() == {"status": patch}
+
+
 async def test_apply_takes_its_name_from_the_object(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
     server.answer(config_map(), times=2)
 

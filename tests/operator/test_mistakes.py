@@ -67,7 +67,7 @@ class Sized(CustomResource[Spec, Ready], group="example.com", version="v1", plur
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        ({"redyReplicas": 1}, "Ready has no field 'redyReplicas': want one of readyReplicas"),
+        ({"redyReplicas": 1}, r"Sized has no field status\.redyReplicas \(is it readyReplicas\?\)"),
         (Spec(size=5), "the status of a Sized is Spec: want Ready"),
     ],
     ids=["misspelt", "another type"],

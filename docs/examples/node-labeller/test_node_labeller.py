@@ -34,7 +34,7 @@ def member(client: Client, clock: FakeClock, name: str) -> Manager:
 
 
 async def resize(client: Client, name: str, **capacity: str) -> None:
-    await client.resource(V1Node).patch(name, {"status": {"capacity": capacity}}, subresource="status")
+    await client.resource(V1Node).patch_status(name, {"capacity": capacity})
 
 
 async def are_sized(client: Client, wanted: dict[str, str]) -> None:

@@ -56,8 +56,8 @@ async def restarts(client: Client, count: int, name: str = "web", reason: str = 
         ended = {"terminated": {"exitCode": 137, "reason": reason}}
         return {**made, "lastState": ended} if restart_count else made
 
-    patch = {"status": {"containerStatuses": [status("app", count), status("proxy", 0)]}}
-    await client.resource(V1Pod).patch(name, patch, "default", subresource="status")
+    containers = [status("app", count), status("proxy", 0)]
+    await client.resource(V1Pod).patch_status(name, {"containerStatuses": containers}, "default")
 
 
 async def test_each_restart_is_told_once_with_its_reason(

@@ -39,9 +39,8 @@ def ready_deployments(context: ControllerContext) -> Controller:
             return
         want = found.spec.replicas or 0
         if found.status is None or found.status.ready_replicas != want:
-            status = {"replicas": want, "readyReplicas": want}
-            await context.client.resource(V1Deployment).patch(
-                found.metadata.name, {"status": status}, found.metadata.namespace, subresource="status"
+            await context.client.resource(V1Deployment).patch_status(
+                found.metadata.name, {"replicas": want, "readyReplicas": want}, found.metadata.namespace
             )
 
     return Controller("ready-deployments", sync).watch(deployments)
