@@ -169,7 +169,7 @@ async def measure(port: int, autoscalers: int, namespaces: int, seconds: float) 
         made.controller._registrations.clear()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(made.controller.run)
-            await anyio.sleep(1.5 * PERIOD)  # the first evaluation writes every status
+            await anyio.sleep(2 * PERIOD)  # the first evaluation writes every status
             evaluated, began, cpu = 0, time.monotonic(), time.process_time()
             await anyio.sleep(seconds)
             took, used = time.monotonic() - began, time.process_time() - cpu

@@ -163,6 +163,8 @@ class Discovery:
     def __init__(self, get: Callable[[str, str | None], Awaitable[bytes]]):
         self._get = get
         self._served: Served | None = None
+        #: The kinds that were looked for in what is served.
+        self._kinds: dict[GroupKind, list[ApiResource]] = {}
         self._asking = anyio.Lock()
 
     async def server_version(self) -> ServerVersion:
@@ -185,6 +187,7 @@ class Discovery:
                 self._served = Served(
                     [*await self._discover("/api", failed), *await self._discover("/apis", failed)], failed
                 )
+                self._kinds = {}
             return self._served
 
     def invalidate(self) -> None:
@@ -206,14 +209,24 @@ class Discovery:
 
         :raises NoKindMatch: if the server serves no such kind, also when asked again
         """
-        version = kind.version if isinstance(kind, GroupVersionKind) else ""
-        where = str(GroupVersion(kind.group, version)) if version else f"the group {kind.group!r}"
-        return await self._find(
-            lambda one: (
-                one.kind == kind.kind and one.gvr.group == kind.group and (not version or one.gvr.version == version)
-            ),
-            f"the server serves no {kind.kind} in {where}",
+        if isinstance(kind, GroupKind) or not kind.version:
+            return (await self.resources_for_kind(GroupKind(kind.group, kind.kind)))[0]
+        where = GroupVersion(kind.group, kind.version)
+        return (await self._find(lambda one: one.gvk == kind, f"the server serves no {kind.kind} in {where}"))[0]
+
+    async def resources_for_kind(self, kind: GroupKind) -> list[ApiResource]:
+        """
+        All resources of a kind, in all versions of its group, those of the preferred version first. At least one.
+
+        :raises NoKindMatch: if the server serves no such kind, also when asked again
+        """
+        if self._served is not None and (known := self._kinds.get(kind)) is not None:
+            return known
+        found = self._kinds[kind] = await self._find(
+            lambda one: one.kind == kind.kind and one.gvr.group == kind.group,
+            f"the server serves no {kind.kind} in the group {kind.group!r}",
         )
+        return found
 
     async def resource_for(self, gvr: GroupVersionResource) -> ApiResource:
         """
@@ -221,15 +234,15 @@ class Discovery:
 
         :raises NoKindMatch: if the server does not serve it, also when asked again
         """
-        return await self._find(lambda one: one.gvr == gvr, f"the server serves no {gvr.resource} in {gvr.api_version}")
+        otherwise = f"the server serves no {gvr.resource} in {gvr.api_version}"
+        return (await self._find(lambda one: one.gvr == gvr, otherwise))[0]
 
-    async def _find(self, wanted: Callable[[ApiResource], bool], otherwise: str) -> ApiResource:
+    async def _find(self, wanted: Callable[[ApiResource], bool], otherwise: str) -> list[ApiResource]:
         known = self._served
         for refresh in (False, True):
             served = await self.served(refresh=refresh and self._served is known)
-            for resource in served.resources:
-                if wanted(resource):
-                    return resource
+            if found := [resource for resource in served.resources if wanted(resource)]:
+                return found
             if known is None:
                 break  # it was asked just now
         raise NoKindMatch(otherwise)

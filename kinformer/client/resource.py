@@ -89,6 +89,7 @@ class Resource(PodVerbs, Generic[T]):
         self._codec: ObjectCodec[T] = ObjectCodec(type_, gvr.api_version, kind)
         self._prefix = f"/apis/{gvr.group}/{gvr.version}" if gvr.group else f"/api/{gvr.version}"
         self._strategic = gvr in _builtin_gvrs()
+        self._scales: Subresource[V1Scale] | None = None
         self._headers: dict[str, str] = {}
         self._list_headers: dict[str, str] = {}
         if metadata_only or drop_managed_fields:
@@ -427,9 +428,11 @@ class Resource(PodVerbs, Generic[T]):
         return await self._scale().patch(name, body, namespace, patch_type=patch_type, **options)
 
     def _scale(self) -> Subresource[V1Scale]:
-        from kinformer.models import V1Scale
+        if self._scales is None:
+            from kinformer.models import V1Scale
 
-        return Subresource(self, "scale", V1Scale, api_version="autoscaling/v1", kind="Scale")
+            self._scales = Subresource(self, "scale", V1Scale, api_version="autoscaling/v1", kind="Scale")
+        return self._scales
 
     async def bind(self, name: str, node: str, namespace: str, **options: Unpack[WriteOptions]) -> None:
         """

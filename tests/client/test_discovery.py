@@ -128,10 +128,12 @@ async def test_a_kind_is_found_and_what_is_known_is_not_asked_again(server: Scri
 
     found = await discovery.resource_for_kind(GroupVersionKind("example.com", "v1beta1", "Widget"))
     preferred = await discovery.resource_for_kind(GroupKind("example.com", "Widget"))
+    versions = [one.gvr.version for one in await discovery.resources_for_kind(GroupKind("example.com", "Widget"))]
     there = await discovery.resource_for(GroupVersionResource("", "v1", "nodes"))
 
     assert found.gvr.version == "v1beta1"
     assert preferred.gvr.version == "v1"
+    assert versions == ["v1", "v1beta1"]
     assert there.kind == "Node"
     assert len(server.requests) == 5
 

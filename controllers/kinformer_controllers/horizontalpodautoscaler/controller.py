@@ -11,35 +11,32 @@ evaluation. If some metrics cannot be read, the others may scale up, and never d
 from __future__ import annotations
 
 import copy
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, NoReturn
 
 from kinformer.cache import deletion_handling_key
-from kinformer.client import Resource
-from kinformer.client.errors import ClientError, Conflict, NoKindMatch
-from kinformer.controllerutil.conditions import is_condition_true, replace_condition, without_condition
-from kinformer.controllerutil.writing import retry_on_conflict
+from kinformer.client.errors import ClientError
+from kinformer.controllerutil.conditions import is_condition_true
 from kinformer.manager import Controller, ControllerContext, SyncError
-from kinformer.meta import GroupKind, GroupVersion, Selector, SelectorError, meta_namespace_key, parse_selector
+from kinformer.meta import Selector, SelectorError, meta_namespace_key, split_key
 from kinformer.meta.quantity import Quantity
 from kinformer.models import (
     V1Pod,
-    V1Scale,
     V2HorizontalPodAutoscaler,
-    V2HorizontalPodAutoscalerCondition,
     V2HorizontalPodAutoscalerStatus,
     V2MetricStatus,
 )
 from kinformer.record import NORMAL, WARNING
-from kinformer.workqueue import RateLimiter
 from kinformer_controllers.horizontalpodautoscaler.behavior import History, limited_replicas
 from kinformer_controllers.horizontalpodautoscaler.measuring import MetricsClient
 from kinformer_controllers.horizontalpodautoscaler.metrics import AUTOSCALERS, DESIRED, Evaluation
 from kinformer_controllers.horizontalpodautoscaler.proposals import MetricFailed, Target, measure, propose
 from kinformer_controllers.horizontalpodautoscaler.replicas import Timing, Tolerances
-from kinformer_controllers.horizontalpodautoscaler.selectors import TargetSelectors
+from kinformer_controllers.horizontalpodautoscaler.scales import Scale, Scales
+from kinformer_controllers.horizontalpodautoscaler.selectors import Labelled, TargetSelectors
 from kinformer_controllers.horizontalpodautoscaler.spec import HpaOptions
+from kinformer_controllers.horizontalpodautoscaler.statuses import remove_condition, set_condition, shown
+from kinformer_controllers.horizontalpodautoscaler.turns import Turns
 from kinformer_controllers.shared.gates import Gates
 
 __all__ = ("HorizontalPodAutoscalerController", "make_controller")
@@ -81,7 +78,6 @@ class HorizontalPodAutoscalerController:
 
     def __init__(self, context: ControllerContext) -> None:
         options = context.read(HpaOptions)
-        self._period = options.horizontal_pod_autoscaler_sync_period
         self._window = options.horizontal_pod_autoscaler_downscale_stabilization
         self._tolerance = options.horizontal_pod_autoscaler_tolerance
         self._timing = Timing(
@@ -92,7 +88,7 @@ class HorizontalPodAutoscalerController:
         self._to_zero = gates.is_on("HPAScaleToZero")
         self._own_tolerances = gates.is_on("HPAConfigurableTolerance")
         self._clock = context.clock
-        self._client = context.client
+        self._scales = Scales(context.client)
         self._server = context.client.resource(V2HorizontalPodAutoscaler)
         self._metrics = MetricsClient(context.client, context.clock)
         self._recorder = context.recorder(COMPONENT)
@@ -102,13 +98,16 @@ class HorizontalPodAutoscalerController:
         )
         self._autoscalers, self._pods = autoscalers.indexer, pods.indexer
         self._selectors = TargetSelectors()
+        self._turns = Turns(options.horizontal_pod_autoscaler_sync_period, self._shares, self._clock)
         self._histories: dict[str, History] = {}
+        #: The pods of namespaces with many autoscalers.
+        self._labelled: dict[str, Labelled[V1Pod]] = {}
         self.controller = Controller(
             COMPONENT,
             self.sync,
             workers=options.concurrent_horizontal_pod_autoscaler_syncs,
             queue_name="horizontalpodautoscaler",
-            limiter=_EachPeriod(self._period),
+            limiter=self._turns,
             clock=self._clock,
         )
         self.controller.handle(autoscalers, self).wait_for(pods)
@@ -117,14 +116,17 @@ class HorizontalPodAutoscalerController:
         key = meta_namespace_key(hpa)
         if self._selectors.register(key):
             AUTOSCALERS.inc()
-        self.controller.queue.add_after(key, self._period)
+        self.controller.queue.add_after(key, self._turns.when(key))
 
     def on_update(self, old: V2HorizontalPodAutoscaler, new: V2HorizontalPodAutoscaler, /) -> None:
         self.on_add(new, False)
 
     def on_delete(self, obj: Any, /) -> None:
-        if self._selectors.forget(deletion_handling_key(obj)):
+        key = deletion_handling_key(obj)
+        if self._selectors.forget(key):
             AUTOSCALERS.dec()
+            if not self._shares(namespace := split_key(key)[0]):
+                self._labelled.pop(namespace, None)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -140,7 +142,7 @@ class HorizontalPodAutoscalerController:
             return None
         with Evaluation(self._clock) as evaluation:
             await self._evaluate(copy.copy(hpa), key, evaluation)
-        return self._period
+        return self._turns.when(key)
 
     async def _evaluate(self, hpa: V2HorizontalPodAutoscaler, key: str, evaluation: Evaluation) -> None:
         before = hpa.status
@@ -149,11 +151,11 @@ class HorizontalPodAutoscalerController:
         about = hpa.spec.scale_target_ref
         reference = f"{about.kind}/{hpa.metadata.namespace}/{about.name}"
         try:
-            resource, scale = await self._scale_of(hpa)
+            scale = await self._scales.read(about, hpa.metadata.namespace)
         except (ClientError, ValueError) as error:
             self._event(hpa, "FailedGetScale", str(error))
             text = f"the HPA controller was unable to get the target's current scale: {error}"
-            _set(status, "AbleToScale", False, "FailedGetScale", text, now)
+            set_condition(status, "AbleToScale", False, "FailedGetScale", text, now)
             await self._write(hpa, before)
             if isinstance(error, ValueError):
                 raise EvaluationFailed(
@@ -161,8 +163,8 @@ class HorizontalPodAutoscalerController:
                 ) from error
             raise EvaluationFailed(f"failed to query scale subresource for {reference}: {error}") from error
         text = "the HPA controller was able to get the target's current scale"
-        _set(status, "AbleToScale", True, "SucceededGetScale", text, now)
-        current = (scale.spec.replicas if scale.spec is not None else None) or 0
+        set_condition(status, "AbleToScale", True, "SucceededGetScale", text, now)
+        current = scale.replicas
         least = 1 if hpa.spec.min_replicas is None else hpa.spec.min_replicas
         most = hpa.spec.max_replicas
         history = self._histories.setdefault(key, History())
@@ -173,9 +175,9 @@ class HorizontalPodAutoscalerController:
         wanted = current
         if current == 0 and not (from_zero and (least != 0 or _counts_objects(hpa))):
             text = "scaling is disabled since the replica count of the target is zero"
-            _set(status, "ScalingActive", False, "ScalingDisabled", text, now)
+            set_condition(status, "ScalingActive", False, "ScalingDisabled", text, now)
             if not self._to_zero:
-                _remove(status, "ScaledToZero")
+                remove_condition(status, "ScaledToZero")
         elif current > most:
             reason, wanted = "Current number of replicas above Spec.MaxReplicas", most
         elif 0 < current < least:
@@ -206,14 +208,14 @@ class HorizontalPodAutoscalerController:
                 window=self._window,
                 now=self._clock.monotonic(),
             )
-            _set(status, "AbleToScale", True, *limited.able, now)
-            _set(status, "ScalingLimited", limited.is_limited, *limited.limit, now)
+            set_condition(status, "AbleToScale", True, *limited.able, now)
+            set_condition(status, "ScalingLimited", limited.is_limited, *limited.limit, now)
             wanted = limited.replicas
             if current == 0 and least != 0 and wanted < least:
                 wanted = least
                 reason = reason or "Current number of replicas below Spec.MinReplicas"
         if wanted != current:
-            await self._rescale(hpa, before, resource, scale, current, wanted, reason, statuses)
+            await self._rescale(hpa, before, scale, wanted, reason, statuses)
             history.scaled(hpa.spec.behavior, current, wanted, self._clock.monotonic())
             self._note_zero(hpa, current, wanted, least, now)
             evaluation.action = "scale_up" if wanted > current else "scale_down"
@@ -224,23 +226,7 @@ class HorizontalPodAutoscalerController:
         if failure:
             raise EvaluationFailed(failure)
 
-    async def _scale_of(self, hpa: V2HorizontalPodAutoscaler) -> tuple[Resource[Any], V1Scale]:
-        """
-        The target's resource and its scale, from the server.
-
-        :raises ValueError: if the reference's apiVersion is not one
-        :raises ClientError: if the kind is not served, or the scale cannot be read
-        """
-        about = hpa.spec.scale_target_ref
-        group = GroupVersion.parse(about.api_version or "").group
-        try:
-            served = await self._client.discovery.resource_for_kind(GroupKind(group, about.kind))
-        except NoKindMatch as error:
-            raise NoKindMatch(f'no matches for kind "{about.kind}" in group "{group}"') from error
-        resource: Resource[Any] = self._client.resource(dict, served.gvr, namespaced=served.namespaced)
-        return resource, await resource.get_scale(about.name, hpa.metadata.namespace)
-
-    async def _ask_metrics(self, hpa: V2HorizontalPodAutoscaler, scale: V1Scale, evaluation: Evaluation) -> _Wanted:
+    async def _ask_metrics(self, hpa: V2HorizontalPodAutoscaler, scale: Scale, evaluation: Evaluation) -> _Wanted:
         """
         Compute what all metrics ask for: the most counts.
 
@@ -272,95 +258,93 @@ class HorizontalPodAutoscalerController:
             failure = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {failures[0]}"
             if len(failures) == len(specs) or replicas < target.replicas:
                 text = f"the HPA was unable to compute the replica count: {failures[0].cause}"
-                _set(status, "ScalingActive", False, failures[0].reason, text, now)
+                set_condition(status, "ScalingActive", False, failures[0].reason, text, now)
                 raise EvaluationFailed(failure)
         text = f"the HPA was able to successfully calculate a replica count from {metric}"
-        _set(status, "ScalingActive", True, "ValidMetricFound", text, now)
+        set_condition(status, "ScalingActive", True, "ValidMetricFound", text, now)
         return _Wanted(replicas, metric, statuses, failure)
 
-    def _target_of(self, hpa: V2HorizontalPodAutoscaler, scale: V1Scale, now: datetime) -> Target:
+    def _shares(self, namespace: str) -> bool:
+        """Whether a namespace has many autoscalers, so that metrics are read for all of them together."""
+        return self._selectors.count(namespace) >= _MANY
+
+    def _selected(self, namespace: str, selector: Selector) -> list[V1Pod]:
+        pods = self._pods.by_index("namespace", namespace)
+        labelled = self._labelled.get(namespace)
+        if labelled is None or not labelled.has(pods):
+            labelled = Labelled(pods, lambda pod: pod.metadata.labels)
+            if self._shares(namespace):
+                self._labelled[namespace] = labelled
+            else:
+                self._labelled.pop(namespace, None)
+        return labelled.selected(selector)
+
+    def _target_of(self, hpa: V2HorizontalPodAutoscaler, scale: Scale, now: datetime) -> Target:
         """
         The target's pods, if no other autoscaler selects them.
 
         :raises EvaluationFailed: if the target has no valid selector, or another autoscaler selects its pods
         """
         namespace = hpa.metadata.namespace
-        text = (scale.status.selector if scale.status is not None else None) or ""
+        text = scale.selector
         if not text:
             self._event(hpa, "SelectorRequired", "selector is required")
             why = "the HPA target's scale is missing a selector"
-            _set(hpa.status, "ScalingActive", False, "InvalidSelector", why, now)
+            set_condition(hpa.status, "ScalingActive", False, "InvalidSelector", why, now)
             raise EvaluationFailed("selector is required")
         try:
-            selector: Selector = parse_selector(text)
+            selector = self._selectors.put(meta_namespace_key(hpa), text)
         except SelectorError as error:
             why = f"couldn't convert selector into a corresponding internal selector object: {error}"
             self._refuse(hpa, "InvalidSelector", why, now)
-        self._selectors.put(meta_namespace_key(hpa), selector)
-        pods = [pod for pod in self._pods.by_index("namespace", namespace) if selector.matches(pod.metadata.labels)]
+        pods = self._selected(namespace, selector)
         selecting = self._selectors.selecting(namespace, pods)
         if len(selecting) > 1:
             names = " ".join(f"{{{key.partition('/')[2]} {namespace}}}" for key in selecting)
             why = f"pods by selector {text} are controlled by multiple HPAs: [{names}]"
             self._refuse(hpa, "AmbiguousSelector", why, now)
-        replicas = (scale.spec.replicas if scale.spec is not None else None) or 0
-        observed = (scale.status.replicas if scale.status is not None else None) or 0
-        return Target(namespace, pods, selector, replicas, observed, self._selectors.count(namespace) >= _MANY)
+        return Target(namespace, pods, selector, scale.replicas, scale.observed, self._shares(namespace))
 
     async def _rescale(
         self,
         hpa: V2HorizontalPodAutoscaler,
         before: V2HorizontalPodAutoscalerStatus | None,
-        resource: Resource[Any],
-        scale: V1Scale,
-        current: int,
+        scale: Scale,
         wanted: int,
         reason: str,
         statuses: list[V2MetricStatus] | None,
     ) -> None:
         """
-        Write the target's scale. After a conflict, it is read again.
+        Write the target's scale.
 
         :raises EvaluationFailed: if it cannot be written
         """
-        name, namespace, latest = hpa.spec.scale_target_ref.name, hpa.metadata.namespace, scale
-
-        async def write() -> None:
-            nonlocal latest
-            assert latest.spec is not None
-            latest.spec.replicas = wanted
-            try:
-                await resource.update_scale(name, latest, namespace)
-            except Conflict:
-                with suppress(ClientError):
-                    latest = await resource.get_scale(name, namespace)
-                raise
-
         status, now = hpa.status, self._clock.now()
         try:
-            await retry_on_conflict(write, clock=self._clock)
+            await scale.write(wanted, self._clock)
         except ClientError as error:
             self._event(hpa, "FailedRescale", f"New size: {wanted}; reason: {reason}; error: {error}")
             text = f"the HPA controller was unable to update the target scale: {error}"
-            _set(status, "AbleToScale", False, "FailedUpdateScale", text, now)
-            status.current_replicas, status.current_metrics = current, statuses
+            set_condition(status, "AbleToScale", False, "FailedUpdateScale", text, now)
+            status.current_replicas, status.current_metrics = scale.replicas, statuses
             await self._write(hpa, before)
             about = hpa.spec.scale_target_ref
-            raise EvaluationFailed(f"failed to rescale {about.kind}/{namespace}/{name}: {error}") from error
+            where = f"{about.kind}/{hpa.metadata.namespace}/{about.name}"
+            raise EvaluationFailed(f"failed to rescale {where}: {error}") from error
         text = f"the HPA controller was able to update the target scale to {wanted}"
-        _set(status, "AbleToScale", True, "SucceededRescale", text, now)
+        set_condition(status, "AbleToScale", True, "SucceededRescale", text, now)
         self._event(hpa, "SuccessfulRescale", f"New size: {wanted}; reason: {reason}", NORMAL)
 
     def _note_zero(self, hpa: V2HorizontalPodAutoscaler, current: int, wanted: int, least: int, now: datetime) -> None:
         """Note whether it was the autoscaler that left its target without pods: only then it scales it up again."""
         if not self._to_zero:
-            _remove(hpa.status, "ScaledToZero")
+            remove_condition(hpa.status, "ScaledToZero")
         elif current > 0 and wanted == 0 and least == 0 and _counts_objects(hpa):
             text = "the HPA controller scaled the workload to zero"
-            _set(hpa.status, "ScaledToZero", True, "ScaledToZero", text, now)
+            set_condition(hpa.status, "ScaledToZero", True, "ScaledToZero", text, now)
         else:
             text = "the HPA controller did not scale the workload to zero"
-            _set(hpa.status, "ScaledToZero", False, "NotScaledToZero", text, now)
+            set_condition(hpa.status, "ScaledToZero", False, "NotScaledToZero", text, now)
 
     def _tolerances(self, hpa: V2HorizontalPodAutoscaler) -> Tolerances:
         down = up = self._tolerance
@@ -373,7 +357,7 @@ class HorizontalPodAutoscalerController:
 
     def _refuse(self, hpa: V2HorizontalPodAutoscaler, reason: str, why: str, now: datetime) -> NoReturn:
         self._event(hpa, reason, why)
-        _set(hpa.status, "ScalingActive", False, reason, why, now)
+        set_condition(hpa.status, "ScalingActive", False, reason, why, now)
         raise EvaluationFailed(why)
 
     def _event(self, hpa: V2HorizontalPodAutoscaler, reason: str, message: str, type_: str = WARNING) -> None:
@@ -381,7 +365,7 @@ class HorizontalPodAutoscalerController:
 
     async def _write(self, hpa: V2HorizontalPodAutoscaler, before: V2HorizontalPodAutoscalerStatus | None) -> None:
         """Write the status, if it differs from the one before."""
-        if _shown(before) == _shown(hpa.status):
+        if shown(before) == shown(hpa.status):
             return
         try:
             await self._server.update_status(hpa)
@@ -390,51 +374,5 @@ class HorizontalPodAutoscalerController:
             raise
 
 
-class _EachPeriod(RateLimiter[str]):
-    """A failed evaluation is repeated after the period, like any other."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def when(self, item: str) -> float:
-        return self._seconds
-
-    def num_requeues(self, item: str) -> int:
-        return 1
-
-    def forget(self, item: str) -> None:
-        """Do nothing: no failures are counted."""
-
-
-def _set(
-    status: V2HorizontalPodAutoscalerStatus, type_: str, value: bool, reason: str, message: str, now: datetime
-) -> None:
-    condition = V2HorizontalPodAutoscalerCondition(
-        type=type_,
-        status="True" if value else "False",
-        reason=reason,
-        message=message,
-        last_transition_time=now.replace(microsecond=0),
-    )
-    status.conditions = replace_condition(status.conditions, condition)
-
-
-def _remove(status: V2HorizontalPodAutoscalerStatus, type_: str) -> None:
-    status.conditions = without_condition(status.conditions, type_)
-
-
 def _counts_objects(hpa: V2HorizontalPodAutoscaler) -> bool:
     return any(metric.type in ("Object", "External") for metric in hpa.spec.metrics or ())
-
-
-def _shown(status: V2HorizontalPodAutoscalerStatus | None) -> tuple[Any, ...]:
-    """A status as it is compared: Kubernetes takes nothing and an empty list for the same, also zero for numbers."""
-    if status is None:
-        return (0, 0, None, [], [])
-    return (
-        status.current_replicas or 0,
-        status.desired_replicas or 0,
-        status.last_scale_time,
-        status.current_metrics or [],
-        status.conditions or [],
-    )

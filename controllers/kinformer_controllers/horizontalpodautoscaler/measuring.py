@@ -13,7 +13,7 @@ Kubernetes' words. The servers behind these APIs are metrics-server and adapters
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import anyio
@@ -27,7 +27,7 @@ from kinformer.meta import GroupKind, GroupResource, GroupVersion, GroupVersionR
 from kinformer.meta.quantity import Quantity, QuantityError
 from kinformer.models import V2CrossVersionObjectReference
 from kinformer_controllers.horizontalpodautoscaler.replicas import MAX_INT64, PodMetric, ReplicaError
-from kinformer_controllers.horizontalpodautoscaler.selectors import required_label
+from kinformer_controllers.horizontalpodautoscaler.selectors import Labelled
 
 __all__ = ("MetricsClient",)
 
@@ -75,32 +75,15 @@ class _MetricValueList(msgspec.Struct, rename="camel", frozen=True):
     items: list[_MetricValue] | None = None
 
 
-class _Kept:
+class _Kept(NamedTuple):
     """
     The metrics of a whole namespace.
 
     :param at: when they were read, in the clock's monotonic seconds
     """
 
-    def __init__(self, at: float, pods: list[_PodMetrics]) -> None:
-        self.at = at
-        self._pods = pods
-        #: By a label's key: the pods by its value. So a namespace with many targets is not gone through for each.
-        self._by_label: dict[str, dict[str, list[_PodMetrics]]] = {}
-
-    def selected(self, selector: Selector) -> list[_PodMetrics]:
-        """The metrics of the pods that a selector matches."""
-        key, value = required_label(selector) or ("", "")
-        candidates = self._by(key).get(value, []) if key else self._pods
-        return [pod for pod in candidates if selector.matches(pod.metadata.labels)]
-
-    def _by(self, key: str) -> dict[str, list[_PodMetrics]]:
-        found = self._by_label.get(key)
-        if found is None:
-            found = self._by_label[key] = {}
-            for pod in self._pods:
-                found.setdefault((pod.metadata.labels or {}).get(key, ""), []).append(pod)
-        return found
+    at: float
+    pods: Labelled[_PodMetrics]
 
 
 class MetricsClient:
@@ -129,7 +112,7 @@ class MetricsClient:
         """
         try:
             if shared:
-                pods = (await self._of_namespace(namespace)).selected(selector)
+                pods = (await self._of_namespace(namespace)).pods.selected(selector)
             else:
                 pods = await self._list_pods(namespace, selector)
         except ClientError as error:
@@ -153,7 +136,8 @@ class MetricsClient:
             kept = self._kept.get(namespace)
             if kept is None or now - kept.at >= _SHARED_SECONDS:
                 self._kept = {name: one for name, one in self._kept.items() if now - one.at < _SHARED_SECONDS}
-                kept = self._kept[namespace] = _Kept(now, await self._list_pods(namespace, Selector()))
+                listed = Labelled(await self._list_pods(namespace, Selector()), lambda pod: pod.metadata.labels)
+                kept = self._kept[namespace] = _Kept(now, listed)
             return kept
 
     async def _list_pods(self, namespace: str, selector: Selector) -> list[_PodMetrics]:

@@ -1,19 +1,23 @@
-"""Which autoscalers select the same pods: two autoscalers of one pod would work against each other.
+"""The selectors of targets: which pods they select, and which autoscalers select the same ones.
 
-In: the selector of each autoscaler's target. Out: the autoscalers that select a pod. Selectors are found by one label
-that they require. So a namespace with thousands of autoscalers needs no more time for each of them.
+Two autoscalers of one pod would work against each other. Selectors and pods are found by one label that a selector
+requires. So a namespace with thousands of autoscalers needs no more time for each of them.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
-from kinformer.meta import Selector
+from kinformer.meta import Selector, parse_selector
 from kinformer.meta.requirement import Operator
 from kinformer.models import V1Pod
 
-__all__ = ("TargetSelectors", "required_label")
+__all__ = ("Labelled", "TargetSelectors")
+
+T = TypeVar("T")
 
 _EXACT = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
@@ -22,7 +26,8 @@ class TargetSelectors:
     """The selectors of the targets of all autoscalers, by the autoscaler's key."""
 
     def __init__(self) -> None:
-        self._selectors: dict[str, Selector | None] = {}
+        #: With their texts. None: not known yet.
+        self._selectors: dict[str, tuple[str, Selector] | None] = {}
         #: By namespace and a required label: the keys of autoscalers. The label is None for selectors without one.
         self._by_label: dict[tuple[str, tuple[str, str] | None], set[str]] = {}
         self._in_namespace: Counter[str] = Counter()
@@ -39,13 +44,22 @@ class TargetSelectors:
         self._in_namespace[key.partition("/")[0]] += 1
         return True
 
-    def put(self, key: str, selector: Selector) -> None:
-        """Note an autoscaler's selector. An autoscaler that is gone is ignored."""
-        if key not in self._selectors or self._selectors[key] == selector:
-            return
-        self._take(key)
-        self._selectors[key] = selector
-        self._by_label.setdefault(_place(key, selector), set()).add(key)
+    def put(self, key: str, text: str) -> Selector:
+        """
+        Note an autoscaler's selector, and return it. For an autoscaler that is gone, it is only returned.
+
+        :param text: the selector's. It is parsed when it has changed
+        :raises SelectorError: if it is not a selector
+        """
+        known = self._selectors.get(key)
+        if known is not None and known[0] == text:
+            return known[1]
+        selector = parse_selector(text)
+        if key in self._selectors:
+            self._take(key)
+            self._selectors[key] = text, selector
+            self._by_label.setdefault(_place(key, selector), set()).add(key)
+        return selector
 
     def forget(self, key: str) -> bool:
         """Forget an autoscaler that is gone. Returns whether it was known."""
@@ -68,24 +82,57 @@ class TargetSelectors:
         return sorted(found)
 
     def _matches(self, key: str, labels: Mapping[str, str]) -> bool:
-        selector = self._selectors[key]
-        return selector is not None and selector.matches(labels)
+        known = self._selectors[key]
+        return known is not None and known[1].matches(labels)
 
     def _take(self, key: str) -> None:
-        selector = self._selectors.get(key)
-        if selector is None:
+        known = self._selectors.get(key)
+        if known is None:
             return
-        place = _place(key, selector)
+        place = _place(key, known[1])
         self._by_label[place].discard(key)
         if not self._by_label[place]:
             del self._by_label[place]
 
 
-def required_label(selector: Selector) -> tuple[str, str] | None:
+class Labelled(Generic[T]):
+    """
+    Objects of one namespace that many selectors select from. It finds them by one label that a selector requires.
+
+    :param items: they must not be changed
+    """
+
+    def __init__(self, items: Sequence[T], labels_of: Callable[[T], Mapping[str, str] | None]) -> None:
+        self._items = items
+        self._labels_of = labels_of
+        #: By a label's key: the objects by its value.
+        self._by_label: dict[str, dict[str, list[T]]] = {}
+
+    def has(self, items: Sequence[T]) -> bool:
+        """Whether these are the same objects, in the same order."""
+        return len(items) == len(self._items) and all(map(operator.is_, items, self._items))
+
+    def selected(self, selector: Selector) -> list[T]:
+        """The objects that a selector matches."""
+        label = _required_label(selector)
+        candidates = self._items if label is None else self._by(label[0]).get(label[1], ())
+        return [item for item in candidates if selector.matches(self._labels_of(item))]
+
+    def _by(self, key: str) -> dict[str, list[T]]:
+        found = self._by_label.get(key)
+        if found is None:
+            found = self._by_label[key] = {}
+            for item in self._items:
+                if (value := (self._labels_of(item) or {}).get(key)) is not None:
+                    found.setdefault(value, []).append(item)
+        return found
+
+
+def _required_label(selector: Selector) -> tuple[str, str] | None:
     """A label that a selector requires, with its value; None if it requires no single value of any label."""
     exact = next((one for one in selector.requirements if one.operator in _EXACT and len(one.values) == 1), None)
     return (exact.key, exact.values[0]) if exact is not None else None
 
 
 def _place(key: str, selector: Selector) -> tuple[str, tuple[str, str] | None]:
-    return key.partition("/")[0], required_label(selector)
+    return key.partition("/")[0], _required_label(selector)

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from kinformer.client import ApiResource
 from kinformer.client.codec import decode_as
 from kinformer.client.errors import ClientError
 from kinformer.clock import FakeClock
 from kinformer.manager import SyncError
+from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1Pod, V1Scale, V2HorizontalPodAutoscaler, from_dict, to_dict
 from kinformer_controllers.horizontalpodautoscaler.controller import HorizontalPodAutoscalerController
 from tests.controllers.horizontalpodautoscaler.pods import NOW, pods_in_states
@@ -232,13 +234,16 @@ class Servers:
 
     @property
     def discovery(self) -> Any:
-        return SimpleNamespace(groups=self.groups, resource_for_kind=self.kind)
+        return SimpleNamespace(groups=self.groups, resource_for_kind=self.kind, resources_for_kind=self.kinds)
 
     async def groups(self) -> dict[str, list[str]]:
         return {"custom.metrics.k8s.io": ["v1beta2"]}
 
-    async def kind(self, kind: Any) -> Any:
-        return SimpleNamespace(gvr=SimpleNamespace(group_resource=str(kind)), namespaced=True)
+    async def kind(self, kind: GroupKind) -> ApiResource:
+        return ApiResource(GroupVersionResource(kind.group, "v1", f"{kind.kind.lower()}s"), kind.kind, namespaced=True)
+
+    async def kinds(self, kind: GroupKind) -> list[ApiResource]:
+        return [await self.kind(kind)]
 
     def resource(self, *_: Any, **__: Any) -> Any:
         return self
