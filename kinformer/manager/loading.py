@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, cast
 
 from kinformer.logs import get_logger, traceback_text
@@ -53,18 +53,26 @@ class Made(NamedTuple):
 
 
 def known_controllers() -> dict[str, Any]:
-    """The entry points of all installed controllers, by name. The method ``load()`` of an entry point imports it."""
-    return {entry.name: entry for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name)}
+    """
+    The entry points of all installed controllers, by name. The method ``load()`` of an entry point imports it.
+
+    A package that is installed later is found by the next process.
+    """
+    return {entry.name: entry for entry in _installed()}
+
+
+@functools.cache
+def _installed() -> tuple[EntryPoint, ...]:
+    # To list installed entry points reads some files of each package, which would take 10 ms for each manager.
+    return tuple(sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name))
 
 
 def builtin_controllers(installed: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the entry points that belong to kinformer's own distribution."""
-    return tuple(name for name, entry in installed.items() if _distribution(entry) == _DISTRIBUTION)
-
-
-def _distribution(entry: Any) -> str:
-    dist = getattr(entry, "dist", None)
-    return dist.name.lower() if dist is not None else ""
+    distributions = {id(dist): dist for entry in installed.values() if (dist := getattr(entry, "dist", None))}
+    # Entry points of one package share their distribution, whose name is parsed from a file each time.
+    own = {number for number, dist in distributions.items() if dist.name.lower() == _DISTRIBUTION}
+    return tuple(name for name, entry in installed.items() if id(getattr(entry, "dist", None)) in own)
 
 
 def make_controllers(
