@@ -114,7 +114,6 @@ async def _cost(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    gc.collect()
     gc.disable()
     try:
         yield
