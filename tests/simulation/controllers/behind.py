@@ -148,10 +148,10 @@ BEHIND = (
             },
             {"legacy_token": {"account": "bot", "name": "old"}},
             {"create": _pod(nodeName="n", volumes=[{"name": "v", "secret": {"secretName": "old"}}])},
-            {"sleep": 5 * 24 * 3600},
+            {"sleep": 50 * 3600},
         ],
         options={"legacy_service_account_token_clean_up_period": 3600.0},
-        plans=("seed=0 hide(manager,pods/case/p,event=1,seconds=280000)",),
+        plans=("seed=0 hide(manager,pods/case/p,event=1,seconds=175000)",),
     ),
     Case(
         "route-behind",
