@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
 import anyio
 from anyio.abc import Process
 
-__all__ = ("Done", "kinformer", "output_until", "running")
+from tests.forked import Started, start
 
-_COMMAND = (sys.executable, "-u", "-c", "from kinformer.cli import main; main()")
+__all__ = ("Done", "kinformer", "output_until", "running")
 
 
 class Done(NamedTuple):
@@ -25,25 +23,28 @@ class Done(NamedTuple):
 
 async def kinformer(*arguments: object, **environment: str) -> Done:
     """Run it to its end."""
-    with anyio.fail_after(60):
-        done = await anyio.run_process(
-            [*_COMMAND, *map(str, arguments)], check=False, env={**os.environ, **environment, "COLUMNS": "200"}
-        )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    said: dict[str, str] = {}
+
+    async def read(name: str) -> None:
+        said[name] = (await getattr(process, name).rest()).decode()
+
+    async with aclosing(start([*map(str, arguments)], {**os.environ, **environment, "COLUMNS": "200"})) as process:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read, "stdout")
+                tasks.start_soon(read, "stderr")
+            status = await process.wait()
+    return Done(status, said["stdout"], said["stderr"])
 
 
 @asynccontextmanager
-async def running(*arguments: object) -> AsyncIterator[Process]:
+async def running(*arguments: object) -> AsyncIterator[Started]:
     """Have it run while the block does; the block is expected to end it."""
-    async with await anyio.open_process([*_COMMAND, *map(str, arguments)], stderr=subprocess.STDOUT) as process:
-        try:
-            yield process
-        finally:
-            if process.returncode is None:
-                process.kill()
+    async with aclosing(start([*map(str, arguments)], os.environ, one_stream=True)) as process:
+        yield process
 
 
-async def output_until(process: Process, text: str) -> str:
+async def output_until(process: Process | Started, text: str) -> str:
     """What it prints, up to and with `text`."""
     assert process.stdout is not None
     printed = b""

@@ -12,6 +12,7 @@ import pytest
 
 import kinformer
 from tests.packaging.conftest import ROOT, run
+from tests.typed import copied_cache
 
 PROGRAM = """
 import anyio
@@ -100,7 +101,10 @@ def test_its_command_knows_its_version_and_makes_projects(installed: Path, tmp_p
 
 def mypy(file: Path, installed: Path) -> tuple[int, list[str]]:
     """Its status and lines, in an environment with the wheel, from a folder with nothing else."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed), file.name]
+    known = file.parent / "known"
+    cache = known if known.exists() else copied_cache(known)
+    options = ("--strict", "--cache-dir", str(cache), "--python-executable", str(installed))
+    command = [sys.executable, "-m", "mypy", *options, file.name]
     done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()
 
