@@ -214,8 +214,7 @@ class LeaderElector:
 
     async def _release(self) -> None:
         with anyio.CancelScope(shield=True):
-            if await self._within(self._options.renew_deadline, self.keeper.try_release):
-                log.info("lease_released", lease=self._lease)
+            await self._within(self._options.renew_deadline, self.keeper.try_release)
         self._report()
 
     # --- common

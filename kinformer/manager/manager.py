@@ -321,8 +321,7 @@ class Manager:
                     else:
                         await self.election.run(partial(self._lead, self.election))
                 # Nobody waits for the Lease or a range of this process any more.
-                if self._event_guard is not None:
-                    self._event_guard.open_for(FLUSH)
+                self._allow_events()
                 await flush(self.context.broadcasters)
                 tasks.cancel_scope.cancel()
         finally:
@@ -378,6 +377,12 @@ class Manager:
             await drain(self.controllers.values(), self._grace)
             # The remaining ranges are released after this method has returned.
             tasks.cancel_scope.cancel()
+        # The guard of all other writes closes before the release is sent. Events go on meanwhile.
+        self._allow_events()
+
+    def _allow_events(self) -> None:
+        if self._event_guard is not None:
+            self._event_guard.open_for(FLUSH)
 
     async def _run(self, name: str, controller: Runnable) -> None:
         running = RUNNING.labels(name, COMPONENT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.leaderelection import LAST_WRITES_ANNOTATION, LeadershipLost
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
-from kinformer.models import V1ConfigMap, V1Lease, V1ObjectMeta
+from kinformer.models import CoreV1Event, V1ConfigMap, V1Lease, V1ObjectMeta
 from tests.turning import eventually, quiet, turn
 
 
@@ -29,6 +29,8 @@ class Candidate:
         #: What was not told yet to the controller when each sync began, and what is to happen at which of them.
         self.untold_at: list[int] = []
         self.at_sync: dict[int, Callable[[], object]] = {}
+        #: Is called when the release of the Lease is about to be sent.
+        self.at_release: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
         self.asked: list[str] = []
         self.watches_go_on = anyio.Event()
         self.watches_go_on.set()
@@ -41,7 +43,9 @@ class Candidate:
             known={"noted": self._make},
             clock=clock,
             endpoint=("127.0.0.1", 0),
-            leader_election=LeaderElection(identity=identity, client=client),
+            leader_election=LeaderElection(
+                identity=identity, client=client.through(lambda transport: _Releases(transport, self))
+            ),
         )
 
     def _make(self, context: ControllerContext) -> Controller:
@@ -53,6 +57,7 @@ class Candidate:
                 happens()
                 await anyio.lowlevel.checkpoint()
 
+        self.recorder = context.recorder("noted")
         self.controller = Controller("noted", sync, clock=context.clock)
         return self.controller.watch(context.informers.informer_for(V1ConfigMap))
 
@@ -92,6 +97,21 @@ class _Wire:
         self._candidate.asked.append(f"WATCH {path}")
         body = await self._transport.stream(path, params=params, **request)
         return _Body(body, self._candidate) if params.get("timeoutSeconds") != "1" else body
+
+
+class _Releases:
+    def __init__(self, transport: Any, candidate: Candidate) -> None:
+        self._transport = transport
+        self._candidate = candidate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    async def request(self, method: str, path: str, *, body: Any = None, **request: Any) -> bytes:
+        if method == "PUT" and b'"leaseDurationSeconds":1,' in body:
+            await self._candidate.at_release()
+        answer: bytes = await self._transport.request(method, path, body=body, **request)
+        return answer
 
 
 class _Body:
@@ -338,6 +358,23 @@ async def test_a_leader_that_loses_its_lease_ends_its_controllers_and_says_so(wo
     assert leader.ended
     assert not leader.controller.has_synced
     assert str(leader.error) == "lost the lease kube-system/kinformer-manager: c holds it now"
+
+
+async def test_events_are_written_while_the_lease_is_being_released(world: World) -> None:
+    one = await world.start("one")
+    await world.create("a")
+    await eventually(lambda: one.synced, world.clock)
+    written: list[str] = []
+
+    async def record() -> None:
+        one.recorder.event(V1ConfigMap(metadata=V1ObjectMeta(name="a", namespace="default")), "Normal", "Done", "it is")
+        await quiet()
+        written.extend(event.reason for event in (await world.client.resource(CoreV1Event).list("default")).items)
+
+    one.at_release = record
+    await one.manager.stop()
+
+    assert written == ["Done"]
 
 
 async def test_a_follower_is_ready_when_its_informers_are(world: World) -> None:
