@@ -35,7 +35,7 @@ from typing import Any
 
 from kinformer.permissions import Rule
 
-__all__ = ("ControllerSpec",)
+__all__ = ("ControllerSpec", "declared_by")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +51,8 @@ class ControllerSpec:
     :param summary: what it does, as half a sentence: ``keeps the number of pods``
     :param options: the dataclass of its options (:mod:`kinformer.options`); None if it has none
     :param permissions: the permissions that it needs at the server; None if they are not declared
+    :param webhooks: ``module:name`` of the :class:`~kinformer.operator.webhooks.Webhooks` that belong to it; empty if
+        there are none
     :param metrics: the names of the metrics that only this controller has
     :param sharded_by: what decides which shard a key belongs to: ``namespace``, or ``name`` for objects without a
         namespace. Empty: every sync needs the objects of all namespaces, so processes cannot share its keys
@@ -66,6 +68,7 @@ class ControllerSpec:
     summary: str = ""
     options: type[Any] | None = None
     permissions: tuple[Rule, ...] | None = None
+    webhooks: str = ""
     metrics: tuple[str, ...] = ()
     sharded_by: str = ""
     on_by_default: bool = True
@@ -88,10 +91,34 @@ class ControllerSpec:
 
         :raises ImportError: if there is no such module, or it has no such name
         """
-        module, _, name = self.factory.partition(":")
-        loaded = importlib.import_module(module)
-        try:
-            factory: Callable[[Any], Any] = attrgetter(name)(loaded)
-        except AttributeError:
-            raise ImportError(f"{module} has no {name!r}") from None
+        factory: Callable[[Any], Any] = _imported(self.factory)
         return factory
+
+
+def declared_by(factory: Any, what: str) -> Any:
+    """
+    What a controller declares: in its spec, or in the attributes of the class whose method makes it.
+
+    :param factory: what an entry point names
+    :param what: ``permissions``, ``options`` or ``webhooks``
+    :return: None if it is not declared
+    :raises ImportError: if it is in a module that cannot be imported
+    """
+    declared = getattr(factory, what, None)
+    if declared is None:
+        declared = getattr(getattr(factory, "__self__", None), what, None)
+    if isinstance(factory, ControllerSpec) and what == "webhooks":
+        return _imported(factory.webhooks) if factory.webhooks else None
+    return declared
+
+
+def _imported(path: str) -> Any:
+    """
+    :raises ImportError: if there is no such module, or it has no such name
+    """
+    module, _, name = path.partition(":")
+    loaded = importlib.import_module(module)
+    try:
+        return attrgetter(name)(loaded)
+    except AttributeError:
+        raise ImportError(f"{module} has no {name!r}") from None

@@ -23,6 +23,7 @@ from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_f
 from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
+from kinformer.cli.webhooks import WebhookFlags, webhook_flags, webhook_rbac_flags
 
 __all__ = ("logging_flags", "main", "manager", "run_command", "run_manager", "with_logging")
 
@@ -133,7 +134,8 @@ def apiserver(**options: Any) -> None:
     default="*",
     show_default=True,
     help="The controllers to run, with commas between: NAME switches one on, -NAME switches one off, '*' switches on "
-    "all of other packages, and 'builtin' all of kube-controller-manager's that are implemented here.",
+    "all of other packages, and 'builtin' all of kube-controller-manager's that are implemented here. MODULE:NAME is "
+    "one that is not installed: the place of a Reconciler, a factory or a ControllerSpec.",
 )
 @click.option(
     "--require-controllers",
@@ -210,6 +212,7 @@ def apiserver(**options: Any) -> None:
 @serving_flags
 @leader_election_flags
 @sharding_flags
+@webhook_flags
 @logging_flags
 def manager(**_: Any) -> None:
     """Run controllers against a cluster until interrupted."""
@@ -238,6 +241,7 @@ def run_manager(
         "election": ElectionFlags.taken_from(options),
         "sharding": ShardingFlags.taken_from(options),
         "serving": ServingFlags.taken_from(options),
+        "webhooks": WebhookFlags.taken_from(options),
         "accounts": accounts,
     }
     if options.pop("dry_run"):
@@ -286,6 +290,7 @@ def schema() -> None:
 @click.option(
     "--shard-namespace", default="kube-system", show_default=True, help="The namespace of the shard group's Leases."
 )
+@webhook_rbac_flags
 def rbac(**options: Any) -> None:
     """
     Print the RBAC roles that CONTROLLER needs, or all controllers need: YAML for kubectl apply. Name those that are off
@@ -293,7 +298,9 @@ def rbac(**options: Any) -> None:
     """
     from kinformer.cli.rbac import run
 
-    run_command(partial(run, **options))
+    names = ("webhook_service", "webhook_secret", "webhook_cert_dir", "webhook_register")
+    webhooks = WebhookFlags(**{name: options.pop(name) for name in names})
+    run_command(partial(run, webhooks=webhooks, **options))
 
 
 @main.command()

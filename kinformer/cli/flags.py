@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from kinformer.options import CONTROLLERS, Option, options_of
+from kinformer.spec import declared_by
 
 __all__ = (
     "NAMES",
@@ -141,7 +142,7 @@ def _found() -> list[Option]:
     found: dict[str, Option] = {}
     for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name):
         try:
-            type_ = getattr(entry.load(), "options", None)
+            type_ = declared_by(entry.load(), "options")
             declared = options_of(type_) if type_ is not None else ()
         except Exception:  # importing runs code of other packages, which may raise anything
             continue

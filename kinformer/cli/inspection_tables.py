@@ -21,6 +21,7 @@ from kinformer.manager.inspection.views import (
     QuotaView,
     RunView,
     TriggerView,
+    WebhookView,
 )
 
 __all__ = (
@@ -30,6 +31,7 @@ __all__ = (
     "QUEUES",
     "QUOTAS",
     "RUNS",
+    "WEBHOOKS",
     "Column",
     "failing_keys",
     "table",
@@ -126,6 +128,18 @@ QUOTAS: Sequence[Column] = (
     _name("", lambda it: "#" * round(min(it.share, 1) * 20), 80),
 )
 
+WEBHOOKS: Sequence[Column] = (
+    _name("WEBHOOK", lambda it: it.path),
+    _name("KIND", lambda it: it.kind, 110),
+    _name("STATE", lambda it: it.state, 70, is_bad=lambda it: it.state.startswith("not ")),
+    Column("REQUESTS/S", lambda it: rate(it.requests_per_second), 60),
+    Column("REQUESTS", lambda it: count(it.requests), 90),
+    Column("REFUSED", lambda it: count(it.refused)),
+    Column("FAILED", lambda it: count(it.failed), is_bad=lambda it: it.failed > 0),
+    Column("MEDIAN", lambda it: span(it.seconds_median), 100),
+    Column("99%", lambda it: span(it.seconds_99), 110),
+)
+
 RUNS: Sequence[Column] = (
     Column("WHEN", lambda it: ago(it.ago_seconds)),
     _name("WHAT FOR", lambda it: trigger_text(it.trigger)),
@@ -134,7 +148,7 @@ RUNS: Sequence[Column] = (
     _name("HOW IT ENDED", lambda it: f"failed: {it.error}" if it.error else "well", is_bad=lambda it: bool(it.error)),
 )
 
-_Row = ControllerView | InformerView | QueueView | QuotaView | RunView | _Failing
+_Row = ControllerView | InformerView | QueueView | QuotaView | RunView | WebhookView | _Failing
 
 
 def failing_keys(controllers: Iterable[ControllerView]) -> list[_Failing]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -16,18 +17,19 @@ from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
+from kinformer.cli.webhooks import WebhookFlags
 from kinformer.client import Client, ClientOptions, OutageOptions, TokenBucket, connect
 from kinformer.client.account import account_endpoint
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.beside import NAMESPACE
-from kinformer.manager.loading import builtin_controllers, known_controllers, load_factory
+from kinformer.manager.loading import builtin_controllers, known_controllers, webhooks_of
 from kinformer.manager.rbac import declared_permissions, manager_rules
 from kinformer.manager.selection import BUILTIN
 from kinformer.meta.validation import dns1123_label_errors
 from kinformer.permissions import Rule
 
-__all__ = ("run",)
+__all__ = ("run", "search_here")
 
 
 async def run(
@@ -49,6 +51,7 @@ async def run(
     serving: ServingFlags,
     election: ElectionFlags,
     sharding: ShardingFlags,
+    webhooks: WebhookFlags,
     interruption: Interruption,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
@@ -77,6 +80,7 @@ async def run(
     :param serving: the flags of the endpoint
     :param election: the flags of leader election
     :param sharding: the flags of sharding
+    :param webhooks: the flags of webhooks
     :param interruption: gets the function that a signal calls
     :param extra_options: options of controllers as ``NAME=VALUE``. A controller that runs must have each of them
     :param shown_flags: the flags that ``/flagz`` shows
@@ -95,6 +99,7 @@ async def run(
     :raises OptionError: if an option is not valid
     """
     selection = _names(controllers)
+    search_here(selection)
     chosen = tuple(dict.fromkeys(name for text in namespaces for name in _names(text)))
     for name in chosen:
         if problems := dns1123_label_errors(name):
@@ -139,6 +144,7 @@ async def run(
             required=_names(require_controllers),
             cache_sync_timeout=cache_sync_timeout,
             clients=clients,
+            webhooks=webhooks if webhooks.webhook_port else None,
         )
         manager.pages.flags = shown_flags
         if not manager.controllers:
@@ -147,7 +153,7 @@ async def run(
             lease = (election.leader_elect_resource_namespace, election.leader_elect_resource_name)
             reviews = secure is not None
             shards = group.namespace if group is not None else ""
-            rules = _rules(manager, lease if settings is not None else None, shards, reviews=reviews)
+            rules = _rules(manager, lease if settings is not None else None, shards, webhooks, reviews=reviews)
             return await _dry_run(client, dry_run, rules, chosen)
         # Checked before anything runs: otherwise each informer would report again and again that the server cannot be
         # reached or refuses the credentials. Reading the version alone needs no credentials.
@@ -159,6 +165,12 @@ async def run(
         with interruption.stops(partial(manager.stop, shutdown_grace)):
             await manager.run()
     return 0
+
+
+def search_here(selection: Iterable[str]) -> None:
+    """If something is named as ``MODULE:NAME``, find modules in the current folder, too, as ``python -m`` does."""
+    if any(":" in name for name in selection) and (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
 
 
 async def _reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
@@ -178,16 +190,17 @@ async def _account_clients(
 
 
 def _rules(
-    manager: Manager, lease: tuple[str, str] | None, shards: str, *, reviews: bool
+    manager: Manager, lease: tuple[str, str] | None, shards: str, hooks: WebhookFlags, *, reviews: bool
 ) -> dict[str, Iterable[Rule] | None]:
     """The permissions that the controllers of a manager need, and those of the manager itself."""
-    known = known_controllers()
-    builtin = builtin_controllers(known)
+    builtin = builtin_controllers(known_controllers())
     rules: dict[str, Iterable[Rule] | None] = {
-        name: declared_permissions(load_factory(known[name])) for name in manager.controllers
+        name: declared_permissions(factory) for name, factory in manager.factories.items()
     }
     runs_builtin = any(name in builtin for name in manager.controllers)
-    rules["manager"] = manager_rules(lease, shards=shards, builtin=runs_builtin, reviews=reviews)
+    own = manager_rules(lease, shards=shards, builtin=runs_builtin, reviews=reviews)
+    declared = webhooks_of(manager.factories.values())
+    rules["manager"] = (*own, *(hooks.serving().rules(declared) if hooks.webhook_port and declared else ()))
     return rules
 
 

@@ -10,8 +10,10 @@ from typing import Any
 import click
 import yaml
 
-from kinformer.manager import OptionError, known_controllers, select_controllers
-from kinformer.manager.loading import builtin_controllers, load_factory
+from kinformer.cli.manager import search_here
+from kinformer.cli.webhooks import WebhookFlags, namespaced_name
+from kinformer.manager import OptionError, select_controllers
+from kinformer.manager.loading import builtin_controllers, find_controllers, load_factory, webhooks_of
 from kinformer.manager.rbac import (
     ServiceAccount,
     UndeclaredPermissions,
@@ -36,6 +38,7 @@ async def run(
     leader_elect_resource_namespace: str,
     shards: bool,
     shard_namespace: str,
+    webhooks: WebhookFlags,
 ) -> int:
     """
     Print the roles of some controllers, and of the manager that runs them.
@@ -50,16 +53,19 @@ async def run(
     :param leader_elect_resource_namespace: the namespace of this Lease
     :param shards: add the permissions on the Leases of sharding
     :param shard_namespace: the namespace of these Leases
+    :param webhooks: which permissions the webhooks of the controllers need
     :return: the exit status, 0
     :raises UnknownControllerError: if a controller is not known
     :raises ControllerLoadError: if a controller cannot be loaded
     :raises UndeclaredPermissions: if a controller does not declare which permissions it needs
     :raises OptionError: if the service account is not of the form ``NAMESPACE/NAME``
     """
-    known = known_controllers()
+    search_here(controllers)
+    selection, known = find_controllers(controllers or ("*", BUILTIN))
     builtin = builtin_controllers(known)
-    names = select_controllers([*(controllers or ("*", BUILTIN))], known, builtin, partial(_is_optional, known))
-    declared = {name: declared_permissions(load_factory(known[name])) for name in names}
+    names = select_controllers(selection, known, builtin, partial(_is_optional, known))
+    factories = {name: load_factory(known[name]) for name in names}
+    declared = {name: declared_permissions(factory) for name, factory in factories.items()}
     if undeclared := [name for name, rules in declared.items() if rules is None]:
         raise UndeclaredPermissions(undeclared)
     rules: dict[str, Sequence[Rule]] = {name: it or () for name, it in declared.items()}
@@ -70,6 +76,14 @@ async def run(
         builtin=any(name in builtin for name in names),
         reviews=metrics_secure,
     )
+    if hooks := webhooks_of(factories.values()):
+        serving = webhooks.serving()
+        if serving.service is None and serving.secret is None and serving.cert_dir is None:
+            raise OptionError(
+                "the webhooks need a Secret for their certificate: want --webhook-service, --webhook-secret or "
+                "--webhook-cert-dir, as kinformer manager has it"
+            )
+        rules["manager"] = (*rules["manager"], *serving.rules(hooks))
     click.echo(yaml.safe_dump_all(manifests(rules, _account(service_account)), sort_keys=False), nl=False)
     sys.stdout.flush()
     return 0
@@ -82,9 +96,5 @@ def _is_optional(known: Mapping[str, Any], name: str) -> bool:
 
 
 def _account(text: str) -> ServiceAccount | None:
-    if not text:
-        return None
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        raise OptionError(f"--service-account is {text!r}: want NAMESPACE/NAME")
-    return ServiceAccount(namespace, name)
+    found = namespaced_name("--service-account", text)
+    return ServiceAccount(*found) if found is not None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,6 +154,7 @@ def secure_serving_of(flags: ServingFlags) -> SecureServing | None:
     """
     from kinformer.manager import OptionError, SecureServing
     from kinformer.manager.serving import KeptFor
+    from kinformer.manager.serving.certificates import is_loopback
 
     if (flags.tls_cert_file is None) != (flags.tls_private_key_file is None):
         raise OptionError("--tls-cert-file and --tls-private-key-file go together: want both or neither")
@@ -167,7 +167,7 @@ def secure_serving_of(flags: ServingFlags) -> SecureServing | None:
         return None
     secure = flags.metrics_secure if not flags.secure_port else True
     if secure is None:
-        secure = flags.tls_cert_file is not None or not _is_loopback(address[0])
+        secure = flags.tls_cert_file is not None or not is_loopback(address[0])
     if not secure:
         return None
     kept = KeptFor(
@@ -190,10 +190,3 @@ def _tls_of(flags: ServingFlags) -> ServerTls:
     except ValueError as error:
         raise OptionError(f"--tls-cipher-suites: {error}") from None
     return ServerTls(flags.client_ca_file, minimum, ciphers)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

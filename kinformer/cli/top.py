@@ -16,6 +16,7 @@ from kinformer.cli.inspection_tables import (
     INFORMERS,
     QUEUES,
     QUOTAS,
+    WEBHOOKS,
     failing_keys,
     table,
 )
@@ -122,11 +123,13 @@ def _sections(snapshot: Snapshot, width: int) -> list[tuple[Callable[[int], Rend
     controllers = sorted(snapshot.controllers, key=lambda it: (-it.failing, -(it.syncs_per_second or 0), it.name))
     queues = sorted(snapshot.queues, key=lambda it: (-it.depth, -it.delayed, -(it.adds_per_second or 0), it.name))
     informers = sorted(snapshot.informers, key=lambda it: (-(it.events_per_second or 0), -it.objects, it.name))
+    webhooks = sorted(snapshot.webhooks, key=lambda it: (-it.failed, -(it.requests_per_second or 0), it.path))
     failing = failing_keys(snapshot.controllers)
     return [
         (lambda rows: table(FAILING, failing[:rows], width), len(failing), _FEW),
         (lambda rows: table(CONTROLLERS, controllers[:rows], width), len(controllers), 2 * _FEW),
         (lambda rows: table(QUEUES, queues[:rows], width), len(queues), _FEW),
+        (lambda rows: table(WEBHOOKS, webhooks[:rows], width), len(webhooks), _FEW),
         (lambda rows: table(QUOTAS, snapshot.quotas[:rows], width), len(snapshot.quotas), _FEW),
         (lambda rows: table(INFORMERS, informers[:rows], width), len(informers), None),
     ]

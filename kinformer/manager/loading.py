@@ -16,15 +16,17 @@ from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.selection import select_controllers
 from kinformer.options import CONTROLLERS
-from kinformer.spec import ControllerSpec
+from kinformer.spec import ControllerSpec, declared_by
 
 __all__ = (
     "ControllerLoadError",
     "Made",
     "builtin_controllers",
+    "find_controllers",
     "known_controllers",
     "load_factory",
     "make_controllers",
+    "webhooks_of",
 )
 
 log = get_logger(__name__)
@@ -43,13 +45,23 @@ class Made(NamedTuple):
     :param controllers: the controllers that run, by name
     :param builtin: the names of those of them that are built-in
     :param failed: the errors of controllers that were selected and cannot be loaded, by name
-    :param specs: the specs of those controllers that have one, by name
+    :param factories: what each controller was made by, by name: a spec, a function, or a class
     """
 
     controllers: dict[str, Runnable]
     builtin: tuple[str, ...]
     failed: dict[str, ControllerLoadError]
-    specs: dict[str, ControllerSpec]
+    factories: dict[str, Any]
+
+    @property
+    def specs(self) -> dict[str, ControllerSpec]:
+        """The specs of those controllers that have one, by name."""
+        return {name: spec for name, spec in self.factories.items() if isinstance(spec, ControllerSpec)}
+
+    @property
+    def webhooks(self) -> list[Any]:
+        """The webhooks that the controllers declare, each once."""
+        return webhooks_of(self.factories.values())
 
 
 def known_controllers() -> dict[str, Any]:
@@ -65,6 +77,38 @@ def known_controllers() -> dict[str, Any]:
 def _installed() -> tuple[EntryPoint, ...]:
     # To list installed entry points reads some files of each package, which would take 10 ms for each manager.
     return tuple(sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name))
+
+
+def find_controllers(selection: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """
+    The installed controllers, and those that a selection names as ``MODULE:NAME``.
+
+    :param selection: names; see :mod:`kinformer.manager.selection`. ``MODULE:NAME`` is the place of a spec, of a
+        factory or of a :class:`~kinformer.operator.Reconciler`, as in an entry point
+    :return: the selection with a name in place of each ``MODULE:NAME``, and the entry points by name
+    :raises ControllerLoadError: if something cannot be imported
+    """
+    found = known_controllers()
+    names = []
+    for name in selection:
+        if ":" in name:
+            entry = EntryPoint(name.partition(":")[0].rpartition(".")[2], name, CONTROLLERS)
+            named = getattr(load_factory(entry), "name", "")
+            entry = EntryPoint(named if named and isinstance(named, str) else entry.name, name, CONTROLLERS)
+            found[entry.name], name = entry, entry.name
+        names.append(name)
+    return names, found
+
+
+def webhooks_of(factories: Iterable[Any]) -> list[Any]:
+    """
+    The webhooks that some controllers declare, each once.
+
+    :param factories: what the controllers are made by
+    :raises ImportError: if a spec names webhooks that cannot be imported
+    """
+    found = (declared_by(factory, "webhooks") for factory in factories)
+    return list({id(one): one for one in found if one is not None}.values())
 
 
 def builtin_controllers(installed: Mapping[str, Any]) -> tuple[str, ...]:
@@ -98,26 +142,25 @@ def make_controllers(
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
                 made[name] = _checked(name, known[name](context_of(name)))
-        return Made(made, (), {}, {name: spec for name in made if isinstance(spec := known[name], ControllerSpec)})
-    installed = known_controllers()
+        return Made(made, (), {}, {name: known[name] for name in made})
+    selection, installed = find_controllers(selection)
     builtin = builtin_controllers(installed)
     failed: dict[str, ControllerLoadError] = {}
-    specs: dict[str, ControllerSpec] = {}
+    factories: dict[str, Any] = {}
     # Controllers that are not selected are not imported. That would take time, and they may be broken.
     for name in select_controllers(selection, installed, builtin, functools.partial(_is_off, installed)):
         try:
             with _leaving_out_disabled(name):
                 factory = load_factory(installed[name])
-                if isinstance(factory, ControllerSpec):
-                    specs[name] = factory
                 made[name] = _make(installed[name], factory, context_of(name))
+                factories[name] = factory
         except ControllerLoadError as error:
             failed[name] = error
             log.error("controller_not_loaded", controller=name, error=str(error))
             log.debug("controller_not_loaded", controller=name, stack=traceback_text(error))
     if failed and not made:
         raise next(iter(failed.values()))
-    return Made(made, tuple(name for name in made if name in builtin), failed, specs)
+    return Made(made, tuple(name for name in made if name in builtin), failed, factories)
 
 
 @contextmanager
@@ -128,18 +171,18 @@ def _leaving_out_disabled(name: str) -> Iterator[None]:
         log.info("controller_disabled", controller=name, why=str(reason))
 
 
-def _checked(name: str, made: Runnable) -> Runnable:
+def _checked(name: str, made: Any) -> Runnable:
     """
-    What a factory gave, if it can be run.
+    What a factory gave, if it can be run; of a :class:`~kinformer.operator.Reconciler`, its controller.
 
     :raises TypeError: if it cannot
     """
-    if not callable(getattr(made, "run", None)):
-        want = "a Controller, or an object that has a run()"
-        if callable(getattr(made, "make_controller", None)):
-            want = f"the factory {type(made).__qualname__}.make_controller, and not the class"
-        raise TypeError(f"the factory of controller {name} returned {made!r}: want {want}")
-    return made
+    runnable = made.controller() if callable(getattr(made, "controller", None)) else made
+    if not callable(getattr(runnable, "run", None)):
+        raise TypeError(
+            f"the factory of controller {name} returned {made!r}: want a Controller, or an object that has a run()"
+        )
+    return cast("Runnable", runnable)
 
 
 def load_factory(entry: Any) -> Any:

@@ -52,6 +52,7 @@ from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.manager.shards import Shards
 from kinformer.manager.starting import CACHE_SYNC_TIMEOUT, Starting
 from kinformer.manager.stopping import FLUSH, SHUTDOWN_GRACE, drain, flush
+from kinformer.manager.webhooks import ServedWebhooks, WebhookSettings
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
 
@@ -89,6 +90,8 @@ class Manager:
         one of them cannot start. If another controller cannot start, this is logged, and it starts when it can
     :param cache_sync_timeout: seconds that a controller's caches may take to sync before this counts as an error
     :param limits: the limits of the health checks
+    :param webhooks: how to serve the webhooks that the controllers declare:
+        :class:`~kinformer.operator.webhooks.WebhookServing`. None: they are not served, which is logged
     :param clients: clients for the requests of single controllers, by the controllers' names in full. The others use
         `client`, and so do all informers
     :ivar failed: the errors of selected controllers that cannot be loaded, by name
@@ -118,6 +121,7 @@ class Manager:
         limits: HealthLimits | None = None,
         secure: SecureServing | None = None,
         clients: Mapping[str, Client] | None = None,
+        webhooks: WebhookSettings | None = None,
     ) -> None:
         clock = clock or RealClock()
         if informers is not None and namespaces:
@@ -154,6 +158,13 @@ class Manager:
             self.shards.check(made)
         # If this manager uses the Lease of the cluster's kube-controller-manager, the two never run at the same time.
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
+        #: What each controller was made by, by its name: a spec, a function, or a class.
+        self.factories = made.factories
+        self._declared = made.webhooks
+        #: The webhooks that this process serves, None if there are none.
+        self.webhooks: ServedWebhooks | None = None
+        if webhooks is not None and self._declared:
+            self.webhooks = webhooks.serve(self._declared, client, clock)
         if not self.failed:
             _check_known(options or (), given.asked)
         #: The names of controllers that have ended by themselves.
@@ -174,6 +185,7 @@ class Manager:
             election=self.election,
             shards=self.shards.snapshot if self.shards is not None else None,
             server=client.server,
+            webhooks=self.webhooks.views if self.webhooks is not None else list,
         )
         limits = limits or HealthLimits()
         #: The contents of the endpoint's status pages.
@@ -246,10 +258,12 @@ class Manager:
         ]
         if self.election is not None:
             live.append(HealthCheck(self.election.health.name, self.election.health.wrong))
-        joined = [HealthCheck("shards", self.shards.unready)] if self.shards is not None else []
+        parts = [HealthCheck("shards", self.shards.unready)] if self.shards is not None else []
+        if self.webhooks is not None:
+            parts.append(HealthCheck("webhooks", self.webhooks.unready))
         well = [
             PING,
-            *joined,
+            *parts,
             HealthCheck("event-loop", event_loop(limits.loop_blocked)),
             HealthCheck("queues", self._queues.check(limits.queue_stuck)),
             HealthCheck("informer-sync", informer_sync(self._looked_at)),
@@ -312,6 +326,11 @@ class Manager:
                     tasks.start_soon(self.inspector.run)
                 for broadcaster in self.context.broadcasters:
                     tasks.start_soon(broadcaster.run)
+                if self.webhooks is not None:
+                    # Before the informers: a list may need a conversion.
+                    tasks.start_soon(self.webhooks.run)
+                elif self._declared:
+                    log.warning("webhooks_not_served", why="the manager was given no WebhookServing")
                 if self.shards is not None:
                     await self.shards.run(self._work)  # it starts the informers, too
                 else:
@@ -365,6 +384,8 @@ class Manager:
             for name, controller in self.controllers.items():
                 tasks.start_soon(self._run, name, controller, name=name)
             tasks.start_soon(self._starting.run)
+            if self.webhooks is not None:
+                tasks.start_soon(self.webhooks.register, self.context.client)
             await self._stopping.wait()
             await self._drain()
             tasks.cancel_scope.cancel()

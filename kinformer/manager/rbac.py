@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kinformer.manager import beside
 from kinformer.permissions import RECORD_EVENTS, Rule, allow, policy_rules
+from kinformer.spec import declared_by
 
 __all__ = ("PREFIX", "ServiceAccount", "UndeclaredPermissions", "declared_permissions", "manager_rules", "manifests")
 
@@ -43,7 +44,7 @@ class ServiceAccount(NamedTuple):
 
 def declared_permissions(factory: Any) -> tuple[Rule, ...] | None:
     """The permissions that a controller's factory declares; None if it declares none."""
-    rules = getattr(factory, "permissions", None)
+    rules = declared_by(factory, "permissions")
     return None if rules is None else tuple(rules)
 
 

@@ -11,16 +11,17 @@ A subclass names its resource and the kinds that it owns. It has one method that
             await self.update_status(obj, status_of(written.object))
 
 
-    make_controller = WebAppReconciler.make_controller
-
-The result is a :class:`~kinformer.manager.Controller` like any other. The class only saves the wiring that such
-controllers have in common. A function ``sync(key)`` with some lines of wiring can do the same.
+The class is the factory of its controller: an entry point of the group ``kinformer.controllers`` names it, and so may
+``kinformer manager --controllers my_package.controller:WebAppReconciler``. The result is a
+:class:`~kinformer.manager.Controller` like any other. The class only saves the wiring that such controllers have in
+common. A function ``sync(key)`` with some lines of wiring can do the same.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin
 
 from kinformer.cache import SharedIndexInformer
@@ -29,6 +30,9 @@ from kinformer.controllerutil.finalizers import Finalizer
 from kinformer.controllerutil.writing import update_status_if_changed
 from kinformer.manager import Controller, ControllerContext, ControllerOptions, Requeue
 from kinformer.manager.predicates import Predicate, annotations_changed, any_of, generation_changed, labels_changed
+from kinformer.models import resource_for
+from kinformer.operator.webhooks.hooks import Webhooks
+from kinformer.permissions import RECORD_EVENTS, Rule, allow
 from kinformer.record import NORMAL, WARNING
 
 __all__ = ("Reconciler",)
@@ -47,6 +51,12 @@ class Reconciler(ABC, Generic[T]):
     :cvar owns: the types of the objects that it creates. When one of them changes, its owner is reconciled
     :cvar workers: how many objects are reconciled at a time. If an option decides it, set ``self.workers`` in
         ``__init__``
+    :cvar options: the dataclass of its options (:mod:`kinformer.options`), which are flags of ``kinformer manager``
+    :cvar webhooks: the webhooks that belong to it; the manager serves them
+    :cvar needs: the permissions that it needs beside those that follow from its type and `owns`
+    :cvar permissions: all permissions that it needs. If a subclass does not set them, they are made: to follow the
+        objects and what it owns, to write their finalizers and status, to apply what it owns, to record Events, and
+        `needs`
     :cvar when: which changes of an object need a reconciliation. By default those of the spec, the labels and the
         annotations, so that its own writes of the status do not count
 
@@ -63,6 +73,10 @@ class Reconciler(ABC, Generic[T]):
     name: ClassVar[str] = ""
     owns: ClassVar[tuple[type[Any], ...]] = ()
     workers: int = 1
+    options: ClassVar[type[Any] | None] = None
+    webhooks: ClassVar[Webhooks | None] = None
+    needs: ClassVar[tuple[Rule, ...]] = ()
+    permissions: ClassVar[tuple[Rule, ...]] = ()
     when: ClassVar[tuple[Predicate, ...]] = (any_of(generation_changed, labels_changed, annotations_changed),)
     #: The type of the objects: ``WebApp`` for a subclass of ``Reconciler[WebApp]``.
     resource_type: ClassVar[Any]
@@ -83,6 +97,8 @@ class Reconciler(ABC, Generic[T]):
             )
         if not cls.name:
             raise TypeError(f"{cls.__qualname__} has no name: want a class attribute such as name = 'webapp'")
+        if "permissions" not in cls.__dict__:
+            cls.permissions = (*_permissions_of(cls.resource_type, cls.owns), *cls.needs)
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context
@@ -150,9 +166,29 @@ class Reconciler(ABC, Generic[T]):
         """Write the status of an object if it differs: see :func:`~kinformer.operator.update_status_if_changed`."""
         return await update_status_if_changed(self.client, obj, status)
 
+    async def run(self) -> None:
+        """Run the controller until cancelled. A manager runs :meth:`controller` itself."""
+        await self.controller().run()
+
     async def _sync(self, key: str) -> Requeue:
         obj = self.objects.indexer.get_by_key(key)
         if obj is None:
             await self.deleted(key)
             return None
         return await self.reconcile(obj)
+
+
+def _permissions_of(type_: type[Any], owns: Iterable[type[Any]]) -> Iterator[Rule]:
+    """What the methods of :class:`Reconciler` do at the server."""
+    name, *owned = (_name_of(kind) for kind in (type_, *owns))
+    yield allow("list watch get patch", name)  # a patch is for finalizers
+    # Servers that check who may block the deletion of an owner ask for "update" on its finalizers.
+    yield allow("update", f"{name}/status", f"{name}/finalizers")
+    if owned:
+        yield allow("list watch get create patch", *owned)
+    yield RECORD_EVENTS
+
+
+def _name_of(type_: type[Any]) -> str:
+    resource = resource_for(type_)
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural

@@ -23,7 +23,7 @@ from kinformer.clock import RealClock
 from kinformer.manager.inspection.views import Answer, Snapshot
 from kinformer.models import V1ObjectMeta, V1ResourceQuota
 from tests.cli.commands import kinformer
-from tests.manager.inspection.worlds import World, world
+from tests.manager.inspection.worlds import WEBHOOK, World, world
 
 
 @asynccontextmanager
@@ -277,6 +277,15 @@ async def test_what_fails_is_shown_where_there_is_room_for_little() -> None:
     lines = printed(top.picture(await looked(), 80, 6), 80)
 
     assert any(line.startswith("default/bad") for line in lines)
+
+
+async def test_webhooks_are_shown_with_what_they_have_refused() -> None:
+    snapshot = msgspec.structs.replace(await looked(), webhooks=[WEBHOOK])
+
+    lines = printed(top.picture(snapshot, 120, 40), 120)
+
+    (line,) = (line for line in lines if line.startswith("/validate"))
+    assert line.split() == ["/validate", "validating", "not", "registered", "0.50", "7", "2", "1", "10ms", "20ms"]
 
 
 def test_what_a_terminal_would_obey_is_shown_instead() -> None:

@@ -44,18 +44,6 @@ def test_an_owned_type_without_a_tuple_is_refused_where_it_is_written() -> None:
             async def reconcile(self, obj: Bare) -> None: ...
 
 
-async def test_a_reconcilers_class_is_no_factory() -> None:
-    class Bares(Reconciler[Bare]):
-        name = "bares"
-
-        async def reconcile(self, obj: Bare) -> None: ...
-
-    wrong: Any = Bares
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        with pytest.raises(TypeError, match=r"want the factory .*Bares\.make_controller, and not the class"):
-            Manager(client, known={"bares": wrong})
-
-
 class Ready(Fields):
     ready_replicas: int = 0
 

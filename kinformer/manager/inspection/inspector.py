@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from kinformer.cache import SharedIndexInformer
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
@@ -37,6 +39,7 @@ from kinformer.manager.inspection.views import (
     ProcessView,
     QueueView,
     Snapshot,
+    WebhookView,
 )
 from kinformer.meta import GroupVersionResource
 from kinformer.sharding.snapshot import ShardsSnapshot
@@ -62,6 +65,7 @@ class Inspector:
     :param election: the leader election; None if the manager has none
     :param server: the API server's address
     :param shards: returns how keys are divided between processes; None if they are not
+    :param webhooks: returns the state of the webhooks
     """
 
     def __init__(
@@ -73,12 +77,14 @@ class Inspector:
         election: Election | None = None,
         server: str = "",
         shards: Callable[[], ShardsSnapshot] | None = None,
+        webhooks: Callable[[], list[WebhookView]] = list,
     ) -> None:
         self.informers = informers
         self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
         self.clock = clock
         #: Returns how keys are divided between processes; None if they are not.
         self.shards = shards
+        self._webhooks = webhooks
         self._election = election
         self._server = server
         self._began = clock.monotonic()
@@ -114,6 +120,8 @@ class Inspector:
             counters["syncs", number] = history.syncs
             counters["errors", number] = history.errors
             counters["retries", number] = history.retries
+        for webhook in self._webhooks():
+            counters["requests", webhook.path] = webhook.requests
         self._rates.read(now, counters)
 
     def _make_snapshot(self, now: float) -> Snapshot:
@@ -127,6 +135,7 @@ class Inspector:
             controllers=[self._controller(number, it, now) for number, it in enumerate(self.controllers)],
             quotas=quotas,
             quotas_total=total,
+            webhooks=[self._webhook(it, now) for it in self._webhooks()],
             leader=leader,
             shards=shards_view(self.shards()) if self.shards is not None else None,
         )
@@ -204,6 +213,10 @@ class Inspector:
             slowest=_keys(controller, history.slowest(_KEYS), now),
             failed=_keys(controller, history.failed_last(_KEYS), now),
         )
+
+    def _webhook(self, webhook: WebhookView, now: float) -> WebhookView:
+        rate = self._rates.per_second(("requests", webhook.path), webhook.requests, now)
+        return msgspec.structs.replace(webhook, requests_per_second=rate)
 
     def time_of(self, monotonic: float) -> str:
         """A monotonic time as a timestamp in the format of the API."""

@@ -25,6 +25,7 @@ __all__ = (
     "Snapshot",
     "Stored",
     "TriggerView",
+    "WebhookView",
     "Why",
 )
 
@@ -200,6 +201,36 @@ class QuotaView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     share: float
 
 
+class WebhookView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    A webhook that this process serves.
+
+    :param path: where API servers call it
+    :param kind: ``validating``, ``mutating`` or ``conversion``
+    :param resource: the resources that it is for, as in kubectl
+    :param state: ``registered`` by this process; ``serving``, if another one registers it; ``not registered`` if the
+        API server has refused; ``not serving``
+    :param requests: how many requests were answered
+    :param refused: how many of the answers refuse what the user wants
+    :param failed: how many requests got an error, so that the failure policy decides
+    :param running: how many are answered now
+    :param seconds_median: how long the last answers took, the median; None before the first one
+    :param seconds_99: the same, the 99th percentile
+    """
+
+    path: str
+    kind: str
+    resource: str
+    state: str
+    requests: int
+    refused: int
+    failed: int
+    running: int
+    requests_per_second: float | None
+    seconds_median: float | None
+    seconds_99: float | None
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     The state of a manager at one time.
@@ -215,6 +246,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     controllers: list[ControllerView]
     quotas: list[QuotaView]
     quotas_total: int
+    webhooks: list[WebhookView] = []
     leader: LeaderView | None = None
     shards: ShardsView | None = None
 

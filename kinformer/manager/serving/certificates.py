@@ -21,7 +21,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.serving.tls import ServerTls
 
-__all__ = ("CertificateError", "ServingCertificate", "self_signed")
+__all__ = ("CertificateError", "ServingCertificate", "is_loopback", "self_signed")
 
 log = get_logger(__name__)
 
@@ -164,3 +164,11 @@ def _hosts(host: str) -> list[str]:
             if not address.is_unspecified:
                 hosts.append(one)
     return hosts
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

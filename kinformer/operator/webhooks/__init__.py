@@ -17,6 +17,7 @@ from kinformer.operator.webhooks.hooks import AdmissionRequest, Denied, Webhooks
 from kinformer.operator.webhooks.registered import Hook, HookOptions
 from kinformer.operator.webhooks.reviews import BadReview, RawRequest, UserInfo
 from kinformer.operator.webhooks.server import WebhookServer, WebhookServerError
+from kinformer.operator.webhooks.serving import WebhookServing
 
 __all__ = (
     "Address",
@@ -34,6 +35,7 @@ __all__ = (
     "UserInfo",
     "WebhookServer",
     "WebhookServerError",
+    "WebhookServing",
     "Webhooks",
     "configurations",
     "service_hosts",

@@ -56,6 +56,14 @@ class Certificate(Protocol):
         :raises CertificateError: if there is no usable certificate
         """
 
+    async def authorities(self) -> bytes:
+        """
+        The certificates of the authorities that API servers have to trust, in PEM. Empty: those that they trust anyway.
+
+        :raises CertificateError: if there is no usable certificate
+        :raises ClientError: if they cannot be read from the cluster
+        """
+
     async def run(self) -> None:
         """Keep the context up to date until cancelled."""
 
@@ -66,10 +74,14 @@ class CertificateFiles:
 
     :param cert_file: the certificate and its intermediate certificates, in PEM
     :param key_file: the private key, in PEM, without a passphrase
+    :param authorities_file: the certificates of the authorities, in PEM. There may be no such file
     """
 
-    def __init__(self, cert_file: Path, key_file: Path, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, cert_file: Path, key_file: Path, authorities_file: Path | None = None, *, clock: Clock | None = None
+    ) -> None:
         self._serving = ServingCertificate(cert_file=cert_file, key_file=key_file, clock=clock or RealClock())
+        self._authorities_file = authorities_file
 
     async def context(self) -> ssl.SSLContext:
         """
@@ -78,6 +90,21 @@ class CertificateFiles:
         :raises CertificateError: if a file cannot be read, or the certificate and the key do not match
         """
         return self._serving.context()
+
+    async def authorities(self) -> bytes:
+        """
+        The authorities in their file; empty if there is no such file.
+
+        :raises CertificateError: if the file cannot be read
+        """
+        if self._authorities_file is None:
+            return b""
+        try:
+            return self._authorities_file.read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise CertificateError(f"{self._authorities_file}: {error.strerror or error}") from error
 
     async def run(self) -> None:
         """Read the files again when they have changed, until cancelled."""
@@ -105,12 +132,17 @@ class ClusterCertificate:
     """
     A certificate that all replicas of an operator share. They create and renew it, and keep it in a Secret.
 
+    By default, each replica renews and publishes. With a leader election, the leader does, and the others load what it
+    has renewed. A replica that starts without any certificate creates one in either case. A new authority is published
+    before it signs a certificate that a replica serves.
+
     :param client: for the Secret
     :param secret: the namespace and the name of the Secret, of type ``kubernetes.io/tls``. It is created if it does not
         exist
     :param hosts: the host names and addresses that the certificate is for, as :func:`service_hosts` returns them
     :param publish: is called with the certificates of the authorities, in PEM, whenever they change. It has to write
         them to the webhook configurations
+    :param leads: whether this replica renews and publishes now
     :param clock: for times
     """
 
@@ -121,15 +153,19 @@ class ClusterCertificate:
         hosts: Sequence[str],
         publish: Callable[[bytes], Awaitable[None]],
         *,
+        leads: Callable[[], bool] = lambda: True,
         clock: Clock | None = None,
     ) -> None:
         self._secrets = client.resource(V1Secret)
         self._namespace, self._name = secret
+        self._where = f"the Secret {self._namespace}/{self._name}"
         self._hosts = tuple(hosts)
         self._publish = publish
+        self._leads = leads
         self._clock = clock or RealClock()
         self._context: ssl.SSLContext | None = None
         self._shown = b""
+        self._authorities = b""
         self._published = b""
 
     async def context(self) -> ssl.SSLContext:
@@ -143,6 +179,16 @@ class ClusterCertificate:
             await self.refresh()
         assert self._context is not None
         return self._context
+
+    async def authorities(self) -> bytes:
+        """
+        The certificates of the authorities, in PEM.
+
+        :raises CertificateError: as :meth:`context`
+        :raises ClientError: as :meth:`context`
+        """
+        await self.context()
+        return self._authorities
 
     async def run(self) -> None:
         """
@@ -164,13 +210,18 @@ class ClusterCertificate:
         :raises ClientError: as :meth:`context`
         """
         data = await self._settled()
-        authorities, certificate, key = data["ca.crt"], data["tls.crt"], data["tls.key"]
-        if authorities != self._published:
-            await self._publish(authorities)
-            self._published = authorities
+        await self._make_known(data)
+        certificate, key = data["tls.crt"], data["tls.key"]
+        self._authorities = data["ca.crt"]
         if certificate + key != self._shown:
             self._show(certificate + b"\n" + key)
             self._shown = certificate + key
+
+    async def _make_known(self, data: dict[str, bytes]) -> None:
+        authorities = data["ca.crt"]
+        if self._leads() and authorities != self._published:
+            await self._publish(authorities)
+            self._published = authorities
 
     def _show(self, pem: bytes) -> None:
         context = self._context or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -179,8 +230,7 @@ class ClusterCertificate:
             with pem_file(pem) as path:
                 context.load_cert_chain(path, password="")
         except (OSError, ValueError) as error:
-            where = f"the Secret {self._namespace}/{self._name}"
-            raise CertificateError(f"{where} holds no certificate with its key: {error}") from error
+            raise CertificateError(f"{self._where} holds no certificate with its key: {error}") from error
         self._context = context
 
     async def _settled(self) -> dict[str, bytes]:
@@ -197,13 +247,20 @@ class ClusterCertificate:
                 raise CertificateError(f"{error}, or give files") from error
             if data == held:
                 return data
+            if not self._leads() and self._context is not None:
+                if held.keys() < data.keys():
+                    raise CertificateError(f"{self._where} holds no certificates, until the leader has made new ones")
+                return held
+            if held.get("ca.crt"):
+                # First: once it is written, other replicas may load a certificate of the new authority.
+                await self._make_known(data)
             try:
                 await self._write(secret, data)
             except (AlreadyExists, Conflict):
                 continue  # another replica has written the Secret: use its certificates
             log.info("webhook_certificate_renewed", secret=f"{self._namespace}/{self._name}")
             return data
-        raise CertificateError(f"the Secret {self._namespace}/{self._name} is written by others all the time")
+        raise CertificateError(f"{self._where} is written by others all the time")
 
     async def _write(self, secret: V1Secret | None, data: dict[str, bytes]) -> None:
         encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}

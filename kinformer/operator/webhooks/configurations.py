@@ -29,6 +29,9 @@ __all__ = ("Address", "Registration", "configurations")
 #: The kind of configuration, by whether its webhooks mutate.
 _KINDS: Final = {True: "MutatingWebhookConfiguration", False: "ValidatingWebhookConfiguration"}
 
+#: cert-manager's annotation.
+_INJECT: Final = "cert-manager.io/inject-ca-from"
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -40,6 +43,8 @@ class Address:
     :param url: ``https://host:port``, for a server outside the cluster
     :param authorities: the certificates of the authorities to trust, in PEM; empty: those that the API server trusts
         anyway
+    :param inject_ca_from: the namespace and the name of cert-manager's Certificate, as ``NAMESPACE/NAME``. cert-manager
+        then writes its authority into the configurations
     :raises ValueError: if both or neither of `service` and `url` are given, or the URL does not begin with ``https://``
     """
 
@@ -47,12 +52,18 @@ class Address:
     port: int = 443
     url: str = ""
     authorities: bytes = b""
+    inject_ca_from: str = ""
 
     def __post_init__(self) -> None:
         if (self.service is None) == (not self.url):
             raise ValueError("webhooks are found by a Service or by a URL: want one of the two")
         if self.url and not self.url.startswith("https://"):
             raise ValueError(f"{self.url} is not an address of webhooks: want a URL that begins with https://")
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations of what is registered."""
+        return {_INJECT: self.inject_ca_from} if self.inject_ca_from else {}
 
     def client_config(self, path: str) -> dict[str, Any]:
         """The API's WebhookClientConfig for a path."""
@@ -78,7 +89,7 @@ def configurations(
             manifest = {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": _KINDS[mutates],
-                "metadata": {"name": webhooks.name},
+                "metadata": {"name": webhooks.name, "annotations": address.annotations},
                 "webhooks": [_webhook(webhooks.name, hook, address) for hook in hooks],
             }
             made.append(from_dict(type_, manifest))
@@ -98,17 +109,17 @@ class Registration:
     :param client: for the configurations
     :param webhooks: the webhooks
     :param address: the address of the webhook server
-    :param converted: the custom resources whose versions the webhooks convert. Their definitions are patched to use the
-        webhook
+    :param converted: the custom resources whose definitions are patched to use the webhook; None: those whose versions
+        the webhooks convert
     """
 
     def __init__(
-        self, client: Client, webhooks: Webhooks, address: Address, converted: Sequence[type[Any]] = ()
+        self, client: Client, webhooks: Webhooks, address: Address, converted: Sequence[type[Any]] | None = None
     ) -> None:
         self._client = client
         self._webhooks = webhooks
         self._address = address
-        self._converted = tuple(converted)
+        self._converted = webhooks.converted if converted is None else tuple(converted)
 
     async def publish(self, authorities: bytes) -> None:
         """
@@ -143,10 +154,9 @@ class Registration:
                 "conversionReviewVersions": ["v1"],
             },
         }
+        patch = {"metadata": {"annotations": self._address.annotations}, "spec": {"conversion": conversion}}
         # A merge patch does not touch the versions. They belong to the field manager that applies the definition.
-        await self._client.resource(V1CustomResourceDefinition).patch(
-            name, {"spec": {"conversion": conversion}}, patch_type=PatchType.MERGE
-        )
+        await self._client.resource(V1CustomResourceDefinition).patch(name, patch, patch_type=PatchType.MERGE)
 
     async def withdraw(self) -> None:
         """Delete the configurations, so that API servers no longer call the webhooks. The conversions stay."""

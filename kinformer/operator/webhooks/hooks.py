@@ -181,6 +181,12 @@ class Webhooks:
         """Whether there are conversions."""
         return bool(self._conversions)
 
+    @property
+    def converted(self) -> tuple[type[Any], ...]:
+        """A type of each kind whose versions it converts."""
+        kinds = {(resource_for(type_).group, kind): type_ for (_, kind), type_ in self._types.items()}
+        return tuple(kinds.values())
+
     def _register(
         self, type_: type[Any], mutates: bool, options: HookOptions
     ) -> Callable[[Callable[..., S]], Callable[..., S]]:

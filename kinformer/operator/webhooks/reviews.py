@@ -19,6 +19,7 @@ __all__ = (
     "BadReview",
     "ConversionRequest",
     "RawRequest",
+    "Refusal",
     "Resource",
     "UserInfo",
     "allowed",
@@ -45,6 +46,10 @@ _LONGEST: Final = 30.0
 
 class BadReview(ValueError):
     """The body of a request is not a valid review."""
+
+
+class Refusal(bytes):
+    """An answer that refuses the user's request."""
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -207,7 +212,7 @@ def denied(uid: str, code: int, reason: str, message: str, warnings: Sequence[st
     refusal: dict[str, Any] = {"status": "Failure", "code": code, "reason": reason, "message": message}
     if retry_after:
         refusal["details"] = {"retryAfterSeconds": retry_after}
-    return _admission({"uid": uid, "allowed": False, "status": refusal}, warnings)
+    return Refusal(_admission({"uid": uid, "allowed": False, "status": refusal}, warnings))
 
 
 def status(code: int, reason: str, message: str) -> bytes:
@@ -229,7 +234,7 @@ def converted(uid: str, objects: Sequence[Any]) -> bytes:
 
 def not_converted(uid: str, message: str) -> bytes:
     """The answer that the objects cannot be converted."""
-    return _conversion({"uid": uid, "result": {"status": "Failure", "message": message}})
+    return Refusal(_conversion({"uid": uid, "result": {"status": "Failure", "message": message}}))
 
 
 def _conversion(response: dict[str, Any]) -> bytes:

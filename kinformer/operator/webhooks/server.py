@@ -15,11 +15,13 @@ import anyio
 
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
+from kinformer.operator.webhooks.calls import Calls
 from kinformer.operator.webhooks.certificates import Certificate
 from kinformer.operator.webhooks.reviews import (
     BadReview,
     ConversionRequest,
     RawRequest,
+    Refusal,
     read_admission,
     read_conversion,
     read_timeout,
@@ -86,6 +88,7 @@ class WebhookServer:
     :param trouble: returns why the server is not ready, for ``/readyz``; empty if it is
     :param clock: for time limits
     :ivar listening: is set once the server listens
+    :ivar calls: what it counts of each path
     """
 
     #: The most bytes of a review.
@@ -108,6 +111,8 @@ class WebhookServer:
         self.host = host
         self.port = port
         self.listening = anyio.Event()
+        paths = [*webhooks.paths, CONVERT_PATH] if webhooks.converts else webhooks.paths
+        self.calls = {path: Calls(path, self._clock) for path in paths}
 
     async def run(self) -> None:
         """
@@ -174,6 +179,15 @@ class WebhookServer:
         return await self._answer(http, convert)
 
     async def _answer(self, http: web.Request, answer: Callable[[bytes, float], Awaitable[bytes]]) -> web.Response:
+        calls = self.calls[http.path]
+        with calls.timed():
+            response = await self._response(http, answer)
+        calls.answered(response.status)
+        if isinstance(response.body, Refusal):
+            calls.refuse()
+        return response
+
+    async def _response(self, http: web.Request, answer: Callable[[bytes, float], Awaitable[bytes]]) -> web.Response:
         from aiohttp import web
 
         if why := self.refusal(http.transport.get_extra_info("peercert") if http.transport is not None else None):

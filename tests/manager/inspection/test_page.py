@@ -17,7 +17,7 @@ from kinformer.manager.inspection import Inspector, Snapshot
 from kinformer.manager.inspection.routes import inspection_routes
 from kinformer.manager.inspection.views import MemberView, ShardsView
 from tests.manager.inspection.chromium import CHROMIUM, MISSING, Page, browser
-from tests.manager.inspection.worlds import World, world
+from tests.manager.inspection.worlds import WEBHOOK, World, world
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 
@@ -351,6 +351,20 @@ async def test_members_and_the_ranges_without_an_owner_are_shown(chromium: Page)
             ["two", "▲ not heard of", "1"],
         ]
         assert await chromium.look("leader.innerText") == "4 ranges, 1 of them without an owner."
+
+
+async def test_a_webhook_that_is_not_registered_is_a_problem(chromium: Page) -> None:
+    def with_webhook(snapshot: Snapshot) -> Snapshot:
+        return msgspec.structs.replace(snapshot, webhooks=[WEBHOOK])
+
+    async with staged(with_webhook) as port:
+        await chromium.open(f"http://localhost:{port}/page/")
+        await chromium.until("document.querySelectorAll('#webhooks-table tbody tr').length")
+
+        (row,) = await rows(chromium, "webhooks")
+        assert row[:4] == ["/validate", "validating", "webapps.example.com", "▲ not registered"]
+        assert row[6:8] == ["2", "1"]
+        assert await chromium.look("problems.innerText") == "Webhook /validate is not registered."
 
 
 async def test_who_has_to_show_a_token_is_asked_for_one(chromium: Page) -> None:

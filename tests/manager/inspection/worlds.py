@@ -13,10 +13,25 @@ from kinformer.client import connect
 from kinformer.clock import Clock, FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager, SyncError
+from kinformer.manager.inspection.views import WebhookView
 from kinformer.models import V1ConfigMap, V1ObjectMeta, V1ResourceQuota
 from tests.turning import eventually
 
-__all__ = ("World", "world")
+__all__ = ("WEBHOOK", "World", "world")
+
+WEBHOOK = WebhookView(
+    path="/validate",
+    kind="validating",
+    resource="webapps.example.com",
+    state="not registered",
+    requests=7,
+    refused=2,
+    failed=1,
+    running=0,
+    requests_per_second=0.5,
+    seconds_median=0.01,
+    seconds_99=0.02,
+)
 
 
 @dataclass

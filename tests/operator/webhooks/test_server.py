@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import ssl
@@ -92,8 +93,7 @@ async def serving(client: Client, webhooks: Webhooks, clock: Clock | None = None
         tasks.start_soon(probe.run)
         await probe.listening.wait()
         tasks.cancel_scope.cancel()
-    converted = [WebApp] if webhooks.converts else []
-    registration = Registration(client, webhooks, Address(url=f"https://127.0.0.1:{probe.port}"), converted)
+    registration = Registration(client, webhooks, Address(url=f"https://127.0.0.1:{probe.port}"))
     certificate = ClusterCertificate(client, SECRET, ("127.0.0.1",), registration.publish, clock=clock)
     server = WebhookServer(webhooks, certificate, host="127.0.0.1", port=probe.port)
     async with anyio.create_task_group() as tasks:
@@ -253,6 +253,36 @@ async def test_a_due_certificate_is_renewed_and_the_old_authority_still_trusted(
     assert third["ca.crt"] != first["ca.crt"]
     assert [found.count(b"BEGIN CERTIFICATE") for found in published] == [1, 2]
     assert await certificate.context() is context
+
+
+async def test_only_the_leader_renews_and_a_follower_loads_what_it_has_renewed(client: Client) -> None:
+    clock, happened = FakeClock(), []
+
+    async def publish(authorities: bytes) -> None:
+        secret = await held(client)
+        happened.append(base64.b64encode(authorities).decode() == secret["ca.crt"])
+
+    follower = ClusterCertificate(client, SECRET, ("a.example.com",), publish, leads=lambda: False, clock=clock)
+    leader = ClusterCertificate(client, SECRET, ("a.example.com",), publish, clock=clock)
+    await follower.context()
+    first = await held(client)
+    await leader.refresh()
+    assert (await held(client), happened) == (first, [True])
+
+    clock.turn(timedelta(days=3000).total_seconds())
+    await follower.refresh()
+    assert await held(client) == first
+    await leader.refresh()
+    renewed = await held(client)
+    await follower.refresh()
+    assert renewed["tls.crt"] != first["tls.crt"]
+    assert base64.b64encode(await follower.authorities()).decode() == renewed["ca.crt"]
+    # A new authority is trusted before it signs what any replica serves.
+    assert happened == [True, False]
+
+    await client.resource(V1Secret).delete(SECRET[1], SECRET[0])
+    with pytest.raises(CertificateError, match="webhook-certificate holds no certificates, until the leader"):
+        await follower.refresh()
 
 
 async def test_other_hosts_or_a_broken_certificate_get_a_new_one(client: Client) -> None:

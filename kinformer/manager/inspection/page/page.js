@@ -277,6 +277,19 @@ const members = new Table("members-table", "Members, and the ranges of keys that
   number("ranges", (it) => it.ranges),
 ], { key: (it) => it.name, empty: "Keys are not divided: one process has them all." });
 
+const webhooks = new Table("webhooks-table", "What API servers ask before they store an object, or for another version of it", [
+  text("webhook", (it) => it.path),
+  text("kind", (it) => it.kind),
+  text("resource", (it) => it.resource),
+  state("state", (it) => it.state, (it) => !it.state.startsWith("not ")),
+  number("requests/s", (it) => it.requestsPerSecond, rate),
+  number("requests", (it) => it.requests),
+  number("refused", (it) => it.refused),
+  number("failed", (it) => it.failed),
+  number("median", (it) => it.secondsMedian, span),
+  number("99 %", (it) => it.seconds99, span),
+], { key: (it) => it.path, empty: "No controller here declares any." });
+
 const quotas = new Table("quotas-table", "The limits that are used most", [
   text("quota", (it) => it.name),
   text("kind", (it) => it.kind),
@@ -318,6 +331,7 @@ function show(snapshot) {
   queues.show(snapshot.queues);
   informers.show(snapshot.informers);
   members.show(snapshot.shards?.members ?? []);
+  webhooks.show(snapshot.webhooks);
   quotas.show(snapshot.quotas, snapshot.quotasTotal);
   put($("leader"), replicas(snapshot));
 }
@@ -357,7 +371,7 @@ function glance({ informers: all, queues: lined, controllers: running, process, 
   });
 }
 
-function problems({ informers: all, queues: lined, controllers: running }) {
+function problems({ informers: all, queues: lined, controllers: running, webhooks: hooks }) {
   const found = [];
   for (const it of all) {
     if (it.state === "not following") found.push(`Informer ${it.name} has had no watch for ${span(it.failingSeconds)}.`);
@@ -370,6 +384,7 @@ function problems({ informers: all, queues: lined, controllers: running }) {
   for (const it of lined) {
     if (it.depth && it.oldestSeconds > 60) found.push(`Queue ${it.name}: a key has waited for ${span(it.oldestSeconds)}.`);
   }
+  for (const it of hooks) if (it.state.startsWith("not ")) found.push(`Webhook ${it.path} is ${it.state}.`);
   const list = $("problems");
   const shown = found.length ? found.slice(0, 20) : ["Nothing."];
   if (found.length > 20) shown.push(`${found.length - 20} more.`);

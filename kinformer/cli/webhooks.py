@@ -1,0 +1,156 @@
+"""The flags of the webhooks that ``kinformer manager`` serves for its controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kinformer.cli.groups import FlagGroup, switch, with_flags
+
+if TYPE_CHECKING:
+    from kinformer.client import Client
+    from kinformer.clock import Clock
+    from kinformer.manager.webhooks import ServedWebhooks
+    from kinformer.operator.webhooks import WebhookServing
+
+__all__ = ("WebhookFlags", "namespaced_name", "webhook_flags", "webhook_rbac_flags")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookFlags(FlagGroup):
+    """The values of the flags, under the names that click gives them."""
+
+    webhook_service: str = ""
+    webhook_secret: str = ""
+    webhook_cert_dir: Path | None = None
+    webhook_register: bool = True
+    webhook_port: int = 9443
+    webhook_bind_address: str = "0.0.0.0"
+    webhook_url: str = ""
+    webhook_inject_ca_from: str = ""
+
+    def serve(self, declared: Sequence[Any], client: Client, clock: Clock) -> ServedWebhooks:
+        """
+        Serve the webhooks of a manager's controllers. The flags are read only if there are any.
+
+        :raises OptionError: if a flag is not valid, or flags do not go together
+        """
+        return self.serving().serve(declared, client, clock)
+
+    def serving(self) -> WebhookServing:
+        """
+        How the webhooks are served.
+
+        :raises OptionError: if a flag is not valid, or flags do not go together
+        """
+        from kinformer.operator.webhooks import WebhookServing
+        from kinformer.options import OptionError
+
+        if self.webhook_inject_ca_from and self.webhook_cert_dir is None:
+            raise OptionError(
+                "--webhook-inject-ca-from goes with --webhook-cert-dir: want the files of that Certificate"
+            )
+        where, colon, port = self.webhook_service.partition(":")
+        if colon and not (port.isdecimal() and 0 < int(port) < 65536):
+            raise OptionError(
+                f"--webhook-service is {self.webhook_service!r}: want NAMESPACE/NAME or NAMESPACE/NAME:PORT"
+            )
+        return WebhookServing(
+            host=self.webhook_bind_address.strip("[]"),
+            port=self.webhook_port,
+            service=namespaced_name("--webhook-service", where),
+            service_port=int(port) if colon else 443,
+            url=self.webhook_url,
+            secret=namespaced_name("--webhook-secret", self.webhook_secret),
+            cert_dir=self.webhook_cert_dir,
+            inject_ca_from="/".join(namespaced_name("--webhook-inject-ca-from", self.webhook_inject_ca_from) or ()),
+            registers=self.webhook_register,
+        )
+
+
+def webhook_rbac_flags(command: F) -> F:
+    """Add the flags that say which permissions webhooks need."""
+    return with_flags(
+        command,
+        click.option(
+            "--webhook-service",
+            default="",
+            metavar="NAMESPACE/NAME[:PORT]",
+            help="The Service by which API servers reach the webhooks that the controllers declare.",
+        ),
+        click.option(
+            "--webhook-secret",
+            default="",
+            metavar="NAMESPACE/NAME",
+            help="The Secret for their certificate and its authority, which the manager makes and renews.  [the name "
+            "of the Service, with -certificate after it]",
+        ),
+        click.option(
+            "--webhook-cert-dir",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="A folder with their certificate: tls.crt and tls.key, which are read again when they change, and "
+            "perhaps ca.crt, the authorities for API servers to trust. The manager then makes no certificate.",
+        ),
+        switch(
+            "--webhook-register",
+            "The leader registers the webhooks: configurations, authorities, conversions.  [on]",
+            default=True,
+        ),
+    )
+
+
+def webhook_flags(command: F) -> F:
+    """Add the flags of :class:`WebhookFlags` to a command."""
+    return with_flags(
+        command,
+        click.option(
+            "--webhook-port",
+            type=click.IntRange(0, 65535),
+            default=9443,
+            show_default=True,
+            help="The port for the webhooks that the controllers declare. 0: they are not served.",
+        ),
+        click.option(
+            "--webhook-bind-address",
+            default="0.0.0.0",
+            show_default=True,
+            help="The address for --webhook-port.",
+        ),
+        webhook_rbac_flags,
+        click.option(
+            "--webhook-url",
+            default="",
+            metavar="URL",
+            help="The address by which API servers reach them, instead of a Service: https://HOST:PORT.  [with a "
+            "loopback address: that and the port]",
+        ),
+        click.option(
+            "--webhook-inject-ca-from",
+            default="",
+            metavar="NAMESPACE/NAME",
+            help="cert-manager's Certificate of --webhook-cert-dir. cert-manager then tells API servers its authority.",
+        ),
+    )
+
+
+def namespaced_name(flag: str, text: str) -> tuple[str, str] | None:
+    """
+    The namespace and the name in the value of a flag; None if it is empty.
+
+    :raises OptionError: if it is not of the form ``NAMESPACE/NAME``
+    """
+    from kinformer.options import OptionError
+
+    if not text:
+        return None
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise OptionError(f"{flag} is {text!r}: want NAMESPACE/NAME")
+    return namespace, name
