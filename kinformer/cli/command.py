@@ -303,10 +303,36 @@ def rbac(**options: Any) -> None:
     run_command(partial(run, webhooks=webhooks, **options))
 
 
-@main.command()
+class _WithImport(click.Command):
+    """A command with one subcommand beside its arguments: no Python package can be called ``import``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and args[0] == "import":
+            return crd_import.make_context(f"{info_name} import", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command()
+@click.argument("source", metavar="FILE|URL|NAME")
+def crd_import(**options: Any) -> None:
+    """
+    Print a Python module with the classes of a CustomResourceDefinition: of a YAML file, of a URL, or of the cluster
+    (`certificates.cert-manager.io`).
+    """
+    from kinformer.cli.crd_import import run
+
+    run_command(partial(run, **options))
+
+
+@main.command(cls=_WithImport)
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
 def crd(**options: Any) -> None:
-    """Print the CustomResourceDefinitions of all custom resources in PACKAGE, which may be a module or a package."""
+    """
+    Print the CustomResourceDefinitions of all custom resources in PACKAGE, which may be a module or a package. The way
+    back is `kinformer crd import FILE|URL|NAME`: it prints classes for a definition.
+    """
     from kinformer.cli.crd import run
 
     run_command(partial(run, **options))

@@ -52,6 +52,7 @@ class Column:
         type
     :param description: a description of the column
     :param priority: a column with 0 is always shown, one with a greater number only with ``-o wide``
+    :param format: how clients show the value, such as ``int32`` or ``date-time``; the server passes it on
     """
 
     name: str
@@ -59,6 +60,7 @@ class Column:
     type: str = ""
     description: str = ""
     priority: int = 0
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +84,26 @@ class DefinitionOptions:
     The keywords of a class statement that are only for the CustomResourceDefinition.
 
     :param singular: the singular name; by default the kind in lower case
+    :param list_kind: the kind of lists; ``WebAppList`` if empty
     :param short_names: short names for kubectl: ``("wa",)``
     :param categories: groups of kinds that kubectl lists together: ``("all",)``
     :param columns: the columns of kubectl's table
     :param scale: the fields of the ``scale`` subresource; None: there is no such subresource
+    :param status_subresource: whether the status is written by itself; None: if there is a status
+    :param selectable: the JSON paths of fields that field selectors may name: ``(".spec.colour",)``
     :param served: whether the server serves this version
     :param storage: whether objects are stored in this version. Exactly one version of a kind is the stored one
     :param deprecated: True, or the text of the warning that clients of this version get
     """
 
     singular: str
+    list_kind: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     scale: Scale | None = None
+    status_subresource: bool | None = None
+    selectable: tuple[str, ...] = ()
     served: bool = True
     storage: bool = True
     deprecated: str | bool = False
@@ -140,10 +148,13 @@ class _CustomResourceMeta(msgspec.StructMeta):
         kind: str | None = None,
         namespaced: bool = True,
         singular: str = "",
+        list_kind: str = "",
         short_names: Sequence[str] = (),
         categories: Sequence[str] = (),
         columns: Sequence[Column] = (),
         scale: Scale | None = None,
+        status_subresource: bool | None = None,
+        selectable: Sequence[str] = (),
         served: bool = True,
         storage: bool = True,
         deprecated: str | bool = False,
@@ -162,10 +173,13 @@ class _CustomResourceMeta(msgspec.StructMeta):
             cls.__resource__ = ResourceInfo(group, version, kind or name, plural, namespaced)
             cls.__definition__ = DefinitionOptions(
                 singular or (kind or name).lower(),
+                list_kind,
                 tuple(short_names),
                 tuple(categories),
                 tuple(columns),
                 scale,
+                status_subresource,
+                tuple(selectable),
                 served,
                 storage,
                 deprecated,
@@ -191,11 +205,12 @@ class CustomResource(
     - `group`, `version`, `plural`: as in the CustomResourceDefinition;
     - `kind`: by default the name of the class;
     - `namespaced`: False for objects that have no namespace;
-    - `singular`, `short_names`, `categories`, `columns`, `scale`, `served`, `storage` and `deprecated`: for the
-      CustomResourceDefinition; see :class:`DefinitionOptions`.
+    - `singular`, `list_kind`, `short_names`, `categories`, `columns`, `scale`, `status_subresource`, `selectable`,
+      `served`, `storage` and `deprecated`: for the CustomResourceDefinition; see :class:`DefinitionOptions`.
 
-    A class without `group`, `version` and `plural` is a base class for others. If the resource has no status, give
-    ``None`` as the second type.
+    A class without `group`, `version` and `plural` is a base class for others. If the resource has no spec or no
+    status, give ``None`` as its type. If a spec may be left out, give ``WebAppSpec | None``, and declare ``spec:
+    WebAppSpec | None = None`` in the class. Further fields beside spec and status are declared in the class, too.
     """
 
     #: The group, version, kind and plural. :func:`kinformer.models.resource_for` returns this.

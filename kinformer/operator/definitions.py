@@ -18,7 +18,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.conditions import get_condition, is_condition_true
 from kinformer.models import ResourceInfo, V1CustomResourceDefinition, from_dict, resource_for
 from kinformer.operator.custom_resource import Column, CustomResource
-from kinformer.operator.schema import Schema, SchemaError, schema_of
+from kinformer.operator.schema import Schema, SchemaError, annotated, description_of, schema_of, with_rules
 
 __all__ = ("DefinitionNotEstablished", "definition_of", "install")
 
@@ -67,7 +67,7 @@ def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDef
         "plural": first.plural,
         "singular": options.singular,
         "kind": first.kind,
-        "listKind": f"{first.kind}List",
+        "listKind": options.list_kind or f"{first.kind}List",
     }
     if options.short_names:
         names["shortNames"] = list(options.short_names)
@@ -112,7 +112,7 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
         "schema": {"openAPIV3Schema": schema},
     }
     subresources: dict[str, Any] = {}
-    if "status" in schema["properties"]:
+    if "status" in schema["properties"] if options.status_subresource is None else options.status_subresource:
         subresources["status"] = {}
     if options.scale is not None:
         scale = {"specReplicasPath": options.scale.spec_replicas, "statusReplicasPath": options.scale.status_replicas}
@@ -125,6 +125,10 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
         made["subresources"] = subresources
     if options.columns:
         made["additionalPrinterColumns"] = [_column(column, schema, type_) for column in options.columns]
+    if options.selectable:
+        for path in options.selectable:
+            _found(schema, path, type_)
+        made["selectableFields"] = [{"jsonPath": path} for path in options.selectable]
     if options.deprecated:
         made["deprecated"] = True
         if isinstance(options.deprecated, str):
@@ -133,33 +137,32 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
 
 
 def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
-    fields = {field.name: field.type for field in msgspec.structs.fields(type_)}
-    properties: dict[str, Schema] = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": {"type": "object"},
-        "spec": schema_of(fields["spec"], "spec"),
-    }
-    # The second type of a resource without a status is None.
-    if fields["status"] not in (type(None), None):
-        status = schema_of(fields["status"], "status", defaults=False)
-        if status.get("type") == "object":
-            # An operator may write the fields of a status one after the other.
-            status.pop("required", None)
-        properties["status"] = status
-    made: Schema = {"type": "object", "required": ["spec"], "properties": properties}
-    if text := (type_.__dict__.get("__doc__") or "").strip():
+    properties: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    required = []
+    for field in msgspec.structs.fields(type_):
+        name = field.encode_name
+        # A resource without a spec or a status has None as its type.
+        if name in properties or field.type in (type(None), None):
+            continue
+        if name == "metadata":
+            properties[name] = annotated({"type": "object"}, field.type)
+            continue
+        properties[name] = schema_of(field.type, name, defaults=name != "status")
+        if field.required:
+            required.append(name)
+    made: Schema = {"type": "object", "properties": properties}
+    if required:
+        made["required"] = required
+    if text := description_of(type_):
         made = {"description": text, **made}
-    if rules := [
-        found for meta in getattr(type_, "rules", ()) for found in meta.extra_json_schema["x-kubernetes-validations"]
-    ]:
-        made["x-kubernetes-validations"] = rules
-    return made
+    return with_rules(made, type_, type_.__qualname__)
 
 
 def _column(column: Column, schema: Schema, type_: type[Any]) -> dict[str, Any]:
     kind = column.type or _column_type(_found(schema, column.path, type_))
     made: dict[str, Any] = {"name": column.name, "type": kind, "jsonPath": column.path}
+    if column.format:
+        made["format"] = column.format
     if column.description:
         made["description"] = column.description
     if column.priority:

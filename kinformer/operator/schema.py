@@ -17,7 +17,7 @@ from msgspec import inspect as types
 
 from kinformer.models import Model
 
-__all__ = ("Schema", "SchemaError", "schema_of")
+__all__ = ("Schema", "SchemaError", "annotated", "description_of", "schema_of", "with_rules")
 
 #: An OpenAPI v3 schema, as a dict.
 Schema = dict[str, Any]
@@ -48,7 +48,8 @@ def schema_of(type_: Any, path: str = "", *, defaults: bool = True) -> Schema:
     Make the structural schema of a type.
 
     :param path: the path of the field, for errors
-    :param defaults: whether the schema has the defaults of fields. A status needs none, because users do not write it
+    :param defaults: False for a status. It has no defaults, because users do not write it. None of its own fields is
+        required, because an operator may write one after the other
     :raises SchemaError: if the type cannot be expressed in a definition
     """
     return _Maker(defaults).schema(types.type_info(type_), path, ())
@@ -86,31 +87,31 @@ class _Maker:
         for field in type_.fields:
             inner = f"{path}.{field.encode_name}" if path else field.encode_name
             properties[field.encode_name] = self._field(field, inner, (*within, cls))
-        made: Schema = {"type": "object", "properties": properties}
+        made: Schema = {"type": "object"}
+        if properties:
+            made["properties"] = properties
         required = [field.encode_name for field in type_.fields if field.required]
         if issubclass(cls, Model):
             required = list(_REQUIRED.get(cls.__name__, ()))
             for name in _QUANTITIES.get(cls.__name__, ()):
                 properties[name] = {"type": "object", "additionalProperties": dict(_QUANTITY)}
-        if required:
+        if required and (self._defaults or within):
             made["required"] = required
-        if rules := [found for meta in getattr(cls, "rules", ()) for found in _rules(meta, path)]:
-            made[_VALIDATIONS] = rules
-        return _described(made, cls)
+        return with_rules(_described(made, cls), cls, path)
 
     def _field(self, field: types.Field, path: str, within: tuple[type, ...]) -> Schema:
         made = self.schema(field.type, path, within)
         if not self._defaults:
             return made
         default = _default_of(field, path)
-        return made if default is None else {**made, "default": default}
+        return made if default is None else {"default": default, **made}
 
     def _union(self, type_: types.UnionType, path: str, within: tuple[type, ...]) -> Schema:
         options = [option for option in type_.types if not isinstance(option, types.NoneType)]
         if len(options) == 1:
             return self.schema(options[0], path, within)
         if {type(option) for option in options} == {types.IntType, types.StrType}:
-            return {"x-kubernetes-int-or-string": True}
+            return {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
         named = " | ".join(map(_called, options))
         raise SchemaError(path, f"{named}: want one type, perhaps with None, or int | str")
 
@@ -202,7 +203,7 @@ def _sizes(type_: Any, what: str) -> Schema:
 
 
 def _merged(schema: Schema, said: Mapping[str, Any]) -> Schema:
-    merged = {**schema, **said}
+    merged = {name: value for name, value in {**schema, **said}.items() if value is not None}
     rules = [*schema.get(_VALIDATIONS, ()), *said.get(_VALIDATIONS, ())]
     if rules:
         merged[_VALIDATIONS] = rules
@@ -211,18 +212,34 @@ def _merged(schema: Schema, said: Mapping[str, Any]) -> Schema:
     return merged
 
 
-def _rules(meta: Any, path: str) -> list[Any]:
-    said = meta.extra_json_schema if isinstance(meta, msgspec.Meta) else None
-    if not said or _VALIDATIONS not in said:
-        raise SchemaError(path, f"its rules have {meta!r}: want results of rule() only")
-    rules: list[Any] = said[_VALIDATIONS]
-    return rules
+def with_rules(schema: Schema, cls: type, path: str) -> Schema:
+    """
+    Add what the class variable ``rules`` of a class says to the schema of the class.
+
+    :param path: the path of the field, for errors
+    :raises SchemaError: if `rules` has anything but markers
+    """
+    for marker in getattr(cls, "rules", ()):
+        if not isinstance(marker, msgspec.Meta) or not marker.extra_json_schema:
+            raise SchemaError(path, f"its rules have {marker!r}: want rule(…) or another marker")
+        schema = _merged(schema, marker.extra_json_schema)
+    return schema
 
 
 def _described(schema: Schema, cls: type) -> Schema:
-    text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    # The docstrings of models do not describe the objects.
-    return {"description": text, **schema} if text and not issubclass(cls, Model) else schema
+    text = description_of(cls)
+    return {"description": text, **schema} if text else schema
+
+
+def annotated(schema: Schema, type_: Any) -> Schema:
+    """Add what the annotations of a type say to a schema."""
+    info = types.type_info(type_)
+    return _merged(schema, info.extra_json_schema or {}) if isinstance(info, types.Metadata) else schema
+
+
+def description_of(cls: type) -> str:
+    """The docstring of a class. Those of models are left out, because they do not describe the objects."""
+    return "" if issubclass(cls, Model) else inspect.cleandoc(cls.__dict__.get("__doc__") or "")
 
 
 def _called(type_: types.Type) -> str:

@@ -5,6 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kinformer.cli import crd_import
+from kinformer.cli.crd import CrdError
+from kinformer.client import connect
+from kinformer.envtest import ApiServer
+from kinformer.models import V1CustomResourceDefinition
 from tests.cli.commands import Done, kinformer
 
 API = """
@@ -46,6 +51,36 @@ def package(tmp_path: Path) -> Path:
     (folder / "__init__.py").touch()
     (folder / "api.py").write_text(API)
     return folder
+
+
+BAKERY = Path(__file__).parents[1] / "operator" / "bakery.yaml"
+
+
+async def test_an_imported_definition_is_the_same_when_it_is_printed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = await kinformer("crd", "import", BAKERY)
+    (tmp_path / "bakery.py").write_text(imported.out)
+
+    printed = await crd(tmp_path, "bakery", monkeypatch=monkeypatch)
+
+    assert yaml.safe_load(printed.out) == yaml.safe_load(BAKERY.read_text())
+
+
+async def test_a_definition_is_imported_from_a_cluster_or_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        server.write_kubeconfig(tmp_path / "kubeconfig")
+        await client.resource(V1CustomResourceDefinition).create(yaml.safe_load(BAKERY.read_text()))
+        await crd_import.run(source="bakeries.example.com")
+        with pytest.raises(CrdError, match=r"the cluster has no definition shops\.example\.com"):
+            await crd_import.run(source="shops.example.com")
+        with pytest.raises(CrdError, match=r"/nothing cannot be read: 40[13]"):
+            await crd_import.run(source=f"{server.url}/nothing")
+
+    assert "class Bakery(" in capsys.readouterr().out
 
 
 async def test_all_definitions_of_a_package_are_printed_each_once(

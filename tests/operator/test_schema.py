@@ -48,7 +48,10 @@ def of(type_: Any) -> dict[str, Any]:
         (datetime, {"type": "string", "format": "date-time"}),
         (bytes, {"type": "string", "format": "byte"}),
         (str | None, {"type": "string"}),
-        (int | str, {"x-kubernetes-int-or-string": True}),
+        (
+            int | str,
+            {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True},
+        ),
         (Any, {"x-kubernetes-preserve-unknown-fields": True}),
         (list[str], {"type": "array", "items": {"type": "string"}}),
         (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
@@ -214,7 +217,7 @@ def test_a_rule_of_a_class_that_is_none_is_an_error() -> None:
     class Spec(Fields):
         rules: ClassVar = ("self.a < 3",)
 
-    with pytest.raises(SchemaError, match=r"its rules have .*'self.a < 3'.*: want results of rule"):
+    with pytest.raises(SchemaError, match=r"its rules have .*'self.a < 3'.*: want rule"):
         of(Spec)
 
 

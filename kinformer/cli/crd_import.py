@@ -1,0 +1,65 @@
+"""``kinformer crd import``: prints the Python classes of a CustomResourceDefinition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import click
+import yaml
+
+from kinformer.cli.crd import CrdError
+from kinformer.cli.manifests import read_manifests
+from kinformer.client import NotFound, connect
+from kinformer.models import V1CustomResourceDefinition, to_dict
+from kinformer.operator.source import NoDefinition, source_of
+
+__all__ = ("run",)
+
+_KIND = "CustomResourceDefinition"
+_SIGNS_OF_A_FILE = (".yaml", ".yml", ".json")
+
+
+async def run(*, source: str) -> int:
+    """
+    Print a module with the classes of one definition.
+
+    :param source: a file or a URL of YAML or JSON with one definition, or the name of a definition of the cluster that
+        kubectl would use
+    :raises CrdError: if there is no definition or several, or no classes can be made from it
+    :raises ManifestError: if the file cannot be read
+    """
+    if "://" in source:
+        found = await _of_url(source)
+    elif source.endswith(_SIGNS_OF_A_FILE) or "/" in source:
+        found = [manifest.obj for manifest in read_manifests(Path(source)) if manifest.obj["kind"] == _KIND]
+    else:
+        found = [await _of_cluster(source)]
+    if len(found) != 1:
+        names = ", ".join(str(one["metadata"]["name"]) for one in found)
+        raise CrdError(f"{source} has {f'several definitions ({names})' if found else 'no definition'}: want one")
+    try:
+        click.echo(source_of(found[0]), nl=False)
+    except NoDefinition as error:
+        raise CrdError(f"{source}: {error}") from error
+    return 0
+
+
+async def _of_url(url: str) -> list[Mapping[str, Any]]:
+    try:
+        async with aiohttp.ClientSession(trust_env=True, raise_for_status=True) as session:
+            text = await (await session.get(url)).text()
+        documents = list(yaml.safe_load_all(text))
+    except (aiohttp.ClientError, TimeoutError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CrdError(f"{url} cannot be read: {error or type(error).__name__}") from error
+    return [one for one in documents if isinstance(one, dict) and one.get("kind") == _KIND]
+
+
+async def _of_cluster(name: str) -> Mapping[str, Any]:
+    async with connect() as client:
+        try:
+            return to_dict(await client.resource(V1CustomResourceDefinition).get(name))
+        except NotFound as error:
+            raise CrdError(f"the cluster has no definition {name}: want a name such as shops.example.com") from error
