@@ -10,16 +10,19 @@ Pods are evicted because of the taints by another controller, the taint eviction
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from kinformer.cache import deletion_handling_key
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic
+from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Lease, V1Node, V1Pod
-from kinformer_controllers.nodelifecycle.handlers import NodeHandler, PodHandler
 from kinformer_controllers.nodelifecycle.health import GracePeriods, ready_condition
-from kinformer_controllers.nodelifecycle.labels import labels_to_set
+from kinformer_controllers.nodelifecycle.marks import labels_to_set, no_schedule_changes
 from kinformer_controllers.nodelifecycle.monitor import NodeMonitor
-from kinformer_controllers.nodelifecycle.no_schedule import no_schedule_changes
 from kinformer_controllers.nodelifecycle.pods import PodReadiness
 from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
@@ -87,8 +90,8 @@ class NodeLifecycleController:
             queue_name="node_lifecycle_controller_pods",
             clock=clock,
         )
-        self.controller.handle(nodes, NodeHandler(self.controller.queue.add, self.monitor.forget))
-        self.pod_controller.handle(pods, PodHandler(self.pod_controller.queue.add))
+        self.controller.handle(nodes, _NodeHandler(self.controller.queue.add, self.monitor.forget))
+        self.pod_controller.handle(pods, _PodHandler(self.pod_controller.queue.add))
         self.checks = Periodic("a check of all nodes", self.monitor.check, options.node_monitor_period, clock=clock)
         beside = Group(self.tainter, self.checks, after=(nodes, pods, leases))
         self.group = Group(self.controller, self.pod_controller, beside)
@@ -124,3 +127,50 @@ class NodeLifecycleController:
         except NotFound:
             return False
         return ready is not None and ready.status != "True"
+
+
+class _NodeHandler:
+    """
+    Queues every changed node.
+
+    :param add: called with the name of each changed node
+    :param forget: called with the name of each node that is gone
+    """
+
+    def __init__(self, add: Callable[[str], object], forget: Callable[[str], object]) -> None:
+        self._add = add
+        self._forget = forget
+
+    def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
+        self._add(node.metadata.name)
+
+    def on_update(self, old: V1Node, new: V1Node, /) -> None:
+        self._add(new.metadata.name)
+
+    def on_delete(self, obj: Any, /) -> None:
+        self._forget(deletion_handling_key(obj))
+
+
+class _PodHandler:
+    """
+    Queues pods that were bound to a node.
+
+    Pods of the first list are left alone: they came to their nodes before this process started. A kubelet that runs
+    may say since that they are ready.
+
+    :param add: called with the key of each such pod
+    """
+
+    def __init__(self, add: Callable[[str], object]) -> None:
+        self._add = add
+
+    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
+        if pod.spec.node_name and not is_in_initial_list:
+            self._add(meta_namespace_key(pod))
+
+    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
+        if new.spec.node_name and new.spec.node_name != old.spec.node_name:
+            self._add(meta_namespace_key(new))
+
+    def on_delete(self, obj: Any, /) -> None:
+        """Do nothing: the pod is gone."""

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 import anyio
+from prometheus_client import Counter
 
 from kinformer.client import DeleteOptions, PatchType, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
@@ -23,15 +24,14 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
 from kinformer.workqueue import DelayingQueue
-from kinformer_controllers.podgc.failing import failed_pod_patch
 from kinformer_controllers.podgc.garbage import (
+    failed_pod_patch,
     is_out_of_service,
     node_of,
     out_of_service_pods,
     surplus_terminated_pods,
     unscheduled_terminating_pods,
 )
-from kinformer_controllers.podgc.metrics import FORCED_DELETION_ERRORS, FORCED_DELETIONS
 from kinformer_controllers.podgc.spec import PodGCOptions
 
 __all__ = ("PodGCController", "make_controller")
@@ -45,6 +45,17 @@ QUARANTINE: Final = 40.0
 AT_ONCE: Final = 64
 #: The only key: every sync checks all pods.
 _ALL_PODS: Final = "pods"
+
+_FORCED_DELETIONS: Final = Counter(
+    "pod_gc_collector_force_delete_pods_total",
+    "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
+    ["namespace", "reason"],
+)
+_FORCED_DELETION_ERRORS: Final = Counter(
+    "pod_gc_collector_force_delete_pod_errors_total",
+    "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
+    ["namespace", "reason"],
+)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -168,9 +179,9 @@ async def _counted(pod: V1Pod, reason: str, delete: Callable[[V1Pod, str], Await
     """Delete a pod and count it. Errors are counted and logged, so that the other pods are deleted, too."""
     labels = {"namespace": pod.metadata.namespace, "reason": reason}
     log.info("deleting_pod", pod=meta_namespace_key(pod), reason=reason)
-    FORCED_DELETIONS.labels(**labels).inc()
+    _FORCED_DELETIONS.labels(**labels).inc()
     try:
         await delete(pod, reason)
     except ClientError as error:
-        FORCED_DELETION_ERRORS.labels(**labels).inc()
+        _FORCED_DELETION_ERRORS.labels(**labels).inc()
         log.error("pod_not_deleted", pod=meta_namespace_key(pod), reason=reason, error=str(error))

@@ -8,19 +8,23 @@ In: pods and nodes from the caches, and the time. Out: the pods to delete, in or
 - *orphaned*: the pod's node is gone. The controller finds these: a missing node counts as gone after a quarantine,
   because the cache of nodes may be older than that of pods, and if the server says so;
 - *unscheduled*: the pod is being deleted and has no node, so that no kubelet will end it.
+
+A pod that has not ended is marked as failed before it is deleted. The controller that owns it, such as a Job's, then
+counts it as failed. The condition says why it ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from kinformer.controllerutil.pods import pod_status
-from kinformer.models import V1Node, V1Pod
+from kinformer.controllerutil.pods import is_pod_terminal, pod_condition_patch, pod_status
+from kinformer.models import V1Node, V1Pod, V1PodCondition
 from kinformer_controllers.shared.taints import OUT_OF_SERVICE
 
 __all__ = (
+    "failed_pod_patch",
     "is_out_of_service",
     "node_of",
     "out_of_service_pods",
@@ -69,6 +73,21 @@ def surplus_terminated_pods(pods: Iterable[V1Pod], threshold: int) -> Sequence[V
 def unscheduled_terminating_pods(pods: Iterable[V1Pod]) -> list[V1Pod]:
     """Return the pods that are being deleted and were never bound to a node."""
     return [pod for pod in pods if pod.metadata.deletion_timestamp and not node_of(pod)]
+
+
+def failed_pod_patch(pod: V1Pod, condition: V1PodCondition | None, now: datetime) -> dict[str, Any] | None:
+    """
+    Return the strategic merge patch of the pod's status that sets the phase to Failed, and the condition if there is
+    one. It has the pod's uid, so it fails if the name now belongs to another pod.
+
+    :return: None if the pod has already ended, because its phase must not change then
+    """
+    if is_pod_terminal(pod):
+        return None
+    patch = pod_condition_patch(pod, condition, now) if condition is not None else None
+    conditions = patch["status"] if patch is not None else {}
+    status = {"observedGeneration": pod.metadata.generation or 0, "phase": "Failed", **conditions}
+    return {"metadata": {"uid": pod.metadata.uid}, "status": status}
 
 
 def _is_terminated(pod: V1Pod) -> bool:

@@ -12,23 +12,38 @@ removed.
 
 from __future__ import annotations
 
+from typing import Final
+
+from prometheus_client import Counter, Histogram
+
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.owning import POD_NODE_INDEX, add_pod_node_index
 from kinformer.controllerutil.pods import disruption_target, pod_condition_patch
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import split_key
-from kinformer.models import V1Node, V1Pod
+from kinformer.models import V1Node, V1ObjectReference, V1Pod
+from kinformer.record import NORMAL
 from kinformer_controllers.shared.taints import no_execute_taints
 from kinformer_controllers.tainteviction.decision import Eviction, decide
-from kinformer_controllers.tainteviction.events import COMPONENT, EvictionEvents
-from kinformer_controllers.tainteviction.handlers import PodHandler, taints_changed
-from kinformer_controllers.tainteviction.metrics import POD_DELETION_SECONDS, POD_DELETIONS
 
 __all__ = ("TaintEvictionController", "make_controller")
 
+#: The source component of its Events.
+_COMPONENT: Final = "taint-eviction-controller"
 #: Kubernetes' UpdateWorkerSize.
-_WORKERS = 8
+_WORKERS: Final = 8
+
+_POD_DELETIONS = Counter(
+    "taint_eviction_controller_pod_deletions_total",
+    "Total number of Pods deleted by TaintEvictionController since its start.",
+)
+_POD_DELETION_SECONDS = Histogram(
+    "taint_eviction_controller_pod_deletion_duration_seconds",
+    "Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via "
+    "TaintEvictionController.",
+    buckets=(0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
+)
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -43,7 +58,7 @@ class TaintEvictionController(Group):
         informers = context.informers
         self._clock = context.clock
         self._server, self._node_server = context.client.resource(V1Pod), context.client.resource(V1Node)
-        self._events = EvictionEvents(context.recorder(COMPONENT))
+        self._recorder = context.recorder(_COMPONENT)
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
         add_pod_node_index(pods)
         self._pods, self._nodes = pods.indexer, nodes.indexer
@@ -51,13 +66,15 @@ class TaintEvictionController(Group):
         self.waiting: dict[str, Eviction] = {}
         #: The keys of those for which the Event was recorded and the deletion has failed.
         self._told: set[str] = set()
-        self.pods = Controller(COMPONENT, self.sync, workers=_WORKERS, queue_name="noexec_taint_pod", clock=self._clock)
-        self.pods.handle(pods, PodHandler(self.pods.queue.add)).wait_for(nodes)
+        self.pods = Controller(
+            _COMPONENT, self.sync, workers=_WORKERS, queue_name="noexec_taint_pod", clock=self._clock
+        )
+        self.pods.watch(pods, _concerns_a_pod).wait_for(nodes)
         # It writes nothing, so each shard does it for its own pods.
         self.nodes = Controller(
-            f"{COMPONENT}-nodes", self.queue_pods, queue_name="noexec_taint_node", shard_by=None, clock=self._clock
+            f"{_COMPONENT}-nodes", self.queue_pods, queue_name="noexec_taint_node", shard_by=None, clock=self._clock
         )
-        self.nodes.watch(nodes, taints_changed).wait_for(pods)
+        self.nodes.watch(nodes, _changes_taints).wait_for(pods)
         super().__init__(self.pods, self.nodes)
 
     async def queue_pods(self, node: str) -> None:
@@ -99,7 +116,7 @@ class TaintEvictionController(Group):
     def _cancel(self, key: str) -> None:
         del self.waiting[key]
         self._told.discard(key)
-        self._events.cancelled(key)
+        self._record(key, f"Cancelling deletion of Pod {key}")
 
     async def _evict(self, key: str, eviction: Eviction) -> float | None:
         """
@@ -120,10 +137,10 @@ class TaintEvictionController(Group):
                     return now.due - self._clock.monotonic()
                 if key not in self._told:
                     self._told.add(key)
-                    self._events.deleting(key)
+                    self._record(key, f"Marking for deletion Pod {key}")
                 await self._delete(pod)
-                POD_DELETIONS.inc()
-                POD_DELETION_SECONDS.observe(self._clock.monotonic() - eviction.due)
+                _POD_DELETIONS.inc()
+                _POD_DELETION_SECONDS.observe(self._clock.monotonic() - eviction.due)
         except NotFound:
             pass  # the pod is already gone
         del self.waiting[key]
@@ -145,3 +162,28 @@ class TaintEvictionController(Group):
         if patch is not None:
             await self._server.patch(meta.name, patch, meta.namespace, subresource="status")
         await self._server.delete(meta.name, meta.namespace, DeleteOptions(preconditions=Preconditions(uid=meta.uid)))
+
+    def _record(self, key: str, message: str) -> None:
+        """Record an Event about a pod. It does not name the pod's uid, as in Kubernetes."""
+        namespace, name = split_key(key)
+        pod = V1ObjectReference(api_version="v1", kind="Pod", name=name, namespace=namespace)
+        self._recorder.event(pod, NORMAL, "TaintManagerEviction", message)
+
+
+def _concerns_a_pod(old: V1Pod | None, new: V1Pod | None) -> bool:
+    """Whether a pod is new or gone, or its node or its tolerations have changed."""
+    return (
+        old is None
+        or new is None
+        or old.metadata.uid != new.metadata.uid
+        or old.spec.node_name != new.spec.node_name
+        or old.spec.tolerations != new.spec.tolerations
+    )
+
+
+def _changes_taints(old: V1Node | None, new: V1Node | None) -> bool:
+    """Whether the NoExecute taints of a node have changed. The pods of a node that is gone are for podgc."""
+    if new is None:
+        return False
+    before = no_execute_taints(old.spec.taints) if old is not None else []
+    return no_execute_taints(new.spec.taints) != before

@@ -1,7 +1,12 @@
-"""The NoSchedule taints of a node: one for each bad condition, and one for ``spec.unschedulable``."""
+"""What follows from a node's own fields: its NoSchedule taints, and the old names of its labels.
+
+There is a taint for each bad condition, and one for ``spec.unschedulable``. Some labels have an old and a new name. The
+old one gets the value of the new one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from kinformer.models import V1Node, V1Taint
@@ -17,7 +22,7 @@ from kinformer_controllers.shared.taints import (
     differing_taints,
 )
 
-__all__ = ("no_schedule_changes",)
+__all__ = ("labels_to_set", "no_schedule_changes")
 
 #: The key of the taint for a condition's type and status.
 _KEYS: Final = {
@@ -30,6 +35,8 @@ _KEYS: Final = {
 }
 #: The keys of this controller's taints. Other NoSchedule taints are not changed.
 _OWN: Final = frozenset({*_KEYS.values(), UNSCHEDULABLE})
+#: The old name of each label that has one.
+_OLD: Final = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
 
 
 def no_schedule_changes(node: V1Node) -> tuple[list[V1Taint], list[V1Taint]]:
@@ -40,3 +47,9 @@ def no_schedule_changes(node: V1Node) -> tuple[list[V1Taint], list[V1Taint]]:
         keys.append(UNSCHEDULABLE)
     there = [taint for taint in node.spec.taints or () if taint.effect == NO_SCHEDULE and taint.key in _OWN]
     return differing_taints([V1Taint(key=key, effect=NO_SCHEDULE) for key in keys], there)
+
+
+def labels_to_set(labels: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the old labels that a node lacks or that differ from the new ones, with the values to set."""
+    labels = labels or {}
+    return {old: labels[new] for new, old in _OLD.items() if new in labels and labels.get(old) != labels[new]}
