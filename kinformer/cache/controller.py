@@ -10,6 +10,7 @@ store with one handler, for users who need no more.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -80,6 +81,8 @@ class Controller(Generic[T]):
         self._now = reflector.clock.monotonic
         self._draining = False
         self._turn_began = 0.0
+        #: Whether the event loop has had a turn since the last batch.
+        self._turned = True
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -123,6 +126,10 @@ class Controller(Generic[T]):
             return
         self._draining = True
         queue, process, now = self._queue, self._process, self._now
+        if self._turned:
+            self._turned = False
+            self._turn_began = now()
+            asyncio.get_running_loop().call_soon(self._note_turn)
         try:
             while True:
                 began = now()
@@ -145,6 +152,9 @@ class Controller(Generic[T]):
                     return
         finally:
             self._draining = False
+
+    def _note_turn(self) -> None:
+        self._turned = True
 
 
 def delta_processor(

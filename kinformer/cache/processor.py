@@ -18,6 +18,7 @@ handler, or the cancellation of the informer, ends the listener.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -121,7 +122,8 @@ class ProcessorListener(Generic[T]):
         self._clock = clock
         #: Objects that were there before this listener, and for which there is no notification yet.
         self._listed: Iterator[T] = iter(())
-        self._wanted: anyio.Event | None = None
+        #: What the task waits for while nothing is pending.
+        self._wanted: asyncio.Future[None] | None = None
         #: Set while no task runs this listener.
         self._idle = anyio.Event()
         self._idle.set()
@@ -200,7 +202,8 @@ class ProcessorListener(Generic[T]):
     def wake(self) -> None:
         """Wake the task, so that it sees what was appended to :attr:`pending`."""
         if self._wanted is not None:
-            self._wanted.set()
+            if not self._wanted.done():  # its task may have been cancelled
+                self._wanted.set_result(None)
             self._wanted = None
 
     def remove(self) -> None:
@@ -220,14 +223,17 @@ class ProcessorListener(Generic[T]):
     async def run(self) -> None:
         """Call the handler for what is pending, in order, until removed or cancelled."""
         self._idle = anyio.Event()
+        loop = asyncio.get_running_loop()
         try:
             while not self._removed:
                 if self.pending:
                     await self._tell()
-                    await checkpoint()
+                    if self.pending:
+                        await checkpoint()
                 else:
-                    self._wanted = anyio.Event()
-                    await self._wanted.wait()
+                    # A bare future: most batches have one event, and an anyio.Event costs as much as a handler.
+                    self._wanted = loop.create_future()
+                    await self._wanted
         finally:
             self._idle.set()
 

@@ -1,8 +1,8 @@
 """The monitor: checks all nodes every few seconds, sets conditions to Unknown, and has nodes tainted and pods marked.
 
-One pass goes over the cache. A node without changes costs no request. Nodes that need writes are handled a few at a
-time. An error for one node is logged, and the node is checked again in the next pass. If a node's conditions could not
-be written, nothing else is done about it in that pass, because its state may be wrong.
+One pass goes over the cache. A node that is ready and has no taints is done at once. All others are handled a few at a
+time, because they may need writes. An error for one node is logged, and the node is checked again in the next pass. If
+a node's conditions could not be written, nothing else is done about it in that pass, because its state may be wrong.
 
 After an outage of this process's own, all Leases look old. So there is no pass while the caches of nodes or Leases are
 known to be behind, and a node's Lease is read from the server before the node becomes Unknown.
@@ -52,8 +52,8 @@ _WORKERS: Final = 8
 #: The number of tries to write a node's conditions in one pass, and the seconds between them.
 _TRIES: Final = 5
 _PAUSE: Final = 0.02
-#: The number of nodes after which a worker lets other tasks run.
-_PIECE: Final = 16
+#: The number of nodes after which other tasks run.
+_PIECE: Final = 64
 
 
 class NodeMonitor:
@@ -109,12 +109,13 @@ class NodeMonitor:
         await self._note_changes(nodes)
         zones: dict[str, list[V1NodeCondition | None]] = defaultdict(list)
 
-        async def check_one(piece: int) -> None:
-            if piece % _PIECE == 0:
+        restless: list[V1Node] = []
+        for number, node in enumerate(nodes):
+            if number % _PIECE == 0:
                 await anyio.lowlevel.checkpoint()
-            await self._check_node(nodes[piece], zones)
-
-        await parallelize_until(_WORKERS, len(nodes), check_one)
+            if not self._is_quiet(node, zones):
+                restless.append(node)
+        await parallelize_until(_WORKERS, len(restless), lambda piece: self._check_node(restless[piece], zones))
         await self._handle_disruption(zones, nodes)
         self._tainter.release()
         ALL_NODES_SECONDS.observe(self._clock.monotonic() - began)
@@ -122,7 +123,7 @@ class NodeMonitor:
     async def _note_changes(self, nodes: list[V1Node]) -> None:
         """Handle the nodes that were added or deleted since the last pass."""
         for number, node in enumerate(nodes):
-            if number % (_WORKERS * _PIECE) == 0:
+            if number % _PIECE == 0:
                 await anyio.lowlevel.checkpoint()
             meta = node.metadata
             self._add_zone(zone_key(node))
@@ -145,6 +146,23 @@ class NodeMonitor:
     def _add_zone(self, zone: str) -> None:
         if self._disruption.add_zone(zone):
             self._tainter.add_zone(zone)
+
+    def _is_quiet(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> bool:
+        """Check a node. If it is ready and has no taints, nothing else is to be done, and it is added to its zone."""
+        began, name = self._clock.monotonic(), node.metadata.name
+        try:
+            seen = self._seen(node, self._leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}"))
+            if seen.conditions or seen.ready is None or seen.ready.status != "True" or node.spec.taints:
+                return False
+        except Exception:  # such as a node that cannot be decoded; _check_node says so
+            return False
+        zone = zone_key(node)
+        if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
+            zones[zone].append(seen.ready)
+        self._tainter.calmed(name, zone)
+        self._to_retry.discard(name)
+        NODE_SECONDS.observe(self._clock.monotonic() - began)
+        return True
 
     async def _check_node(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> None:
         """Check one node, and add its Ready condition to its zone's list."""

@@ -119,11 +119,14 @@ class NoExecuteTainter:
 
         :raises ClientError: if the taints could not be removed
         """
-        name = node.metadata.name
         if node.spec.taints:
-            await self._writer.remove_taints(name, *_BOTH, cached=node)
+            await self._writer.remove_taints(node.metadata.name, *_BOTH, cached=node)
+        self.calmed(node.metadata.name, zone_key(node))
+
+    def calmed(self, name: str, zone: str) -> None:
+        """Remove a node that has neither taint from the queue of its zone."""
         self._asked.pop(name, None)
-        if (queue := self.zones.get(zone_key(node))) is not None:
+        if (queue := self.zones.get(zone)) is not None:
             queue.remove(name)
 
     def forget(self, name: str) -> None:

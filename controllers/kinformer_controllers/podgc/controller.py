@@ -90,7 +90,8 @@ class PodGCController:
         await self._delete_by_node(out_of_service_pods(pods, nodes), self._is_out_of_service, "out-of-service")
         missing = {node for pod in pods if (node := node_of(pod)) and node not in nodes}
         gone = self._after_quarantine(missing)
-        await self._delete_by_node((pod for pod in pods if node_of(pod) in gone), self._is_gone, "orphaned")
+        if gone:
+            await self._delete_by_node((pod for pod in pods if node_of(pod) in gone), self._is_gone, "orphaned")
         for pod in unscheduled_terminating_pods(pods):
             await _counted(pod, "unscheduled", self._fail_and_delete)
         return CHECK_PERIOD

@@ -54,6 +54,8 @@ def is_out_of_service(node: V1Node) -> bool:
 def out_of_service_pods(pods: Iterable[V1Pod], nodes: Mapping[str, V1Node]) -> list[V1Pod]:
     """Return the pods that are being deleted on nodes that are out of service; evicted and oldest ones come first."""
     gone = {name for name, node in nodes.items() if is_out_of_service(node)}
+    if not gone:
+        return []
     return sorted((pod for pod in pods if pod.metadata.deletion_timestamp and node_of(pod) in gone), key=_order)
 
 

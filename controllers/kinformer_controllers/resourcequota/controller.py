@@ -34,6 +34,7 @@ from kinformer_controllers.shared.quota.registry import (
     core_registry,
 )
 from kinformer_controllers.shared.quota.replenishment import (
+    CHANGING,
     GROUP_KINDS_TO_REPLENISH,
     NoReplenishmentController,
     ReplenishmentController,
@@ -171,6 +172,8 @@ class ResourceQuotaController(Group):
         quotas = self._quotas
 
         def matters_to_a_quota(resource: GroupResource, old: Any, new: Any) -> bool:
+            if resource not in CHANGING:
+                return False
             namespace = accessor_of(new).namespace(new)
             return bool(quotas.index_keys(NAMESPACE_INDEX, namespace)) and matters(resource, old, new)
 

@@ -30,6 +30,7 @@ from kinformer_controllers.shared.quota.counting import CLAIMS, SERVICES, attrib
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator, is_terminating
 
 __all__ = (
+    "CHANGING",
     "GROUP_KINDS_TO_REPLENISH",
     "NoReplenishmentController",
     "Replenish",
@@ -56,6 +57,10 @@ _MODELS: Final[dict[GroupKind, type[Any]]] = {
 
 #: The kinds that the quota controller watches if it does not use discovery.
 GROUP_KINDS_TO_REPLENISH: Final = tuple(_MODELS)
+
+
+#: The resources whose objects may use another amount after an update. All others are only counted.
+CHANGING: Final = frozenset((PODS, SERVICES, CLAIMS))
 
 
 class NoReplenishmentController(LookupError):
@@ -99,8 +104,6 @@ class ReplenishmentHandler:
 
     def on_update(self, old: Any, new: Any, /) -> None:
         accessor = accessor_of(new)
-        if accessor.resource_version(old) == accessor.resource_version(new):
-            return  # a resync
         # Another uid: the object was deleted and created again, and the watch did not show the deletion.
         if accessor.uid(old) != accessor.uid(new) or self._matters(self.resource, old, new):
             self._replenish(self.resource, accessor.namespace(new))
