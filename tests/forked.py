@@ -1,35 +1,34 @@
-"""Processes that run the command ``kinformer`` and need not import it: each is forked from one that has done so.
+"""Processes of ``kinformer`` and ``pytest`` that need not import it: each is forked from one that has done so.
 
-A start takes 10 ms of CPU in place of 400 to 600. All else is as a user has it: a process of its own, with its own
-event loop, signals, standard streams, folder and environment. What a start imports, and that it imports enough, is
-tested with whole processes, in ``tests/cli/test_start.py`` and wherever a program or an installed package is run.
+A start takes 10 ms of CPU in place of 400 to 600, and one of pytest 100 in place of 1,000. All else is as a user has
+it: a process of its own, with its own event loop, signals, standard streams, folder and environment. What a start
+imports, and that it imports enough, is tested with whole processes, in ``tests/cli/test_start.py`` and wherever a
+program or an installed package is run.
 
-Run as a script, this module is the process that the others are forked from. It is asked over a socket, and answers each
-request over another one, which comes with it: with the number of the process, and later with its status.
+``tests/forking.py`` is the process that they are forked from.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
-import selectors
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NamedTuple
 
-__all__ = ("Output", "Started", "start")
+import anyio
 
-_NUMBER: Final = struct.Struct("!i")
-#: What commands import when they run. The modules of ``kinformer.cli`` are imported as well.
-_USED: Final = ("kinformer.bench", "kinformer.envtest", "kinformer.manager", "kinformer.simulation", "rich.console")
+from tests import forking
+from tests.forking import NUMBER
+
+__all__ = ("Ended", "Output", "Started", "ran", "run", "start")
 
 
 class Output:
@@ -44,8 +43,6 @@ class Output:
 
         :raises anyio.EndOfStream: if the process has closed the stream
         """
-        import anyio
-
         await anyio.wait_readable(self._end)
         data = os.read(self._end, 65536)
         if not data:
@@ -54,8 +51,6 @@ class Output:
 
     async def rest(self) -> bytes:
         """All that comes until the process closes the stream."""
-        import anyio
-
         parts = []
         try:
             while True:
@@ -96,17 +91,28 @@ class Started:
 
     async def wait(self) -> int:
         """Its status, when it has ended."""
-        import anyio
-
         if self.returncode is None:
             await anyio.wait_readable(self._report)
             self.returncode = _received(self._report)
         return self.returncode
 
+    async def to_its_end(self) -> Ended:
+        """What it writes, and its status when it has ended. It is killed if that is not waited for."""
+        said: dict[Output, bytes] = {}
+
+        async def read(output: Output) -> None:
+            said[output] = await output.rest()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for output in {self.stdout, self.stderr}:
+                    tasks.start_soon(read, output)
+            return Ended(await self.wait(), said[self.stdout].decode(), said[self.stderr].decode())
+        finally:
+            await self.aclose()
+
     async def aclose(self) -> None:
         """End it if it has not ended."""
-        import anyio
-
         with anyio.CancelScope(shield=True):
             if self.returncode is None:
                 self.kill()
@@ -117,23 +123,54 @@ class Started:
 
 
 def _received(report: socket.socket) -> int:
-    number: int = _NUMBER.unpack(report.recv(_NUMBER.size, socket.MSG_WAITALL))[0]
+    number: int = NUMBER.unpack(report.recv(NUMBER.size, socket.MSG_WAITALL))[0]
     return number
 
 
-def start(arguments: Sequence[str], environment: Mapping[str, str], *, one_stream: bool = False) -> Started:
-    """
-    Run ``kinformer`` with these arguments in this folder.
+class Ended(NamedTuple):
+    status: int
+    out: str
+    err: str
 
+
+async def ran(program: str, *arguments: str, folder: Path, **environment: str) -> Ended:
+    """
+    Run a program to its end.
+
+    :param program: see :func:`start`
+    :param environment: variables besides those of this process that are not pytest's
+    """
+    here = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return await start(program, arguments, {**here, **environment}, folder=folder).to_its_end()
+
+
+def run(program: str, *arguments: str, folder: Path, **environment: str) -> Ended:
+    """What :func:`ran` does, for tests without an event loop."""
+    return anyio.run(partial(ran, program, *arguments, folder=folder, **environment))
+
+
+def start(
+    program: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    one_stream: bool = False,
+) -> Started:
+    """
+    Start a program.
+
+    :param program: ``kinformer`` or ``pytest``
+    :param folder: where it runs; None: where this process does
     :param one_stream: whether standard error goes where standard output goes
     """
     ours, its = socket.socketpair()
     out, its_out = os.pipe()
     err, its_err = (out, its_out) if one_stream else os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY)
-    request = json.dumps([list(arguments), str(Path.cwd()), dict(environment)]).encode()
-    asked = _parent()
-    socket.send_fds(asked, [_NUMBER.pack(len(request))], [nothing, its_out, its_err, its.fileno()])
+    request = json.dumps([list(arguments), str(folder or Path.cwd()), dict(environment)]).encode()
+    asked = _parent(program)
+    socket.send_fds(asked, [NUMBER.pack(len(request))], [nothing, its_out, its_err, its.fileno()])
     asked.sendall(request)
     for end in {nothing, its_out, its_err}:
         os.close(end)
@@ -143,15 +180,12 @@ def start(arguments: Sequence[str], environment: Mapping[str, str], *, one_strea
 
 
 @cache
-def _parent() -> socket.socket:
+def _parent(program: str) -> socket.socket:
     """Where the process is asked that the others are forked from. It ends when this process does."""
-    import atexit
-
     ours, its = socket.socketpair()
     # Ctrl-C in a terminal ends the tests, and these end what they have started.
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-u", __file__, str(its.fileno())], pass_fds=[its.fileno()], start_new_session=True
-    )
+    command = [sys.executable, "-P", "-u", forking.__file__, program, str(its.fileno())]
+    process = subprocess.Popen(command, pass_fds=[its.fileno()], start_new_session=True)
     its.close()
 
     def end() -> None:
@@ -160,114 +194,3 @@ def _parent() -> socket.socket:
 
     atexit.register(end)
     return ours
-
-
-# --- the process that is forked
-
-
-def _serve(asked: socket.socket) -> None:
-    """Fork as often as asked. Whoever is left when nobody can ask any longer is killed."""
-    reports: dict[int, socket.socket] = {}
-    ended, wakes = socket.socketpair()
-    for end in (ended, wakes):
-        end.setblocking(False)
-    signal.set_wakeup_fd(wakes.fileno())
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    selector = selectors.DefaultSelector()
-    for source in (asked, ended):
-        selector.register(source, selectors.EVENT_READ)
-    while True:
-        for key, _ in selector.select():
-            if key.fileobj is ended:
-                ended.recv(4096)
-                _tell_of_ended(reports)
-                continue
-            header, ends, _, _ = socket.recv_fds(asked, _NUMBER.size, 4)
-            if not header:
-                for pid in reports:
-                    os.kill(pid, signal.SIGKILL)
-                for pid in reports:
-                    os.waitpid(pid, 0)
-                return
-            request = json.loads(asked.recv(*_NUMBER.unpack(header), socket.MSG_WAITALL))
-            report = socket.socket(fileno=ends.pop())
-            if (pid := os.fork()) == 0:
-                selector.close()
-                for end in (asked, ended, wakes, report, *reports.values()):
-                    end.close()
-                _run(*request, ends)
-            for end in ends:
-                os.close(end)
-            report.sendall(_NUMBER.pack(pid))
-            reports[pid] = report
-
-
-def _tell_of_ended(reports: dict[int, socket.socket]) -> None:
-    for pid, report in list(reports.items()):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            report.sendall(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
-            report.close()
-            del reports[pid]
-
-
-def _run(arguments: Sequence[str], folder: str, environment: Mapping[str, str], ends: Sequence[int]) -> NoReturn:
-    """Be the process that was asked for."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for number, end in enumerate(ends):
-        os.dup2(end, number)
-    for end in ends:
-        os.close(end)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    time.tzset()
-    sys.argv = ["kinformer", *arguments]
-    sys.path[1:1] = environment.get("PYTHONPATH", "").split(os.pathsep) if "PYTHONPATH" in environment else []
-    status = 0
-    try:
-        from kinformer.cli import main
-
-        main()
-    except SystemExit as ended:
-        if isinstance(ended.code, str):
-            print(ended.code, file=sys.stderr)
-        status = ended.code if isinstance(ended.code, int) else bool(ended.code)
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        status = 1
-    finally:
-        _end(status)
-
-
-def _end(status: int) -> NoReturn:
-    """As the interpreter does, but for what it would free: it has nothing else to do before the process is gone."""
-    import atexit
-
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
-def _prepare() -> None:
-    """Import what commands use."""
-    import gc
-    import importlib
-    import pkgutil
-
-    # What a program that is given by `-c` has in this place: the folder in which it runs.
-    sys.path.insert(0, "")
-    import kinformer.cli
-
-    for name in (*_USED, *(module.name for module in pkgutil.iter_modules(kinformer.cli.__path__, "kinformer.cli."))):
-        importlib.import_module(name)
-    # No collection of a process that is forked looks at what was imported.
-    gc.freeze()
-
-
-if __name__ == "__main__":
-    _prepare()
-    with socket.socket(fileno=int(sys.argv[1])) as _asked:
-        _serve(_asked)

@@ -5,42 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import NamedTuple
 
 import anyio
 from anyio.abc import Process
 
-from tests.forked import Started, start
+from tests.forked import Ended, Started, start
 
 __all__ = ("Done", "kinformer", "output_until", "running")
 
 
-class Done(NamedTuple):
-    status: int
-    out: str
-    err: str
+Done = Ended
 
 
 async def kinformer(*arguments: object, **environment: str) -> Done:
     """Run it to its end."""
-    said: dict[str, str] = {}
-
-    async def read(name: str) -> None:
-        said[name] = (await getattr(process, name).rest()).decode()
-
-    async with aclosing(start([*map(str, arguments)], {**os.environ, **environment, "COLUMNS": "200"})) as process:
-        with anyio.fail_after(60):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(read, "stdout")
-                tasks.start_soon(read, "stderr")
-            status = await process.wait()
-    return Done(status, said["stdout"], said["stderr"])
+    with anyio.fail_after(60):
+        process = start("kinformer", [*map(str, arguments)], {**os.environ, **environment, "COLUMNS": "200"})
+        return await process.to_its_end()
 
 
 @asynccontextmanager
 async def running(*arguments: object) -> AsyncIterator[Started]:
     """Have it run while the block does; the block is expected to end it."""
-    async with aclosing(start([*map(str, arguments)], os.environ, one_stream=True)) as process:
+    async with aclosing(start("kinformer", [*map(str, arguments)], os.environ, one_stream=True)) as process:
         yield process
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from kinformer.cli.new import NewProjectError, Project
 from tests.cli.commands import kinformer
+from tests.forked import ran
 from tests.typed import copied_cache
 
 
@@ -69,7 +70,9 @@ async def test_its_tests_pass_with_names_of_ones_own(tmp_path: Path, monkeypatch
     names = ("shop-operator", "--kind", "HTTPRoute2", "--plural", "httproutes", "--group", "shops.acme-corp.io")
     assert await new(tmp_path, *names, monkeypatch=monkeypatch) == (0, "")
 
-    check(tmp_path / "shop-operator", "pytest", "-q", "-W", "ignore::pytest.PytestDeprecationWarning")
+    options = ("-q", "-W", "ignore::pytest.PytestDeprecationWarning")
+    done = await ran("pytest", *options, folder=tmp_path / "shop-operator")
+    assert done.status == 0, done.out + done.err
 
 
 async def test_the_names_are_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

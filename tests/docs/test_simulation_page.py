@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forked import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 
@@ -17,10 +17,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", chapter, re.DOTALL)
 
 
-def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
-    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    return found.returncode, found.stdout
+def played(folder: Path, *arguments: str) -> tuple[int, str]:
+    found = run("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments, folder=folder)
+    return found.status, found.out
 
 
 def shape(text: str) -> str:
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_planted_bug_is_found_as_the_page_says(folder: Path) -> None:
-    status, said = run(folder)
+    status, said = played(folder)
 
     assert status == 1
     for text in blocks("text"):
@@ -50,7 +49,7 @@ def test_the_plan_of_the_page_plays_it_again(folder: Path) -> None:
     (command,) = blocks("console")
     (plan,) = re.findall(r"--simulate-plan '(.*)'", command)
 
-    status, said = run(folder, "--simulate-plan", plan)
+    status, said = played(folder, "--simulate-plan", plan)
 
     assert status == 1
     assert "pods/default/home: is missing" in said
@@ -60,7 +59,7 @@ def test_nothing_is_found_once_it_is_mended(folder: Path) -> None:
     boards, _, mended = blocks("python")
     folder.joinpath("boards.py").write_text(f"{boards}\n{mended}")
 
-    status, said = run(folder)
+    status, said = played(folder)
 
     assert status == 0, said
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -13,6 +11,7 @@ from kinformer.client import Client
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.models import V1ConfigMap, V1Pod, from_dict
+from tests.forked import Ended, run
 
 
 async def test_each_test_has_a_server_of_its_own(kinformer_api_server: ApiServer, kinformer_client: Client) -> None:
@@ -69,12 +68,11 @@ LONG = {
 SHORT = {"client": "client", "nodes": "fake_nodes", "server": "api_server", "options": "api_server_options"}
 
 
-def run_pytest(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(folder: Path, *settings: str) -> Ended:
     # Without the scope, pytest-asyncio warns that it will have another default.
     lines = ["[pytest]", "asyncio_default_fixture_loop_scope = function", *settings]
     (folder / "pytest.ini").write_text("\n".join(lines))
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run("pytest", "-q", "-W", "error", "-p", "no:cacheprovider", folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -94,15 +92,15 @@ def test_the_fixtures_work_under_each_plugin(tmp_path: Path, mode: str, mark: st
     (tmp_path / "test_it.py").write_text(tests + backend)
 
     done = run_pytest(tmp_path, mode, short)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout
+    assert done.status == 0, done.out + done.err
+    assert "3 passed" in done.out
 
 
 def test_a_projects_own_fixtures_keep_their_names(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_client(client):\n    pass\n")
 
     done = run_pytest(tmp_path)
-    assert "fixture 'client' not found" in done.stdout
+    assert "fixture 'client' not found" in done.out
 
 
 def test_a_project_may_have_a_package_called_controllers(tmp_path: Path) -> None:
@@ -118,7 +116,7 @@ def test_a_project_may_have_a_package_called_controllers(tmp_path: Path) -> None
     )
 
     done = run_pytest(tmp_path, "anyio_mode = auto")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.status == 0, done.out + done.err
 
 
 def test_one_project_may_have_tests_of_both_plugins(tmp_path: Path) -> None:
@@ -132,5 +130,5 @@ def test_one_project_may_have_tests_of_both_plugins(tmp_path: Path) -> None:
     )
 
     done = run_pytest(tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout
+    assert done.status == 0, done.out + done.err
+    assert "4 passed" in done.out

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kinformer.simulation import Faults, PlanError, World, simulate
+from tests.forked import run
 from tests.simulation.tiny import APP, make_mended
 
 REPOSITORY = Path(__file__).parents[2]
@@ -49,17 +47,9 @@ PLAN = "seed=0 crash(manager,write=1)"
 def run_tests(folder: Path, *options: str, **environment: str) -> str:
     (folder / "test_it.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "test_it.py", *options]
-    found = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)} | environment,
-        check=False,
-    )
-    return found.stdout + found.stderr
+    command = ["-q", "-p", "no:cacheprovider", "--color=no", "test_it.py", *options]
+    found = run("pytest", *command, folder=folder, PYTHONPATH=str(REPOSITORY), **environment)
+    return found.out + found.err
 
 
 def test_a_failing_test_shows_plan_timeline_and_how_to_replay(tmp_path: Path) -> None:
