@@ -278,7 +278,7 @@ async def test_an_owner_of_a_kind_that_nobody_serves_may_be_there() -> None:
         unknown = {"apiVersion": "nobody.example.com/v1", "kind": "Ghost", "metadata": {"name": "g", "uid": "g-1"}}
         child = await world.make("Secret", "child", unknown)
 
-        await world.stay(child, seconds=3600.0)
+        await world.stay(child, seconds=20 * DISCOVERY_PERIOD)
 
 
 async def test_custom_resources_are_followed_while_served_and_patched_by_their_means() -> None:

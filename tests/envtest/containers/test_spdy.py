@@ -11,7 +11,7 @@ import aiohttp
 import anyio
 import pytest
 from anyio.abc import ByteStream
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinformer.client import connect
@@ -43,6 +43,7 @@ def written(writer: SpdyWriter, frame: Frame) -> bytes:
     return writer.ping(frame.number)
 
 
+@settings(max_examples=40)
 @given(st.lists(FRAMES, max_size=12), st.data())
 def test_frames_come_out_as_they_went_in_however_their_bytes_are_cut(frames: list[Frame], data: st.DataObject) -> None:
     writer, reader = SpdyWriter(), SpdyReader()
