@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,15 @@ CERT_MANAGER = [
 ]
 
 
-def rendered(base: str) -> list[dict[str, Any]]:
+@cache
+def kustomized(base: str) -> str:
     done = subprocess.run(["kubectl", "kustomize", str(DOCS / "deploy" / base)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
+    return done.stdout
+
+
+def rendered(base: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(kustomized(base)))
 
 
 def deployment(base: str) -> dict[str, Any]:

@@ -7,9 +7,6 @@ metric ``up``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import aiohttp
 import anyio
 import pytest
@@ -69,8 +66,8 @@ INFORMERS = {
 }
 
 
-@asynccontextmanager
-async def scraped() -> AsyncIterator[list[Sample]]:
+@pytest.fixture(scope="module")
+async def samples() -> list[Sample]:
     """What a manager shows after one ConfigMap was synced."""
     synced = anyio.Event()
 
@@ -100,7 +97,7 @@ async def scraped() -> AsyncIterator[list[Sample]]:
                 async with aiohttp.ClientSession() as session, session.get(url) as response:
                     text = await response.text()
             tasks.cancel_scope.cancel()
-    yield [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
 
 @pytest.mark.parametrize(
@@ -112,19 +109,19 @@ async def scraped() -> AsyncIterator[list[Sample]]:
         pytest.param(INFORMERS, id="informers"),
     ],
 )
-async def test_a_manager_that_has_worked_shows_what_a_dashboard_asks_for(wanted: dict[str, set[str]]) -> None:
-    async with scraped() as samples:
-        shown: dict[str, set[str]] = {}
-        for sample in samples:
-            shown.setdefault(sample.name, set(sample.labels)).update(sample.labels)
+async def test_a_manager_that_has_worked_shows_what_a_dashboard_asks_for(
+    wanted: dict[str, set[str]], samples: list[Sample]
+) -> None:
+    shown: dict[str, set[str]] = {}
+    for sample in samples:
+        shown.setdefault(sample.name, set(sample.labels)).update(sample.labels)
 
     assert {name: labels & shown.get(name, set()) for name, labels in wanted.items()} == wanted
     assert set(wanted) <= set(shown)
 
 
-async def test_the_values_are_those_of_what_the_manager_did() -> None:
-    async with scraped() as samples:
-        values = {(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples}
+async def test_the_values_are_those_of_what_the_manager_did(samples: list[Sample]) -> None:
+    values = {(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples}
 
     assert values["controller_runtime_max_concurrent_reconciles", ("controller", "dashed")] == 1
     assert values["workqueue_adds_total", ("name", "dashed")] >= 1
@@ -135,10 +132,9 @@ async def test_the_values_are_those_of_what_the_manager_did() -> None:
     assert values["informer_processing_latency_seconds_count", *labels] >= 1
 
 
-async def test_the_verbs_and_codes_of_requests_are_those_that_dashboards_select() -> None:
-    async with scraped() as samples:
-        verbs = {s.labels["verb"] for s in samples if s.name == "rest_client_request_duration_seconds_bucket"}
-        codes = {s.labels["code"] for s in samples if s.name == "rest_client_requests_total"}
+async def test_the_verbs_and_codes_of_requests_are_those_that_dashboards_select(samples: list[Sample]) -> None:
+    verbs = {s.labels["verb"] for s in samples if s.name == "rest_client_request_duration_seconds_bucket"}
+    codes = {s.labels["code"] for s in samples if s.name == "rest_client_requests_total"}
 
     assert {"GET", "POST"} <= verbs
     assert {"200", "201"} <= codes
