@@ -25,7 +25,7 @@ def pods_of(state: State) -> int:
     return sum(name.startswith("pods/default/") for name in state.objects())
 
 
-@simulate(seeds=15, options=OPTIONS)
+@simulate(seeds=6, options=OPTIONS)
 async def test_one_of_several_managers_leads_and_the_work_is_done(world: World) -> None:
     for name in ("one", "two"):
         world.manager("replicationcontroller", name, leader_election=True)
@@ -36,7 +36,7 @@ async def test_one_of_several_managers_leads_and_the_work_is_done(world: World) 
     assert pods_of(world.state) == 1
 
 
-@simulate(seeds=15, options=OPTIONS)
+@simulate(seeds=6, options=OPTIONS)
 async def test_a_quota_is_at_no_time_exceeded(world: World) -> None:
     world.assert_always(lambda state: pods_of(state) <= 2)
     world.manager(("replicationcontroller", "resourcequota"))
