@@ -172,6 +172,7 @@ class ApiServer:
         self._conversions = Conversions(
             self.storage, self._strategies.definitions, self.webhooks.caller, self.operations.new_uid
         )
+        self.webhooks.convert = self._conversions.convert
 
     # -- where it is ------------------------------------------------------------------------------------------------
 

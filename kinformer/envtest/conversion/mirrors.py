@@ -145,6 +145,16 @@ class VersionMirror:
         kind = GroupVersionKind(self.source.group, version, self.source.kind)
         return {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
 
+    async def convert(self, obj: Obj, version: str) -> Obj:
+        """
+        An object of another version at this one, without kind and apiVersion.
+
+        :param version: the version of the object
+        :raises StatusError: if it cannot be converted
+        """
+        [converted] = await self._convert([self._of_kind(obj, version)], self.source.version)
+        return converted
+
     async def _convert(self, objects: Sequence[Obj], version: str) -> list[Obj]:
         """
         :return: the objects at that version, without kind and apiVersion
@@ -237,6 +247,16 @@ class Conversions:
         elif mirror.source is not resource:
             mirror.follow(resource)
         return mirror
+
+    async def convert(self, obj: Obj, source: Resource, target: Resource) -> Obj:
+        """
+        An object at another version of its kind, without kind and apiVersion.
+
+        :param source: the resource at the version of the object
+        :raises StatusError: if it cannot be converted
+        """
+        mirror = self.mirror_of(target) if source.version != target.version else None
+        return obj if mirror is None else await mirror.convert(obj, source.version)
 
     async def call(self, resource: Resource, objects: Sequence[Obj], wanted: GroupVersionKind) -> list[Obj]:
         """

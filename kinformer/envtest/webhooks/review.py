@@ -43,10 +43,11 @@ class Verdict:
     warnings: list[str] = field(default_factory=list)
 
 
-def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource, object_: Any) -> bytes:
+def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource, object_: Any, old: Any) -> bytes:
     """
     :param resource: the resource, at the version that the webhook is sent
     :param object_: the object, with kind and apiVersion. None for a delete
+    :param old: the stored object, with kind and apiVersion. None for a create
     :raises CallFailed: if the webhook accepts no version of AdmissionReview that this server knows
     """
     version = next((version for version in hook.versions if version in _KNOWN), None)
@@ -66,7 +67,7 @@ def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource
         "operation": attributes.operation,
         "userInfo": user_info(attributes.user),
         "object": object_,
-        "oldObject": attributes.seen_as(resource, attributes.old_object),
+        "oldObject": old,
         "dryRun": attributes.dry_run,
         "options": options or None,
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -42,6 +44,23 @@ _EXEMPT = frozenset(
 )
 
 
+#: Converts an object from the first resource's version to the second one's.
+Converter = Callable[[dict[str, Any], Resource, Resource], Awaitable[dict[str, Any]]]
+
+
+async def _as_it_is(obj: dict[str, Any], source: Resource, target: Resource) -> dict[str, Any]:
+    return obj
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a webhook is sent: the resource at the version that it wants, and the objects at that version."""
+
+    resource: Resource
+    object: dict[str, Any] | None
+    old: dict[str, Any] | None
+
+
 class Webhooks:
     """
     The webhooks of one server.
@@ -57,6 +76,8 @@ class Webhooks:
         self._authorizer = Authorizer(operations.storage)
         #: Calls the webhooks. Conversion webhooks are called through it too.
         self.caller = Caller(clock, resolve)
+        #: Converts an object from the resource's version to another one.
+        self.convert: Converter = _as_it_is
 
     async def close(self) -> None:
         await self.caller.close()
@@ -72,30 +93,64 @@ class Webhooks:
     def concern(self, attributes: Attributes, *, mutating: bool) -> bool:
         """Whether any mutating (or validating) webhook must be called."""
         hooks = (self._mutating if mutating else self._validating).hooks
-        return any(self._match(hook, attributes) is not None for hook in hooks)
+        return any(self._may_be_called(hook, attributes) for hook in hooks)
 
-    def _match(self, hook: Hook, attributes: Attributes) -> Resource | None:
+    def _may_be_called(self, hook: Hook, attributes: Attributes) -> bool:
+        """Whether a webhook is called, or whether that depends on the object at another version."""
+        resource = self._wanted(hook, attributes)
+        if resource is None or resource.version != attributes.resource.version:
+            return resource is not None
+        return self._holds(hook, attributes, _Seen(resource, *self._as_they_are(attributes, resource)))
+
+    def _wanted(self, hook: Hook, attributes: Attributes) -> Resource | None:
         """
-        The resource at the version that a webhook wants. None if the webhook is not called.
+        The resource at the version that a webhook wants. None if its rules and selectors do not match.
 
-        :raises StatusError: NotFound if the webhook selects by namespace labels and the namespace is gone. Forbidden if
-            the match conditions cannot be evaluated
+        :raises StatusError: NotFound if the webhook selects by namespace labels and the namespace is gone
         """
         if attributes.resource.group_resource in _EXEMPT:
             return None
         try:
-            resource = self._matcher.match(hook.criteria, attributes)
+            return self._matcher.match(hook.criteria, attributes)
         except NamespaceMissing as error:
             raise error.status from None
-        if resource is None or hook.conditions is None:
-            return resource
-        shown, before = (attributes.seen_as(resource, obj) for obj in (attributes.object, attributes.old_object))
+
+    def _holds(self, hook: Hook, attributes: Attributes, seen: _Seen) -> bool:
+        """
+        Whether the match conditions of a webhook hold.
+
+        :raises StatusError: Forbidden if they cannot be evaluated
+        """
+        if hook.conditions is None:
+            return True
         try:
-            holds = hook.conditions.hold(Subject(attributes, resource, shown, before, self._authorizer))
+            return hook.conditions.hold(Subject(attributes, seen.resource, seen.object, seen.old, self._authorizer))
         except ConditionError as error:
             name = "" if attributes.is_name_generated else attributes.name
             raise status.forbidden(attributes.resource.group_resource, name, str(error)) from None
-        return resource if holds else None
+
+    def _as_they_are(
+        self, attributes: Attributes, resource: Resource
+    ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        return attributes.seen_as(resource, attributes.object), attributes.seen_as(resource, attributes.old_object)
+
+    async def _match(self, hook: Hook, attributes: Attributes) -> _Seen | None:
+        """
+        What a webhook is sent. None if it is not called.
+
+        :raises StatusError: NotFound if the webhook selects by namespace labels and the namespace is gone. Forbidden if
+            the match conditions cannot be evaluated. InternalError if the object cannot be converted
+        """
+        resource = self._wanted(hook, attributes)
+        if resource is None:
+            return None
+        if resource.version == attributes.resource.version or attributes.gvk is not None:
+            seen = _Seen(resource, *self._as_they_are(attributes, resource))
+        else:
+            objects = (attributes.object, attributes.old_object)
+            done = [it and await self.convert(it, attributes.resource, resource) for it in objects]
+            seen = _Seen(resource, *(attributes.seen_as(resource, it) for it in done))
+        return seen if self._holds(hook, attributes, seen) else None
 
     # -- mutating ---------------------------------------------------------------------------------------------------
 
@@ -130,20 +185,21 @@ class Webhooks:
         """
         changed = False
         for hook in hooks:
-            resource = self._match(hook, attributes)
-            if resource is None:
+            seen = await self._match(hook, attributes)
+            if seen is None:
                 continue
-            shown = attributes.seen_as(resource, _as_created(attributes))
-            verdict = await self._ask(hook, attributes, resource, shown, warnings, mutating=True)
-            if verdict is not None and verdict.patch and self._patch(hook, attributes, shown, verdict.patch):
+            seen = replace(seen, object=_as_created(attributes, seen.object))
+            verdict = await self._ask(hook, attributes, seen, warnings, mutating=True)
+            if verdict is not None and verdict.patch and await self._patch(hook, attributes, seen, verdict.patch):
                 changed = True
                 again |= asked
             if hook.reinvoked:
                 asked.add(hook.identity)
         return changed
 
-    def _patch(self, hook: Hook, attributes: Attributes, shown: dict[str, Any] | None, patch: Any) -> bool:
+    async def _patch(self, hook: Hook, attributes: Attributes, seen: _Seen, patch: Any) -> bool:
         """Apply a webhook's patch to the object. Returns whether the object has changed."""
+        shown = seen.object
         if shown is None or attributes.object is None:
             text = f'admission webhook "{hook.name}" attempted to modify the object'
             raise _internal(f"{text}, which is not supported for this operation")
@@ -155,6 +211,8 @@ class Webhooks:
             raise _internal(f'admission webhook "{hook.name}" made no object of the object')
         for name in ("kind", "apiVersion"):
             patched.pop(name, None)
+        if seen.resource.version != attributes.resource.version and attributes.gvk is None:
+            patched = await self.convert(patched, seen.resource, attributes.resource)
         obj = self._normal(attributes, copy.deepcopy(patched))
         if attributes.is_name_generated:
             obj["metadata"]["name"] = attributes.name
@@ -187,19 +245,18 @@ class Webhooks:
         refusals: dict[int, status.StatusError] = {}
         told: dict[int, list[str]] = {}
 
-        async def ask(index: int, hook: Hook, resource: Resource) -> None:
+        async def ask(index: int, hook: Hook, seen: _Seen) -> None:
             told[index] = []
-            shown = attributes.seen_as(resource, attributes.object)
             try:
-                await self._ask(hook, attributes, resource, shown, told[index], mutating=False)
+                await self._ask(hook, attributes, seen, told[index], mutating=False)
             except status.StatusError as error:
                 refusals[index] = error
 
-        matching = [(hook, self._match(hook, attributes)) for hook in self._validating.hooks]
+        matching = [(hook, await self._match(hook, attributes)) for hook in self._validating.hooks]
         async with anyio.create_task_group() as group:
-            for index, (hook, resource) in enumerate(matching):
-                if resource is not None:
-                    group.start_soon(ask, index, hook, resource)
+            for index, (hook, seen) in enumerate(matching):
+                if seen is not None:
+                    group.start_soon(ask, index, hook, seen)
         for index in sorted(told):
             warnings += told[index]
         if refusals:
@@ -211,8 +268,7 @@ class Webhooks:
         self,
         hook: Hook,
         attributes: Attributes,
-        resource: Resource,
-        shown: dict[str, Any] | None,
+        seen: _Seen,
         warnings: list[str],
         *,
         mutating: bool,
@@ -227,7 +283,7 @@ class Webhooks:
             raise status.bad_request(f'admission webhook "{hook.name}" does not support dry run')
         uid = self._operations.new_uid()
         try:
-            body = make_review(hook, uid, attributes, resource, shown)
+            body = make_review(hook, uid, attributes, seen.resource, seen.object, seen.old)
             verdict = read_review(hook, uid, await self.caller.post(hook, body), mutating)
         except CallFailed as error:
             text = f'failed calling webhook "{hook.name}": {error}'
@@ -241,9 +297,8 @@ class Webhooks:
         return verdict
 
 
-def _as_created(attributes: Attributes) -> dict[str, Any] | None:
+def _as_created(attributes: Attributes, obj: dict[str, Any] | None) -> dict[str, Any] | None:
     """The object as the user sent it. The real server generates a name after the mutation."""
-    obj = attributes.object
     if obj is None or not attributes.is_name_generated:
         return obj
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "name"}}
