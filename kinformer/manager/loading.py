@@ -138,15 +138,16 @@ def make_controllers(
     :raises OptionError: if an option is not valid
     """
     made: dict[str, Runnable] = {}
+    factories: dict[str, Any] = {}
     if known is not None:
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
-                made[name] = _checked(name, known[name](context_of(name)))
-        return Made(made, (), {}, {name: known[name] for name in made})
+                given = known[name](context_of(name))
+                made[name], factories[name] = _checked(name, given), _declaring(known[name], given)
+        return Made(made, (), {}, factories)
     selection, installed = find_controllers(selection)
     builtin = builtin_controllers(installed)
     failed: dict[str, ControllerLoadError] = {}
-    factories: dict[str, Any] = {}
     # Controllers that are not selected are not imported. That would take time, and they may be broken.
     for name in select_controllers(selection, installed, builtin, functools.partial(_is_off, installed)):
         try:
@@ -183,6 +184,11 @@ def _checked(name: str, made: Any) -> Runnable:
             f"the factory of controller {name} returned {made!r}: want a Controller, or an object that has a run()"
         )
     return cast("Runnable", runnable)
+
+
+def _declaring(factory: Any, given: Any) -> Any:
+    """What declares webhooks: a factory, or the class of the :class:`~kinformer.operator.Reconciler` that it gave."""
+    return factory if isinstance(factory, ControllerSpec) or not hasattr(given, "controller") else type(given)
 
 
 def load_factory(entry: Any) -> Any:

@@ -22,7 +22,8 @@ from kinformer.controllerutil.writing import (
 from kinformer.operator.custom_resource import Column, CustomResource, Fields, Scale
 from kinformer.operator.definitions import DefinitionNotEstablished, definition_of, install
 from kinformer.operator.markers import atomic, immutable, list_map, list_set, preserve_unknown_fields, rule
-from kinformer.operator.reconciler import Reconciler
+from kinformer.operator.reconciler import OptionsOf, Reconciler
+from kinformer.operator.related import Found, Referred, Related, Relation
 from kinformer.operator.schema import SchemaError, schema_of
 
 __all__ = (
@@ -32,10 +33,15 @@ __all__ = (
     "CustomResource",
     "DefinitionNotEstablished",
     "Fields",
+    "Found",
     "Finalizer",
     "ObjectReplaced",
+    "OptionsOf",
     "Outcome",
     "Reconciler",
+    "Referred",
+    "Related",
+    "Relation",
     "Scale",
     "SchemaError",
     "Written",

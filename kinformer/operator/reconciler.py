@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.controllerutil.applying import Applier
@@ -31,13 +31,15 @@ from kinformer.controllerutil.writing import update_status_if_changed
 from kinformer.manager import Controller, ControllerContext, ControllerOptions, Requeue
 from kinformer.manager.predicates import Predicate, annotations_changed, any_of, generation_changed, labels_changed
 from kinformer.models import resource_for
+from kinformer.operator.related import Found, Relation
 from kinformer.operator.webhooks.hooks import Webhooks
 from kinformer.permissions import RECORD_EVENTS, Rule, allow
 from kinformer.record import NORMAL, WARNING
 
-__all__ = ("Reconciler",)
+__all__ = ("OptionsOf", "Reconciler")
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class Reconciler(ABC, Generic[T]):
@@ -51,12 +53,13 @@ class Reconciler(ABC, Generic[T]):
     :cvar owns: the types of the objects that it creates. When one of them changes, its owner is reconciled
     :cvar workers: how many objects are reconciled at a time. If an option decides it, set ``self.workers`` in
         ``__init__``
-    :cvar options: the dataclass of its options (:mod:`kinformer.options`), which are flags of ``kinformer manager``
+    :cvar options: its options, which are flags of ``kinformer manager``: ``options = OptionsOf(MyOptions)``
     :cvar webhooks: the webhooks that belong to it; the manager serves them
-    :cvar needs: the permissions that it needs beside those that follow from its type and `owns`
+    :cvar needs: the permissions that it needs beside those that follow from its type, `owns`, and the related objects
+        that it declares (:class:`~kinformer.operator.Related`, :class:`~kinformer.operator.Referred`)
     :cvar permissions: all permissions that it needs. If a subclass does not set them, they are made: to follow the
-        objects and what it owns, to write their finalizers and status, to apply what it owns, to record Events, and
-        `needs`
+        objects, what it owns and what is related, to write finalizers and the status, to apply what it owns, to record
+        Events, and `needs`
     :cvar when: which changes of an object need a reconciliation. By default those of the spec, the labels and the
         annotations, so that its own writes of the status do not count
 
@@ -73,7 +76,6 @@ class Reconciler(ABC, Generic[T]):
     name: ClassVar[str] = ""
     owns: ClassVar[tuple[type[Any], ...]] = ()
     workers: int = 1
-    options: ClassVar[type[Any] | None] = None
     webhooks: ClassVar[Webhooks | None] = None
     needs: ClassVar[tuple[Rule, ...]] = ()
     permissions: ClassVar[tuple[Rule, ...]] = ()
@@ -98,7 +100,8 @@ class Reconciler(ABC, Generic[T]):
         if not cls.name:
             raise TypeError(f"{cls.__qualname__} has no name: want a class attribute such as name = 'webapp'")
         if "permissions" not in cls.__dict__:
-            cls.permissions = (*_permissions_of(cls.resource_type, cls.owns), *cls.needs)
+            related = [relation.type for relation in _relations_of(cls).values()]
+            cls.permissions = (*_permissions_of(cls.resource_type, cls.owns, related), *cls.needs)
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context
@@ -107,6 +110,11 @@ class Reconciler(ABC, Generic[T]):
         self.applier = Applier(context.client, self.name, context.informers)
         self._recorder = context.recorder(self.name)
         self._finalizers: dict[str, Finalizer] = {}
+        #: The related objects, by the names under which the class declares them.
+        self.related: dict[str, Found[Any]] = {
+            name: relation.found(context, self.objects, self.resource_type)
+            for name, relation in _relations_of(type(self)).items()
+        }
 
     @classmethod
     def make_controller(cls, context: ControllerContext) -> Controller:
@@ -127,6 +135,8 @@ class Reconciler(ABC, Generic[T]):
         controller.watch(self.objects, *self.when)
         for owned in self.owns:
             controller.watch_owned(self.context.informers.informer_for(owned), self.resource_type)
+        for found in self.related.values():
+            controller.watch_mapped(found.informer, found.keys_of)
         return controller
 
     @abstractmethod
@@ -178,7 +188,44 @@ class Reconciler(ABC, Generic[T]):
         return await self.reconcile(obj)
 
 
-def _permissions_of(type_: type[Any], owns: Iterable[type[Any]]) -> Iterator[Rule]:
+class OptionsOf(Generic[V]):
+    """
+    Declares the options of a reconciler: ``options = OptionsOf(MyOptions)``. In its methods, ``self.options`` has their
+    values.
+
+    :param type_: a dataclass of :mod:`kinformer.options`
+    """
+
+    def __init__(self, type_: type[V]) -> None:
+        self._type = type_
+        self._name = ""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, reconciler: None, owner: type[Any]) -> type[V]: ...
+    @overload
+    def __get__(self, reconciler: Reconciler[Any], owner: type[Any]) -> V: ...
+    def __get__(self, reconciler: Reconciler[Any] | None, owner: type[Any]) -> Any:
+        if reconciler is None:
+            return self._type
+        # From now on the attribute of the object comes first, and they are not read again.
+        values = vars(reconciler)[self._name] = reconciler.context.read(self._type)
+        return values
+
+
+def _relations_of(cls: type[Any]) -> dict[str, Relation[Any]]:
+    """The related objects that a class and its bases declare, by name."""
+    return {
+        name: value
+        for base in reversed(cls.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, Relation)
+    }
+
+
+def _permissions_of(type_: type[Any], owns: Iterable[type[Any]], related: Iterable[type[Any]]) -> Iterator[Rule]:
     """What the methods of :class:`Reconciler` do at the server."""
     name, *owned = (_name_of(kind) for kind in (type_, *owns))
     yield allow("list watch get patch", name)  # a patch is for finalizers
@@ -186,6 +233,8 @@ def _permissions_of(type_: type[Any], owns: Iterable[type[Any]]) -> Iterator[Rul
     yield allow("update", f"{name}/status", f"{name}/finalizers")
     if owned:
         yield allow("list watch get create patch", *owned)
+    if followed := [name for kind in related if (name := _name_of(kind)) not in owned]:
+        yield allow("list watch", *followed)
     yield RECORD_EVENTS
 
 

@@ -16,7 +16,7 @@ from kinformer.clock import Clock
 from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, known_controllers
 from kinformer.meta import GroupVersion
-from kinformer.models import to_dict
+from kinformer.models import resource_for, to_dict
 from kinformer.spec import ControllerSpec
 
 __all__ = ("User", "controllers_of", "manifests_of")
@@ -130,13 +130,19 @@ def manifests_of(given: Iterable[Any]) -> Iterator[dict[str, Any]]:
         if isinstance(each, str):
             yield from manifests_of(document for document in yaml.safe_load_all(each) if document)
             continue
-        obj = each if isinstance(each, Mapping) else to_dict(each)
+        obj = each if isinstance(each, Mapping) else _manifest_of(each)
         if obj.get("kind") == "List":
             yield from manifests_of(obj.get("items") or ())
             continue
         if not obj.get("kind") or not obj.get("apiVersion") or not (obj.get("metadata") or {}).get("name"):
             raise ValueError(f"a manifest needs apiVersion, kind and a name: {each!r}")
         yield dict(obj)
+
+
+def _manifest_of(model: Any) -> dict[str, Any]:
+    """A model as a manifest. Its type says of which kind it is."""
+    info = resource_for(type(model))
+    return {"apiVersion": info.api_version, "kind": info.kind, **to_dict(model)}
 
 
 def controllers_of(

@@ -130,6 +130,34 @@ async def test_all_replicas_serve_and_the_leader_registers(client: Client) -> No
             assert before.webhooks[0].client_config.ca_bundle == after.webhooks[0].client_config.ca_bundle
 
 
+async def test_a_write_of_the_old_version_is_asked_about_in_the_new_one(client: Client) -> None:
+    await install(client, WebApp, OldWebApp)
+    hooks, seen = Webhooks("versions.example.com"), []
+
+    @hooks.mutating(WebApp)
+    def halve(request: AdmissionRequest[WebApp]) -> WebApp:
+        request.object.spec.replicas //= 2
+        return request.object
+
+    @hooks.validating(WebApp, path="/see", match_conditions={"many": "object.spec.replicas > 4"})
+    def see(request: AdmissionRequest[WebApp]) -> None:
+        seen.append((request.object.spec.replicas, request.old and request.old.spec.replicas))
+
+    served = HERE.serve([webhooks, hooks], client, FakeClock())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(served.run)
+        tasks.start_soon(served.register, client)
+        await eventually(lambda: not served.unready() and served.views()[0].state == "registered")
+        old = OldWebApp(metadata=V1ObjectMeta(name="old", namespace="default"), spec=WebAppSpec(image="i", replicas=8))
+        # What 8 are in the old version are 16 in the new one. The webhook leaves 8, which are 4 in the old one.
+        assert (await client.resource(OldWebApp).create(old)).spec.replicas == 4
+        await client.resource(OldWebApp).patch("old", {"spec": {"replicas": 6}}, "default")
+        await client.resource(OldWebApp).patch("old", {"spec": {"replicas": 4}}, "default")
+        tasks.cancel_scope.cancel()
+
+    assert seen == [(8, None), (6, 8)]
+
+
 async def test_what_somebody_deletes_is_registered_again(client: Client) -> None:
     await install(client, WebApp, OldWebApp)
     clock = FakeClock()
