@@ -6,13 +6,9 @@ decoding of a few events does. Now and then it goes through everything that is a
 objects of the API are trees, and are freed as soon as the last reference to them is gone.
 
 :func:`relax` lets :data:`THRESHOLD` containers accumulate before the collector runs. Cycles are still found, but some
-10 MB of them may accumulate first. This changes the whole process, so no part of the library calls it. The command
-``kinformer`` calls it, and the ``main()`` of your own controller may::
-
-    from kinformer.collector import relax
-
-    relax()
-    anyio.run(main)
+10 MB of them may accumulate first. This changes the whole process. An informer calls it once its cache has
+:data:`LARGE` objects, unless ``InformerOptions(relax_collector=False)`` says that it must not. The command
+``kinformer`` calls it when it starts.
 
 With ``KINFORMER_GC=default`` in the environment, it leaves the collector as it is.
 """
@@ -21,16 +17,24 @@ from __future__ import annotations
 
 import gc
 import os
+from typing import Final
 
-__all__ = ("THRESHOLD", "relax")
+from kinformer.logs import get_logger
+
+__all__ = ("LARGE", "THRESHOLD", "relax")
+
+log = get_logger(__name__)
+
+#: The number of objects with which a cache is large.
+LARGE: Final = 1000
 
 #: The number of containers that are made and not freed before the collector examines the youngest of them.
-THRESHOLD = 100_000
+THRESHOLD: Final = 100_000
 
 
 def relax() -> None:
     """
-    Make the collector start less often, for the rest of the process.
+    Make the collector start less often, for the rest of the process. The log says so at the level debug.
 
     A collector that is switched off, or has a higher threshold, is not changed. A second call has no effect.
     """
@@ -39,3 +43,4 @@ def relax() -> None:
     off = not gc.isenabled() or youngest == 0
     if not off and youngest < THRESHOLD and os.environ.get("KINFORMER_GC", "") != "default":
         gc.set_threshold(THRESHOLD, *older)
+        log.debug("collector_relaxed", threshold=THRESHOLD, before=youngest)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache import InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
-from kinformer.collector import THRESHOLD, relax
+from kinformer.collector import LARGE, THRESHOLD, relax
 from tests.cache.informers import running
 from tests.cache.scripted import obj
 
@@ -56,7 +56,7 @@ def test_the_environment_can_have_the_collector_left_as_it_is(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-async def test_an_informer_leaves_the_collector_as_its_user_has_it(enabled: bool) -> None:
+async def test_a_small_cache_leaves_the_collector_as_its_user_has_it(enabled: bool) -> None:
     if not enabled:
         gc.disable()
     clock = FakeClock()
@@ -71,3 +71,21 @@ async def test_an_informer_leaves_the_collector_as_its_user_has_it(enabled: bool
     assert [*seen, gc.isenabled()] == [enabled, enabled]
     assert gc.get_threshold() == (700, 10, 10)
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("listed", [LARGE, LARGE - 1])
+@pytest.mark.parametrize("may", [True, False])
+async def test_a_cache_that_grows_large_relaxes_the_collector_if_it_may(listed: int, may: bool) -> None:
+    clock = FakeClock()
+    source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
+    for number in range(listed):
+        source.add(obj(f"o-{number}", 1))
+    informer = SharedIndexInformer(source, dict, options=InformerOptions(relax_collector=may), clock=clock)
+    async with running(informer.run):
+        await clock.settle()
+        relaxed_by_list = gc.get_threshold()[0] == THRESHOLD
+        source.add(obj("one-more", 1))
+        await clock.settle()
+
+    assert relaxed_by_list == (may and listed == LARGE)
+    assert (gc.get_threshold()[0] == THRESHOLD) == may

@@ -21,6 +21,7 @@ from kinformer.cache.store import ReflectorStore, TransformFunc
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cache.undecodable import UndecodableObjects
 from kinformer.client.types import BOOKMARK, MODIFIED, Undecodable, WatchEvent
+from kinformer.collector import LARGE, relax
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
 from kinformer.models import ObjectDecodeError
@@ -41,6 +42,7 @@ class Intake(Generic[T]):
     :param expected_kind: for dicts: objects of another kind are logged and left out
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
     :param eager: decode every field of a model as it arrives, not when it is first read
+    :param relax_collector: relax Python's cycle collector during a long list
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Intake(Generic[T]):
         expected_kind: str,
         keep_managed_fields: bool,
         eager: bool,
+        relax_collector: bool,
     ) -> None:
         self._name = name
         self._accessor = accessor
@@ -71,6 +74,9 @@ class Intake(Generic[T]):
             name, _known_to_nobody if known is None else known.get
         )
         self._left_out = LeftOut(name)
+        self._relax_collector = relax_collector
+        #: The number of objects of the list that is being read.
+        self._listed = 0
         self._finish = Finisher(
             name,
             accessor,
@@ -83,6 +89,11 @@ class Intake(Generic[T]):
         self.resource_version = ""
         #: Whether the server has ever sent a bookmark.
         self.has_seen_bookmark = False
+
+    def begin_list(self) -> None:
+        """Note that the next objects are those of a new list."""
+        self.undecodable.begin_list()
+        self._listed = 0
 
     def accept(self, obj: T | Undecodable) -> T | None:
         """The object as a streaming list keeps it, None to leave it out. Made at once, so that memory has no peak."""
@@ -103,6 +114,9 @@ class Intake(Generic[T]):
 
     def take_in(self, obj: T) -> bool:
         """Finish an object of a list at once, so that the list's memory can be freed. False: it is left out."""
+        self._listed += 1
+        if self._listed == LARGE and self._relax_collector:
+            relax()
         try:
             self._finish.one(obj)
         except ObjectDecodeError as error:  # an eager one

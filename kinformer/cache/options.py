@@ -41,6 +41,8 @@ class InformerOptions:
         new list
     :param backoff: how long to wait after failures; each reflector waits by a copy of it. A wait ends early when a
         server that could not be reached is back.
+    :param relax_collector: whether Python's cycle collector is made to start less often once the cache is large, for
+        the whole process; see :mod:`kinformer.collector`
     :param watch_error_handler: called for each failure of a list or watch, before the wait; None: it is logged
     :param random: draws the time after which a watch ends, and the jitter of waits
     """
@@ -54,6 +56,7 @@ class InformerOptions:
     min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT
     max_internal_error_retry: float = 0.0
     backoff: Backoff | None = None
+    relax_collector: bool = True
     watch_error_handler: WatchErrorHandler | None = None
     random: Callable[[], float] = _random.random
 

@@ -122,6 +122,7 @@ class Reflector(Generic[T]):
             expected_kind=expected_kind,
             keep_managed_fields=options.keep_managed_fields,
             eager=options.eager,
+            relax_collector=options.relax_collector,
         )
         self.clock = clock or RealClock()
         self.contact = Contact(self.clock)
@@ -291,7 +292,7 @@ class Reflector(Generic[T]):
     # --- the list
 
     async def _list(self) -> None:
-        self._intake.undecodable.begin_list()
+        self._intake.begin_list()
         first_version = self._relist_version()
         page_size = self._limit(first_version)
         try:
@@ -348,7 +349,7 @@ class Reflector(Generic[T]):
                 timeout_seconds=self._watch_timeout(),
             )
             wait = 0.0
-            self._intake.undecodable.begin_list()
+            self._intake.begin_list()
             async with AsyncExitStack() as attempt:
                 try:
                     batches = await attempt.enter_async_context(self._lister_watcher.watch(options))

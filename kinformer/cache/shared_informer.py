@@ -35,6 +35,7 @@ from kinformer.cache.store import Indexer, KeyListerGetter, TransformFunc
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
+from kinformer.collector import LARGE, relax
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, GroupVersionResource, accessor_for
 
@@ -128,6 +129,8 @@ class SharedIndexInformer(Generic[T]):
         self._transform = transform
         self._expected_kind = expected_kind
         self._options = options
+        #: Whether the cycle collector is to be relaxed when this cache is large, and was not yet.
+        self._may_relax_collector = options.relax_collector
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
         #: Says which keys may be synced in this process; None: all keys.
@@ -548,6 +551,9 @@ class SharedIndexInformer(Generic[T]):
         if not self._synced.synced and self._feeds.has_synced:
             self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
+        if self._may_relax_collector and len(self._indexer) >= LARGE:
+            self._may_relax_collector = False
+            relax()
         self._processor.wake()
 
 
