@@ -61,6 +61,7 @@ _QUICK: Final = 0.0001
 _AT_ONCE: Final = 256
 
 
+# More than 15 fields: names, resync times and the buffer are read for each notification, so they are flat.
 class ProcessorListener(Generic[T]):
     """
     One handler's registration with an informer: its pending notifications, and whether it has had the initial ones.

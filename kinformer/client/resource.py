@@ -106,7 +106,7 @@ class Resource(PodVerbs, Generic[T]):
     @property
     def compression(self) -> bool:
         """Whether the server is asked to compress lists."""
-        return self._transport.compression
+        return self._transport.options.compression
 
     def __repr__(self) -> str:
         return f"<Resource {self.gvr.group_resource} {self.gvr.version} as {self.type.__name__}>"

@@ -58,14 +58,12 @@ class Transport:
         self.endpoint = endpoint
         self.clock = clock or RealClock()
         self.options = options
-        self.read_timeout = options.read_timeout
         self.limiter = options.limiter(self.clock)
         self.deletions = options.deletions(self.clock)
         self.metrics = HostMetrics(endpoint.host)
         self.seen_warnings: set[str] = set()
         self.reachability = Reachability(endpoint.server, self.probe, self.clock, options.outage)
         self._in_flight = anyio.Semaphore(options.max_in_flight, fast_acquire=True)
-        self.compression = options.compression
         self._session: aiohttp.ClientSession | None = None
         self._websockets: aiohttp.ClientSession | None = None
         # Not headers of the session: aiohttp sends those to proxies too, and to the targets of redirects.
@@ -85,7 +83,7 @@ class Transport:
         self._options: dict[str, Any] = {}
 
     async def __aenter__(self) -> Transport:
-        self._session = new_session(Connector(), self.read_timeout)
+        self._session = new_session(Connector(), self.options.read_timeout)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -149,7 +147,7 @@ class Transport:
         started = clock.monotonic()
         if body is not None and (headers is None or "Content-Type" not in headers):
             headers = {"Content-Type": _JSON, **(headers or {})}
-        tries = Tries(self, method, self._url(path, params), about, retries)
+        tries, options = Tries(self, method, self._url(path, params), about, retries), self.options
         try:
             while True:
                 if method == "DELETE" and self.deletions is not None:
@@ -161,7 +159,7 @@ class Transport:
                         await in_flight.acquire()
                     try:
                         response = await tries.send(headers, body)
-                        data = await read_body(response, reader, self.options.max_answer, compressed=self.compression)
+                        data = await read_body(response, reader, options.max_answer, compressed=options.compression)
                     finally:
                         in_flight.release()
                 except BROKEN as error:
@@ -197,7 +195,7 @@ class Transport:
         :raises ConnectionLost: if the response did not begin
         :raises DecodeError: if the response is not valid HTTP
         """
-        if self.compression:
+        if self.options.compression:
             headers = {**(headers or {}), "Accept-Encoding": "identity"}
         tries = Tries(self, "GET", self._url(path, params), about, retries, is_stream=True)
         while True:
@@ -206,7 +204,7 @@ class Transport:
                 if 200 <= response.status < 300:
                     check_encoding(response, compressed=False)
                     return BodyStream(response, str(tries.url))
-                data = await read_body(response, None, self.options.max_answer, compressed=self.compression)
+                data = await read_body(response, None, self.options.max_answer, compressed=self.options.compression)
             except BROKEN as error:
                 await tries.broken(error)
                 continue

@@ -32,6 +32,7 @@ from kinformer.client.credentials import Identity
 from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.metrics import HostMetrics
+from kinformer.client.options import ClientOptions
 from kinformer.client.raw_body import RawBody
 from kinformer.client.reachability import Reachability
 from kinformer.client.session import CONNECT_TIMEOUT, SentOnce
@@ -83,14 +84,13 @@ class Sender(Protocol):
     """
     The part of :class:`~kinformer.client.transport.Transport` that a try needs.
 
-    :ivar read_timeout: seconds without a byte after which a request fails; None: never
     :ivar limiter: lets requests be sent; None for no limit
     :ivar seen_warnings: the server's warnings that were logged already
     """
 
     endpoint: Endpoint
     clock: Clock
-    read_timeout: float | None
+    options: ClientOptions
     limiter: RateLimiter | None
     metrics: HostMetrics
     seen_warnings: set[str]
@@ -168,7 +168,7 @@ class Tries:
         """
         transport = self._transport
         options = transport.options_for(identity)
-        limit = transport.read_timeout
+        limit = transport.options.read_timeout
         if self._is_stream:
             options = {**options, "read_bufsize": _STREAM_BUFFER, "timeout": _STREAM_TIMEOUT}
             limit = _STREAM_OPEN_TIMEOUT
@@ -265,7 +265,7 @@ class Tries:
         timed_out = isinstance(error, TimeoutError)
         retryable = self._method == _GET and (self._is_stream or not timed_out)
         if not retryable or self._retries >= self._limit:
-            what = f"nothing came for {transport.read_timeout:g} s" if timed_out else cause_of(error)
+            what = f"nothing came for {transport.options.read_timeout:g} s" if timed_out else cause_of(error)
             raise ConnectionLost(url, what) from error
         await self._wait(0 if at_once else _RETRY_LOST_AFTER, f"the connection was lost: {cause_of(error)}")
 

@@ -71,6 +71,7 @@ class _Life:
         await self.over.wait()
 
 
+# More than 15 fields: what a user gives is kept, as a restart builds all parts of the server anew from it.
 class ApiServer:
     """
     A Kubernetes API server in this process::

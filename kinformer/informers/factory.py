@@ -50,6 +50,7 @@ class InformerTypeConflict(TypeError):
         )
 
 
+# More than 15 fields: most are what a user gives for every informer.
 class SharedInformerFactory:
     """
     Makes informers, each once, and runs them.

@@ -100,6 +100,7 @@ class ControllerOptions(TypedDict, total=False):
     shard_by: Callable[[str], str] | None
 
 
+# More than 15 fields: it joins sources, queue and workers, and the start and end of a run concern all three.
 class Controller:
     """
     Event sources, a queue and workers around a `sync` function.

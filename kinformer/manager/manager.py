@@ -64,6 +64,7 @@ __all__ = ("Manager",)
 log = get_logger(__name__)
 
 
+# More than 15 fields: each part that it joins is one field: election, shards, endpoint, health, webhooks.
 class Manager:
     """
     Creates the selected controllers, and runs them.

@@ -98,6 +98,7 @@ class MemberGuard(Guard):
         return super().is_open and self._now() < self.table_until
 
 
+# More than 15 fields: each step of the protocol reads what the others have noted, and is one locked turn.
 class ShardMember:
     """
     One member of a group. It can run once.

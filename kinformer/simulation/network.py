@@ -229,6 +229,7 @@ class Network:
             server.close()
 
 
+# More than 15 fields: both directions of a connection: what is sent and what has arrived.
 class End(asyncio.Transport):
     """
     One end of a connection.

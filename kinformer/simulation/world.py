@@ -134,6 +134,7 @@ class RunResult:
         return self.refer()
 
 
+# More than 15 fields: each part of the world is one field, and the faults of a plan reach all of them.
 class World(User):
     """
     See the module. The requests of the user are the methods of :class:`~kinformer.simulation.user.User`.

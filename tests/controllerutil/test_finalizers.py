@@ -175,7 +175,7 @@ async def test_what_only_an_old_cache_shows_is_neither_alive_nor_cleaned_up(
     assert cleanup.calls == []
 
 
-async def test_what_an_old_cache_shows_alive_is_cleaned_up_if_it_is_being_deleted(client: Client) -> None:
+async def test_what_an_old_cache_shows_alive_is_cleaned_up_when_deleted(client: Client) -> None:
     finalizer, cleanup = Finalizer(DNS, client), Cleanup()
     app = await add_finalizer(client, await created(client), DNS)
     await client.resource(WebApp).delete("shop", "default")

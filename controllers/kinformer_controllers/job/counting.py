@@ -94,6 +94,7 @@ def remaining_seconds(failures: int, last_failure: datetime | None, now: datetim
     return max((wait - (now - last_failure)).total_seconds(), 0.0)
 
 
+# More than 15 fields: a record of the counts of one sync, each of which is a field of the status.
 @dataclass(eq=False, slots=True)
 class JobPods:
     """

@@ -161,6 +161,7 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     return watches.make(operations, call, start, Terms(view, selection, seconds, bookmarks))
 
 
+# More than 15 fields: most are the request's terms, flat because each event reads them.
 class Watch:
     """One open watch. Its connection sends :meth:`chunks`."""
 

@@ -49,6 +49,43 @@ _ENDED = ("Succeeded", "Failed")
 _NOT_READY = "node.kubernetes.io/not-ready"
 
 
+class _Addresses:
+    """
+    The addresses of pods.
+
+    :param network: the network that they are of
+    """
+
+    def __init__(self, network: str) -> None:
+        self._fresh = itertools.islice(IPv4Network(network).hosts(), 1, None)
+        self._released: list[str] = []
+        self._taken: set[str] = set()
+
+    def of(self, pod: V1Pod) -> str:
+        """
+        The address that an earlier agent has given to the pod, or a free one.
+
+        :raises RuntimeError: if no address is left
+        """
+        given: str | None = pod.status.pod_ip if pod.status is not None else None
+        if not given:
+            free = itertools.chain(self._drain_released(), map(str, self._fresh))
+            given = next((address for address in free if address not in self._taken), None)
+        if not given:
+            raise RuntimeError(f"no address is left for another pod: {len(self._taken)} have one")
+        self._taken.add(given)
+        return given
+
+    def release(self, address: str) -> None:
+        """Another pod may have this address."""
+        self._taken.discard(address)
+        self._released.append(address)
+
+    def _drain_released(self) -> Iterator[str]:
+        while self._released:
+            yield self._released.pop()
+
+
 class FakeNodes:
     """
     Nodes on which every pod becomes ready at once, or as its annotations say.
@@ -80,9 +117,7 @@ class FakeNodes:
         self._next_node: Iterator[str] = itertools.cycle(self.nodes)
         #: Keys of the pods that fit on no node.
         self._waiting: set[str] = set()
-        self._fresh = itertools.islice(IPv4Network(pod_network).hosts(), 1, None)
-        self._released: list[str] = []
-        self._taken: set[str] = set()
+        self._addresses = _Addresses(pod_network)
         self._placed: dict[str, tuple[str, Placement]] = {}
         self._informer = SharedIndexInformer(ListWatch(self._pods), V1Pod, name="fake-nodes pods", clock=self._clock)
         self._controller = Controller("fake-nodes", self._sync, workers=workers, clock=self._clock)
@@ -199,30 +234,15 @@ class FakeNodes:
         uid, placed = self._placed.get(key, ("", None))
         if placed is None or uid != pod.metadata.uid:
             self._release(key)
-            placed = Placement(self._address(pod), self.nodes[pod.spec.node_name or ""], self._clock.now())
+            address = self._addresses.of(pod)
+            placed = Placement(address, self.nodes[pod.spec.node_name or ""], self._clock.now())
             self._placed[key] = (pod.metadata.uid, placed)
         return placed
-
-    def _address(self, pod: V1Pod) -> str:
-        """The address that an earlier agent has given to the pod, or a free one."""
-        given: str | None = pod.status.pod_ip if pod.status is not None else None
-        if not given:
-            free = itertools.chain(self._drain_released(), map(str, self._fresh))
-            given = next((address for address in free if address not in self._taken), None)
-        if not given:
-            raise RuntimeError(f"no address is left for another pod: {len(self._taken)} have one")
-        self._taken.add(given)
-        return given
-
-    def _drain_released(self) -> Iterator[str]:
-        while self._released:
-            yield self._released.pop()
 
     def _release(self, key: str) -> None:
         _, placement = self._placed.pop(key, ("", None))
         if placement is not None:
-            self._taken.discard(placement.pod_ip)
-            self._released.append(placement.pod_ip)
+            self._addresses.release(placement.pod_ip)
 
     # --- times
 

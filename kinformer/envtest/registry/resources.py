@@ -70,6 +70,7 @@ class Subresource:
     verbs: tuple[str, ...]
 
 
+# More than 15 fields: a record of what discovery says, and of names that each request needs.
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
     """

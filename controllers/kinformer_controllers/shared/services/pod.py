@@ -30,6 +30,7 @@ _LEADING_ZEROS = re.compile(r"\b0+(?=\d)", re.ASCII)
 _NO_PORTS: dict[tuple[str, str], int] = {}
 
 
+# More than 15 fields: a record of what is read of a pod, flat because there is one for each pod.
 class EndpointPod(msgspec.Struct, gc=False, eq=False):
     """
     The fields of a pod that matter to services. It must not be changed: all services that select the pod share it.
