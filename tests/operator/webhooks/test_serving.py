@@ -130,7 +130,7 @@ async def test_all_replicas_serve_and_the_leader_registers(client: Client) -> No
             assert before.webhooks[0].client_config.ca_bundle == after.webhooks[0].client_config.ca_bundle
 
 
-async def test_a_write_of_the_old_version_is_asked_about_in_the_new_one(client: Client) -> None:
+async def test_an_old_versions_write_is_asked_about_in_the_new_one(client: Client) -> None:
     await install(client, WebApp, OldWebApp)
     hooks, seen = Webhooks("versions.example.com"), []
 
