@@ -40,7 +40,6 @@ from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.history import History, NotedQueue, Source
-from kinformer.manager.lanes import Lanes
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.own_writes import OwnWrites
 from kinformer.manager.predicates import Predicate
@@ -114,7 +113,8 @@ class Controller:
     :param limiter: the delay of a key whose sync failed; client-go's default limiter if None
     :param limits: limiters for some classes of errors. The first class in the error's method resolution order that has
         a limiter counts; all other errors use `limiter`
-    :param prioritize: keys from the first list and from resyncs wait behind all other keys
+    :param prioritize: keys from the first list and from resyncs wait behind all other keys. False: keys come in the
+        order in which they were added
     :param sync_timeout: seconds after which a sync is cancelled and counts as failed. None: there is no limit
     :param consistent: a key is not synced before the caches of the watched informers, and of those of
         :meth:`wait_for`, show what its last sync wrote. After five minutes it is synced anyway
@@ -137,7 +137,7 @@ class Controller:
         queue_name: str = "",
         limiter: RateLimiter[str] | None = None,
         limits: Mapping[type[BaseException], RateLimiter[str]] | None = None,
-        prioritize: bool = False,
+        prioritize: bool = True,
         sync_timeout: float | None = None,
         consistent: bool = False,
         on_stale: Callable[[GroupResource], object] | None = None,
@@ -163,7 +163,7 @@ class Controller:
             self.history,
             limiter=limiter,
             clock=self._clock,
-            lanes=Lanes() if prioritize else None,
+            prioritize=prioritize,
         )
         self._sync = sync
         self._limits = dict(limits or {})

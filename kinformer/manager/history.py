@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from heapq import nlargest
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler
 from kinformer.clock import Clock
@@ -313,7 +313,7 @@ class NotedQueue(RateLimitingQueue[str]):
     A queue that reports to a history, also which keys were added because their delay had passed.
 
     :param history: must belong to this queue only
-    :param lanes: the order of the keys; None: the order in which they were added
+    :param prioritize: whether keys of :meth:`add_slowly` wait behind all others
     """
 
     def __init__(
@@ -323,10 +323,12 @@ class NotedQueue(RateLimitingQueue[str]):
         *,
         limiter: RateLimiter[str] | None = None,
         clock: Clock | None = None,
-        lanes: Lanes | None = None,
+        prioritize: bool = False,
     ) -> None:
-        super().__init__(name, limiter=limiter, clock=clock, metrics=history, order=lanes)
-        self._lanes = lanes
+        super().__init__(name, limiter=limiter, clock=clock, metrics=history)
+        self._prioritize = prioritize
+        #: The lanes while there is a backlog of slow keys; None otherwise.
+        self._lanes: Lanes | None = None
         self._noted = history
         self._delay = _Delay(history)
         self._waiting = Waiting(self._clock, self._time_has_come)
@@ -343,16 +345,28 @@ class NotedQueue(RateLimitingQueue[str]):
         super().add_rate_limited(item)
 
     def add_slowly(self, item: str) -> None:
-        """Add a key that waits behind all others, if the queue has lanes."""
-        lanes = self._lanes
-        if lanes is None:
+        """Add a key that waits behind all others, if the queue prioritizes."""
+        if not self._prioritize:
             self.add(item)
             return
+        lanes = self._lanes
+        if lanes is None:
+            lanes = self._lanes = Lanes(cast("deque[str]", self._line))
+            self._line_up(lanes)
+            self._pop = self._pop_of_lanes
         lanes.slowly = True
         try:
             self.add(item)
         finally:
             lanes.slowly = False
+
+    def _pop_of_lanes(self) -> str:
+        lanes = cast("Lanes", self._lanes)
+        item = lanes.pop()
+        if not lanes.has_backlog:
+            self._line_up(lanes.fast)
+            self._lanes = None
+        return item
 
     def due_in(self, key: str) -> float | None:
         """Seconds until a delayed key is added, None if the key is not delayed."""

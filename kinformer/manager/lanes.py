@@ -2,8 +2,10 @@
 
 After a restart, the first list adds the keys of all objects, and so does each resync. With two lanes, these keys wait
 behind all others, so that a user's change does not wait until the backlog is done. controller-runtime's priority queue
-(``UsePriorityQueue``) has a number as the priority of each key. Its default handlers use two priorities, with the same
-effect.
+(the default there since 0.23) has a number as the priority of each key. Its default handlers use two priorities, with
+the same effect.
+
+A queue has lanes only while there is a backlog. Before and after it, keys are in one deque, and cost nothing more.
 """
 
 from __future__ import annotations
@@ -20,26 +22,32 @@ class Lanes:
     A key is in one lane only. If a key in the slow lane is added again for a fresh change, it moves to the end of the
     fast lane. It never moves back.
 
+    :param fast: the fast lane. What is in it already goes first
     :ivar slowly: whether keys that are added now go to the slow lane
     """
 
-    __slots__ = ("_fast", "_slow", "slowly")
+    __slots__ = ("_slow", "fast", "slowly")
 
-    def __init__(self) -> None:
-        self._fast: deque[str] = deque()
+    def __init__(self, fast: deque[str]) -> None:
+        self.fast = fast
         #: In the order of arrival.
         self._slow: dict[str, None] = {}
         self.slowly = False
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether there are keys in the slow lane."""
+        return bool(self._slow)
 
     def push(self, item: str) -> None:
         if self.slowly:
             self._slow[item] = None
         else:
-            self._fast.append(item)
+            self.fast.append(item)
 
     def pop(self) -> str:
-        if self._fast:
-            return self._fast.popleft()
+        if self.fast:
+            return self.fast.popleft()
         item = next(iter(self._slow))
         del self._slow[item]
         return item
@@ -47,7 +55,7 @@ class Lanes:
     def touch(self, item: str) -> None:
         if not self.slowly and item in self._slow:
             del self._slow[item]
-            self._fast.append(item)
+            self.fast.append(item)
 
     def __len__(self) -> int:
-        return len(self._fast) + len(self._slow)
+        return len(self.fast) + len(self._slow)

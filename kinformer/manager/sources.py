@@ -71,8 +71,8 @@ class EnqueueKeys:
 
     def on_update(self, old: Any, new: Any, /) -> None:
         add = self._add
-        if self._later is not add and not resource_version_changed(old, new):
-            add = self._later  # a resync
+        if self._later is not add and _is_resync(old, new):
+            add = self._later
         self._enqueue(old, new, add)
 
     def on_delete(self, obj: Any, /) -> None:
@@ -105,6 +105,14 @@ class EnqueueKeys:
         for key in () if new is None else self._keys(new):
             if key not in before:
                 add(key)
+
+
+def _is_resync(old: Any, new: Any) -> bool:
+    try:
+        # Reading the attributes takes a third of the time that an accessor takes.
+        return bool(old.metadata.resource_version == new.metadata.resource_version)
+    except AttributeError:  # dicts
+        return not resource_version_changed(old, new)
 
 
 def _name_of(function: object) -> str:

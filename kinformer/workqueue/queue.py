@@ -55,14 +55,10 @@ class Queue(WorkQueue[T]):
         #: All items that need work: those in line, and those that were added while a worker held them.
         self._dirty: set[T] = set()
         self._line: Order[T] | deque[T]
-        self._touch: Callable[[T], object] | None = None
-        if order is None:
-            self._line = line = deque[T]()
-            self._push: Callable[[T], object] = line.append
-            self._pop: Callable[[], T] = line.popleft
-        else:
-            self._line = order
-            self._push, self._pop, self._touch = order.push, order.pop, order.touch
+        self._push: Callable[[T], object]
+        self._pop: Callable[[], T]
+        self._touch: Callable[[T], object] | None
+        self._line_up(deque() if order is None else order)
 
     def add(self, item: T) -> None:
         """
@@ -87,6 +83,14 @@ class Queue(WorkQueue[T]):
         self._push(item)
         if self._waiters:
             self._wake()
+
+    def _line_up(self, line: Order[T] | deque[T]) -> None:
+        """Use another line from now on. It must have the items of the one before."""
+        self._line = line
+        if isinstance(line, deque):
+            self._push, self._pop, self._touch = line.append, line.popleft, None
+        else:
+            self._push, self._pop, self._touch = line.push, line.pop, line.touch
 
     def __len__(self) -> int:
         return len(self._line)

@@ -16,7 +16,7 @@ from kinformer.client import Conflict
 from kinformer.client.status import Status
 from kinformer.clock import FakeClock
 from kinformer.manager import Controller, RequeueAfter, TerminalError
-from kinformer.manager.lanes import Lanes
+from kinformer.manager.history import History, NotedQueue
 from kinformer.manager.ordering import order_starts
 from kinformer.options import OptionError
 from kinformer.workqueue.limiters import ItemExponentialFailureRateLimiter
@@ -52,7 +52,7 @@ def metric(name: str, controller: str) -> float:
 async def test_what_the_first_list_brought_waits_behind_what_has_just_happened() -> None:
     informer: Any = FakeInformer()
     syncs = Syncs()
-    controller = Controller("lanes", syncs, prioritize=True).watch(informer)
+    controller = Controller("lanes", syncs).watch(informer)
     listed(informer, "a", "b", "c")
     informer.update(obj("b", resourceVersion="1"), obj("b", resourceVersion="2"))
     informer.add(obj("new"))
@@ -64,7 +64,7 @@ async def test_what_the_first_list_brought_waits_behind_what_has_just_happened()
 async def test_without_priorities_keys_come_as_they_were_added() -> None:
     informer: Any = FakeInformer()
     syncs = Syncs()
-    controller = Controller("no-lanes", syncs).watch(informer)
+    controller = Controller("no-lanes", syncs, prioritize=False).watch(informer)
     listed(informer, "a", "b")
     informer.add(obj("new"))
 
@@ -75,7 +75,7 @@ async def test_without_priorities_keys_come_as_they_were_added() -> None:
 async def test_a_resync_waits_as_well() -> None:
     informer: Any = FakeInformer()
     syncs = Syncs()
-    controller = Controller("resyncs", syncs, prioritize=True).watch(informer)
+    controller = Controller("resyncs", syncs).watch(informer)
     same = obj("a", resourceVersion="1")
     informer.update(same, same)
     informer.add(obj("b"))
@@ -85,24 +85,23 @@ async def test_a_resync_waits_as_well() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()) | st.none(), max_size=30))
-def test_each_key_is_in_line_once_and_the_fast_ones_go_first(steps: list[tuple[str, bool] | None]) -> None:
-    lanes, fast, slow = Lanes(), list[str](), list[str]()
+async def test_each_key_is_in_line_once_and_the_fast_ones_go_first(steps: list[tuple[str, bool] | None]) -> None:
+    queue, fast, slow = NotedQueue("", History(FakeClock()), prioritize=True), list[str](), list[str]()
     for step in steps:
         if step is None:
             if fast or slow:
-                assert lanes.pop() == (fast or slow).pop(0)
+                key = await queue.get()
+                assert key == (fast or slow).pop(0)
+                queue.done(key)
         else:
             key, slowly = step
-            lanes.slowly = slowly
-            if key in fast or key in slow:
-                lanes.touch(key)
-                if not slowly and key in slow:
-                    slow.remove(key)
-                    fast.append(key)
-            else:
-                lanes.push(key)
+            (queue.add_slowly if slowly else queue.add)(key)
+            if key not in fast and key not in slow:
                 (slow if slowly else fast).append(key)
-        assert len(lanes) == len(fast) + len(slow)
+            elif not slowly and key in slow:
+                slow.remove(key)
+                fast.append(key)
+        assert len(queue) == len(fast) + len(slow)
 
 
 # -- time

@@ -90,7 +90,7 @@ def make_controller(context: ControllerContext) -> Controller:
         return any(annotation(found, COPY_TO) for found in (old, new) if found is not None)
 
     return (
-        Controller("configmap-copier", sync, clock=context.clock, prioritize=True)
+        Controller("configmap-copier", sync, clock=context.clock)
         .watch(configmaps, is_original)
         .watch_mapped(configmaps, original_of)
         .watch_mapped(namespaces, originals)

@@ -70,7 +70,7 @@ def cleaner_of(type_: type[Any]) -> Callable[[ControllerContext], Controller]:
             return None
 
         # What a restart brings is looked at without haste, and what somebody annotates now at once.
-        return Controller(name, sync, clock=context.clock, prioritize=True).watch(objects, annotations_changed)
+        return Controller(name, sync, clock=context.clock).watch(objects, annotations_changed)
 
     return make_controller
 
