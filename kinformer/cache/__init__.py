@@ -54,6 +54,7 @@ from kinformer.cache.mutation_detector import (
     NoMutationDetector,
     new_mutation_detector,
 )
+from kinformer.cache.objects import Objects
 from kinformer.cache.options import InformerOptions
 from kinformer.cache.processor import ProcessorListener
 from kinformer.cache.queue import (
@@ -122,6 +123,7 @@ __all__ = (
     "MutationDetector",
     "NoMutationDetector",
     "ObjectKeyError",
+    "Objects",
     "PopProcessFunc",
     "ProcessBatchFunc",
     "ProcessorListener",

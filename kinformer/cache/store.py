@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from kinformer.cache.index import Indexers, IndexFunc
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, ObjectKeyError, checked_key_func, key_func
+from kinformer.cache.objects import Objects
 from kinformer.cache.thread_safe_store import OnIndexError, ThreadSafeStore
 from kinformer.meta import Accessor
 
@@ -156,6 +157,11 @@ class Indexer(Generic[T]):
 
     def __len__(self) -> int:
         return len(self.storage)
+
+    @property
+    def objects(self) -> Objects[T]:
+        """The objects by key, as a read-only mapping that shows every change."""
+        return Objects(self.storage)
 
     def add(self, obj: T) -> T | None:
         """The same as :meth:`update`."""

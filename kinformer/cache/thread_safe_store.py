@@ -400,6 +400,12 @@ class ThreadSafeStore(Generic[T]):
             self._settle()
         return list(self._items)
 
+    def copy(self) -> dict[str, T]:
+        """All objects by their keys."""
+        if self._open:
+            self._settle()
+        return self._items.copy()
+
     def by_index(self, index_name: str, indexed_value: str) -> builtins.list[T]:
         """
         The objects that have this value in that index.

@@ -152,3 +152,17 @@ def test_a_transaction_makes_what_can_be_made_and_names_the_rest(objects: list[A
 
 def test_an_empty_transaction_is_nothing() -> None:
     Indexer(POD).transaction([])
+
+
+def test_objects_are_a_mapping_that_shows_every_change() -> None:
+    store = Indexer(POD)
+    objects = store.objects
+    store.add(pod("foo", 1))
+    store.add(pod("bar", 1))
+    assert objects == {key: store.get_by_key(key) for key in store.list_keys()}
+    assert objects.get("default/none") is None
+    for key, obj in objects.items():
+        store.delete(obj)  # a loop is over the objects of one moment
+        with pytest.raises(KeyError, match=key):
+            objects[key]
+    assert dict(objects) == {}
