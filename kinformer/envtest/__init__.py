@@ -7,6 +7,7 @@ that tests turn; :func:`assert_no_writes`; :func:`service_account_token`.
 from __future__ import annotations
 
 from kinformer.envtest.accounts import service_account_token
+from kinformer.envtest.budgets import Budget
 from kinformer.envtest.server import ApiServer, ServerError
 from kinformer.envtest.waiting import eventually, quiet, running, turn
 from kinformer.envtest.writes import RENEWALS, Write, assert_no_writes
@@ -14,6 +15,7 @@ from kinformer.envtest.writes import RENEWALS, Write, assert_no_writes
 __all__ = (
     "RENEWALS",
     "ApiServer",
+    "Budget",
     "ServerError",
     "Write",
     "assert_no_writes",
