@@ -100,7 +100,7 @@ class Reconciler(ABC, Generic[T]):
         if not cls.name:
             raise TypeError(f"{cls.__qualname__} has no name: want a class attribute such as name = 'webapp'")
         if "permissions" not in cls.__dict__:
-            related = [relation.type for relation in _relations_of(cls).values()]
+            related = [relation.type for relation in _declared(cls, Relation).values()]
             cls.permissions = (*_permissions_of(cls.resource_type, cls.owns, related), *cls.needs)
 
     def __init__(self, context: ControllerContext) -> None:
@@ -113,8 +113,10 @@ class Reconciler(ABC, Generic[T]):
         #: The related objects, by the names under which the class declares them.
         self.related: dict[str, Found[Any]] = {
             name: relation.found(context, self.objects, self.resource_type)
-            for name, relation in _relations_of(type(self)).items()
+            for name, relation in _declared(type(self), Relation).items()
         }
+        for name in _declared(type(self), OptionsOf):
+            getattr(self, name)  # a manager refuses options that nobody has read by now
 
     @classmethod
     def make_controller(cls, context: ControllerContext) -> Controller:
@@ -215,13 +217,10 @@ class OptionsOf(Generic[V]):
         return values
 
 
-def _relations_of(cls: type[Any]) -> dict[str, Relation[Any]]:
-    """The related objects that a class and its bases declare, by name."""
+def _declared(cls: type[Any], kind: type[Any]) -> dict[str, Any]:
+    """The attributes of a kind that a class and its bases declare, by name."""
     return {
-        name: value
-        for base in reversed(cls.__mro__)
-        for name, value in vars(base).items()
-        if isinstance(value, Relation)
+        name: value for base in reversed(cls.__mro__) for name, value in vars(base).items() if isinstance(value, kind)
     }
 
 
