@@ -81,7 +81,7 @@ async def test_the_names_are_where_they_belong(tmp_path: Path, monkeypatch: pyte
 
     project = tomllib.loads((made / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["kinformer.controllers"] == {
-        "gateway-controller": "gateway_controller.controller:make_controller"
+        "gateway-controller": "gateway_controller.controller:GatewayReconciler"
     }
     definition = yaml.safe_load((made / "deploy" / "crd.yaml").read_text())
     assert definition["metadata"]["name"] == "gateways.acme.io"

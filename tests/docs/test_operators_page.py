@@ -35,7 +35,7 @@ async def test_a_web_app_gets_its_deployment_its_status_and_its_end(
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         await install(client, page["WebApp"])
         apps, deployments = client.resource(page["WebApp"]), client.resource(V1Deployment)
-        manager = Manager(client, known={"webapp-operator": page["make_controller"]})
+        manager = Manager(client, known={"webapp-operator": page["WebApps"]})
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(manager.run)

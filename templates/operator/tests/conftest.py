@@ -11,7 +11,7 @@ from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer, running, service_account_token
 from kinformer.manager import Manager
 
-from sample_operator.controller import make_controller
+from sample_operator.controller import SampleReconciler
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 ACCOUNT = ("sample-operator", "operator")
@@ -37,6 +37,9 @@ async def manager(client: Client, kinformer_api_server: ApiServer) -> AsyncItera
     """A manager that runs the operator, with its own rights."""
     token = await service_account_token(client, *ACCOUNT)
     async with connect(url=kinformer_api_server.url, token=token) as operator_client:
-        manager = Manager(operator_client, known={"sample-operator": make_controller})
+        known = {
+            "sample-operator": SampleReconciler,
+        }
+        manager = Manager(operator_client, known=known)
         async with running(manager):
             yield manager

@@ -10,7 +10,7 @@ from sample_operator.api import (
     SampleStatus,
 )
 
-__all__ = ("SampleReconciler", "deployment_of", "make_controller")
+__all__ = ("SampleReconciler", "deployment_of")
 
 
 def deployment_of(obj: Sample) -> V1Deployment:
@@ -57,6 +57,3 @@ class SampleReconciler(Reconciler[Sample]):
             conditions=conditions,
         )
         await self.update_status(obj, status)
-
-
-make_controller = SampleReconciler.make_controller
