@@ -15,13 +15,21 @@ from kinformer.envtest.nodes import FakeNodes
 __all__ = ("serve",)
 
 
-async def serve(*, kubeconfig_out: Path | None, fake_nodes: int, with_manager: bool = False, **options: Any) -> int:
+async def serve(
+    *,
+    kubeconfig_out: Path | None,
+    fake_nodes: int,
+    with_manager: bool = False,
+    certificate: bool = False,
+    **options: Any,
+) -> int:
     """
     Serve until cancelled.
 
     :param kubeconfig_out: where to write a kubeconfig; None: print the token instead
     :param fake_nodes: the number of fake nodes
     :param with_manager: do not run the controllers that a manager can run
+    :param certificate: put a client certificate into the kubeconfig, beside the token
     :param options: the parameters of :class:`~kinformer.envtest.ApiServer`
     :raises ServerError: if the port is in use, or the data cannot be used
     :raises OSError: if the kubeconfig cannot be written
@@ -30,7 +38,7 @@ async def serve(*, kubeconfig_out: Path | None, fake_nodes: int, with_manager: b
         options["controllers"] = ("kubelet",)
     async with ApiServer(**options) as server:
         if kubeconfig_out is not None:
-            server.write_kubeconfig(kubeconfig_out)
+            server.write_kubeconfig(kubeconfig_out, certificate=certificate)
             click.echo(f"serving on {server.url} for whoever has {kubeconfig_out}")
         else:
             click.echo(f"serving on {server.url} with bearer token {server.token}")

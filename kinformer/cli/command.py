@@ -99,6 +99,8 @@ def logging_flags(command: F) -> F:
     is_flag=True,
     help="Do not run the garbage collector and the namespace controller, because a manager runs them.",
 )
+@click.option("--certificate", is_flag=True, help="Put a client certificate into the kubeconfig, too. It needs --tls.")
+@click.option("--system-pods", is_flag=True, help="Have the pods of a control plane in kube-system, kept ready.")
 @click.option(
     "--api",
     "apis",

@@ -19,7 +19,7 @@ import yaml
 from anyio.abc import TaskGroup, TaskStatus
 
 from kinformer.clock import Clock, RealClock
-from kinformer.envtest.access import Authorizer, Escalation, Users
+from kinformer.envtest.access import MASTERS, Authorizer, Escalation, Users
 from kinformer.envtest.admission import Admission, AdmissionContext, load_plugins
 from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair
 from kinformer.envtest.containers import FakeContainers
@@ -48,6 +48,7 @@ from kinformer.envtest.serving import RequestHandler, ServerError, listen, servi
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import SYSTEM_CLASSES
+from kinformer.envtest.system_pods import running_system_pods
 from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 from kinformer.envtest.writes import WriteLog
 
@@ -104,6 +105,8 @@ class ApiServer:
     :param apis: groups and versions to serve besides those that kube-apiserver serves by default, like its
         ``--runtime-config``: ``("resource.k8s.io/v1beta2",)`` for DeviceTaintRules. Only kinds that a controller of
         kube-controller-manager needs are known
+    :param system_pods: have a control plane's node, its pods in ``kube-system`` and their owners, with the names and
+        labels of a kubeadm cluster, and the service ``kubernetes``. A fake node keeps the pods ready
     :raises ServerError: if the token is empty, or one of `apis` is not known
     """
 
@@ -124,6 +127,7 @@ class ApiServer:
         resolve_service: ServiceResolver | None = None,
         coordinated_leader_election: bool = False,
         apis: Collection[str] = (),
+        system_pods: bool = False,
     ):
         self._host = host
         self._port = port
@@ -149,6 +153,7 @@ class ApiServer:
         self._users = Users(self.token, self.clock, lambda: self.storage)
         self._coordinated = coordinated_leader_election
         self._apis = tuple(apis)
+        self._system_pods = system_pods
         self._build()
         self._stack: AsyncExitStack | None = None
         self._tasks: TaskGroup | None = None
@@ -187,8 +192,13 @@ class ApiServer:
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
-    def kubeconfig(self) -> str:
-        """A kubeconfig, in YAML, whose only context is this server."""
+    def kubeconfig(self, *, certificate: bool = False) -> str:
+        """
+        A kubeconfig, in YAML, whose only context is this server.
+
+        :param certificate: put a client certificate that may do everything beside the token
+        :raises ServerError: if a certificate is asked for, and the server has no TLS or has not started
+        """
         name = "kinformer"
         authority = self.authority
         trust = (
@@ -196,27 +206,37 @@ class ApiServer:
             if authority is None
             else {"certificate-authority-data": base64.b64encode(authority.certificate).decode()}
         )
+        user = {"token": self.token}
+        if certificate:
+            if authority is None:
+                raise ServerError("a client certificate needs a server with TLS that has started")
+            pair = authority.issue("kubernetes-admin", (MASTERS,))
+            user["client-certificate-data"] = base64.b64encode(pair.certificate).decode()
+            user["client-key-data"] = base64.b64encode(pair.key).decode()
         config = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": name, "cluster": {"server": self.url, **trust}}],
-            "users": [{"name": name, "user": {"token": self.token}}],
+            "users": [{"name": name, "user": user}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
             "current-context": name,
         }
         return yaml.safe_dump(config, sort_keys=False)
 
-    def write_kubeconfig(self, path: str | Path) -> None:
+    def write_kubeconfig(self, path: str | Path, *, certificate: bool = False) -> None:
         """
         Write the kubeconfig to a file that only its owner can read. The file is written completely or not at all.
 
+        :param certificate: see :meth:`kubeconfig`
+        :raises ServerError: see :meth:`kubeconfig`
         :raises OSError: if that cannot be done; it names `path`
         """
+        text = self.kubeconfig(certificate=certificate)
         target = Path(path)
         beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         try:
             beside.touch(mode=0o600)
-            beside.write_text(self.kubeconfig(), encoding="utf-8")
+            beside.write_text(text, encoding="utf-8")
             beside.replace(target)
         except OSError as error:
             beside.unlink(missing_ok=True)
@@ -291,6 +311,8 @@ class ApiServer:
         loops.start_soon(self._conversions.run, name="kinformer apiserver conversions")
         if self._loops:
             loops.start_soon(Loops(self.operations, self._loops).run, name="kinformer apiserver loops")
+        if self._system_pods:
+            await stack.enter_async_context(running_system_pods(self))
         if self._controllers:
             await stack.enter_async_context(running_controllers(self, self._controllers, {}))
 

@@ -80,7 +80,8 @@ async def test_a_connection_that_is_cut_is_an_error_and_no_end(api: ApiServer, p
             await stream.receive()
 
 
-async def test_a_port_on_which_nobody_listens_says_so(pods: Resource[V1Pod]) -> None:
+async def test_a_port_on_which_nobody_listens_says_so(api: ApiServer, pods: Resource[V1Pod]) -> None:
+    api.containers.port("web", 8080, shout)
     async with pods.port_forward("web", 81, "default") as stream:
         with pytest.raises(ConnectionLost, match=r"port 81 to pod web: .*connection refused"):
             await stream.receive()
@@ -118,6 +119,7 @@ async def test_a_local_port_leads_to_the_pods(api: ApiServer, pods: Resource[V1P
 async def test_a_local_port_goes_on_after_a_connection_that_failed(
     api: ApiServer, pods: Resource[V1Pod], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    api.containers.log("web")  # so the pod does not echo
     async with pods.local_port("web", 8080, "default") as port:
         async with await anyio.connect_tcp("127.0.0.1", port) as local:
             with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import yaml
 
 from kinformer.client import connect
-from kinformer.envtest import ApiServer
+from kinformer.envtest import ApiServer, ServerError
 from kinformer.models import V1Namespace
 
 pytest.importorskip("cryptography")
@@ -42,6 +43,22 @@ async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
         async with aiohttp.ClientSession() as session, session.post(url, json={}, ssl=context) as response:
             user = (await response.json())["status"]["userInfo"]
     assert (user["username"], user["groups"]) == ("jane", ["developers", "system:authenticated"])
+
+
+async def test_a_kubeconfig_may_have_a_certificate_beside_the_token(tmp_path: Path) -> None:
+    async with ApiServer(tls=True, plugins=False) as server:
+        config = yaml.safe_load(server.kubeconfig(certificate=True))
+        user = config["users"][0]["user"]
+        assert user.pop("token") == server.token
+        (tmp_path / "config").write_text(yaml.safe_dump(config))
+        async with connect(tmp_path / "config") as client:
+            assert (await client.resource(V1Namespace).create({"metadata": {"name": "a"}})).metadata.name == "a"
+
+
+async def test_without_tls_no_kubeconfig_has_a_certificate() -> None:
+    async with ApiServer(plugins=False) as server:
+        with pytest.raises(ServerError, match="needs a server with TLS"):
+            server.kubeconfig(certificate=True)
 
 
 async def test_a_client_that_does_not_trust_the_server_sends_nothing() -> None:

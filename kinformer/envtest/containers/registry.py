@@ -1,11 +1,15 @@
-"""FakeContainers: the logs, commands and ports that a test has registered for containers, and what a command gets."""
+"""FakeContainers: the logs, commands and ports that a test has registered for containers, and what a command gets.
+
+The containers of a pod for which nothing is registered echo. ``exec`` and ``attach`` write the words of the command,
+and then their standard input. A port sends back what it receives. The log is the container's command line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from anyio.abc import ByteStream
 
@@ -15,6 +19,9 @@ from kinformer.envtest.containers.log import FakeLog
 __all__ = ("FakeContainers", "FakeProcess", "PortFunction", "ProcessFunction", "Where")
 
 T = TypeVar("T")
+
+#: Control-D. A terminal sends it in place of the end of its input.
+_END_OF_INPUT: Final = b"\x04"
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -103,7 +110,8 @@ class FakeContainers:
         server.containers.port("web-*", 8080, serve)
 
     Pods, namespaces, containers and commands are named by shell patterns. If several match, the one that was registered
-    last is used. If none matches, the request is refused, and a port is closed.
+    last is used. If none matches, the request is refused, and a port is closed. A pod for which nothing at all is
+    registered echoes.
 
     :param clock: the clock for the times of lines
     """
@@ -143,14 +151,44 @@ class FakeContainers:
         """Register a function that serves each connection to a port. The connection ends when the function returns."""
         self._ports.add(Where(namespace, pod, "*"), str(port), function)
 
-    def find_log(self, where: Where) -> FakeLog | None:
-        return self._logs.find(where)
+    def find_log(self, where: Where, words: Iterable[str]) -> FakeLog | None:
+        """
+        :param words: the container's command line
+        """
+        found = self._logs.find(where)
+        if found is None and self._echoes(where):
+            line = " ".join(words)
+            found = FakeLog(self._clock, [line] if line else ())
+            found.end()
+        return found
 
     def find_command(self, where: Where, words: tuple[str, ...]) -> ProcessFunction | None:
-        return self._commands.find(where, words[0]) if words else None
+        return self._commands.find(where, words[0]) or (_echo if self._echoes(where) else None)
 
     def find_process(self, where: Where) -> ProcessFunction | None:
-        return self._processes.find(where)
+        return self._processes.find(where) or (_echo if self._echoes(where) else None)
 
     def find_port(self, where: Where, port: int) -> PortFunction | None:
-        return self._ports.find(where, str(port))
+        return self._ports.find(where, str(port)) or (_echo_bytes if self._echoes(where) else None)
+
+    def _echoes(self, where: Where) -> bool:
+        """Whether nothing is registered for the pod."""
+        return not any(
+            replace(here, container="*").matches(where)
+            for table in (self._logs, self._commands, self._processes, self._ports)
+            for here, _, _ in table.rows
+        )
+
+
+async def _echo(process: FakeProcess) -> None:
+    if process.command:
+        await process.write(" ".join(process.command) + "\n")
+    while piece := await process.read():
+        await process.write(piece)
+        if process.tty and _END_OF_INPUT in piece:
+            return
+
+
+async def _echo_bytes(connection: ByteStream) -> None:
+    async for piece in connection:
+        await connection.send(piece)

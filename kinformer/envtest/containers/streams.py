@@ -31,6 +31,7 @@ __all__ = ("ContainerStreams", "StreamSet")
 
 Params = Mapping[str, list[str]]
 
+_KINDS = ("initContainers", "containers", "ephemeralContainers")
 _SUBRESOURCES = ("log", "exec", "attach", "portforward")
 
 
@@ -97,7 +98,7 @@ class ContainerStreams:
         if not pod["spec"].get("nodeName"):
             return web.Response(status=204)
         where = _where(pod, container)
-        log = self._containers.find_log(where)
+        log = self._containers.find_log(where, _command_line(pod, container))
         if log is None:
             raise _nothing_given("log", "pods", f'server.containers.log("{where.pod}", ["a line"])')
         state = _state(pod, container)
@@ -198,8 +199,7 @@ def _container(pod: dict[str, Any], params: Params) -> str:
     :raises StatusError: if there is no container of that name, or the pod has several and none is named
     """
     name = pod["metadata"]["name"]
-    kinds = ("initContainers", "containers", "ephemeralContainers")
-    all_ = [container["name"] for kind in kinds for container in pod["spec"].get(kind) or ()]
+    all_ = [container["name"] for kind in _KINDS for container in pod["spec"].get(kind) or ()]
     asked = _first(params, "container")
     if asked:
         if asked not in all_:
@@ -212,6 +212,14 @@ def _container(pod: dict[str, Any], params: Params) -> str:
         )
     only: str = containers[0]["name"]
     return only
+
+
+def _command_line(pod: dict[str, Any], container: str) -> Iterator[str]:
+    for kind in _KINDS:
+        for one in pod["spec"].get(kind) or ():
+            if one["name"] == container:
+                yield from one.get("command") or ()
+                yield from one.get("args") or ()
 
 
 def _check_node(pod: dict[str, Any]) -> None:

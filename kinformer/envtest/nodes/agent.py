@@ -2,8 +2,8 @@
 
 It follows pods with an informer. A pod without a node is bound to the next suitable node in turn
 (:mod:`~kinformer.envtest.nodes.scheduling`). A pod on a node of this agent gets the status of
-:func:`~kinformer.envtest.nodes.phases.status_at`, each time that it changes. A pod that is being deleted is removed.
-Nodes are registered at the start, and renew their Leases.
+:func:`~kinformer.envtest.nodes.phases.status_at`, each time that it changes. A pod that is being deleted becomes not
+ready, and is then removed. Nodes are registered at the start, and renew their Leases.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from typing import Any
 
 import anyio
@@ -30,7 +30,7 @@ from kinformer.client import (
 )
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.discovery import VERSION
-from kinformer.envtest.nodes.phases import Placement, PodScript, PodScriptError, status_at
+from kinformer.envtest.nodes.phases import Placement, PodScript, PodScriptError, status_at, terminating
 from kinformer.envtest.nodes.scheduling import first_fitting, unschedulable
 from kinformer.logs import get_logger
 from kinformer.manager import Controller
@@ -94,6 +94,8 @@ class FakeNodes:
     :param prefix: the nodes' names are this prefix and a number: ``node-0``
     :param pod_network: the network of the pods' addresses, from the second address on. It limits the number of running
         pods
+    :param node_network: the network of the nodes' own addresses, from the second address on
+    :param schedules: whether pods without a node are bound. Two agents of one server must not both do this
     :param workers: the number of pods that are processed at once
     """
 
@@ -104,6 +106,8 @@ class FakeNodes:
         *,
         prefix: str = "node",
         pod_network: str = "10.1.0.0/16",
+        node_network: str = "192.168.0.0/16",
+        schedules: bool = True,
         workers: int = 8,
         clock: Clock | None = None,
     ):
@@ -113,7 +117,9 @@ class FakeNodes:
         self._leases = client.resource(V1Lease)
         self._namespaces = client.resource(V1Namespace)
         #: The nodes' own addresses, by name.
-        self.nodes = {f"{prefix}-{n}": str(IPv4Address("192.168.0.0") + n + 2) for n in range(count)}
+        first = IPv4Network(node_network).network_address + 2
+        self.nodes = {f"{prefix}-{n}": str(first + n) for n in range(count)}
+        self._schedules = schedules
         self._next_node: Iterator[str] = itertools.cycle(self.nodes)
         #: Keys of the pods that fit on no node.
         self._waiting: set[str] = set()
@@ -187,11 +193,9 @@ class FakeNodes:
         meta = pod.metadata
         try:
             if meta.deletion_timestamp is not None:
-                if pod.spec.node_name is None or pod.spec.node_name in self.nodes:
-                    now = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
-                    await self._pods.delete(meta.name, meta.namespace, now)
+                await self._end(pod)
             elif pod.spec.node_name is None:
-                if pod.spec.scheduler_name in (None, "default-scheduler"):
+                if self._schedules and pod.spec.scheduler_name in (None, "default-scheduler"):
                     await self._schedule(key, pod)
             elif pod.spec.node_name in self.nodes:
                 return await self._report(key, pod)
@@ -213,6 +217,18 @@ class FakeNodes:
         status = unschedulable(pod, found, self._clock.now())
         if status is not None:
             await self._pods.patch(pod.metadata.name, {"status": status}, pod.metadata.namespace, subresource="status")
+
+    async def _end(self, pod: V1Pod) -> None:
+        """Make a deleted pod not ready. When its watch has shown that, remove it."""
+        meta = pod.metadata
+        if pod.spec.node_name not in (*self.nodes, *([None] if self._schedules else [])):
+            return
+        status = terminating(pod, self._clock.now())
+        if status is not None:
+            await self._pods.patch(meta.name, {"status": status}, meta.namespace, subresource="status")
+            return
+        now = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
+        await self._pods.delete(meta.name, meta.namespace, now)
 
     def _pods_that_wait(self, _node: V1Node) -> Iterable[str]:
         return tuple(self._waiting)

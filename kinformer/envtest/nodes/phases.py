@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kinformer.meta.integers import read_unsigned
-from kinformer.models import V1Pod
+from kinformer.models import V1Pod, to_dict
 
 __all__ = (
     "EXIT_CODE",
@@ -34,6 +34,7 @@ __all__ = (
     "PodScript",
     "PodScriptError",
     "status_at",
+    "terminating",
 )
 
 _PREFIX = "fake-nodes.kinformer.dev/"
@@ -105,6 +106,25 @@ def status_at(pod: V1Pod, placement: Placement, script: PodScript, now: datetime
     ready = running >= script.ready_after
     until_ready = math.inf if ready else script.ready_after - running
     return _running(pod, placement, script, restarts, started, ready=ready), min(until_ready, script.run - running)
+
+
+def terminating(pod: V1Pod, now: datetime) -> dict[str, Any] | None:
+    """
+    The status of a pod whose containers are being stopped, for a patch: not ready. None if it is not ready already.
+    """
+    status = to_dict(pod.status) if pod.status is not None else {}
+    ready = [
+        each["type"]
+        for each in status.get("conditions") or ()
+        if each["type"] in ("Ready", "ContainersReady") and each["status"] == "True"
+    ]
+    if not ready:
+        return None
+    why = {"status": "False", "reason": "ContainersNotReady", "lastTransitionTime": _time(now)}
+    return {
+        "conditions": [{"type": type_, **why} for type_ in ready],
+        "containerStatuses": [{**each, "ready": False} for each in status.get("containerStatuses") or ()],
+    }
 
 
 def _starts_again(pod: V1Pod, script: PodScript) -> bool:

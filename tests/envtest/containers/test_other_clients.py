@@ -168,6 +168,7 @@ class TestKubectl:
     async def test_kubectl_is_told_that_nobody_listens_on_a_port(
         self, server: ApiServer, client: Client, tmp_path: Path
     ) -> None:
+        server.containers.log("web")
         async with self._forwarding(server, tmp_path, "9") as (port, output):
             with suppress(OSError, anyio.BrokenResourceError):
                 async with await anyio.connect_tcp("127.0.0.1", port) as connection:

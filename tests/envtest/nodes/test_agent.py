@@ -146,6 +146,26 @@ async def test_a_pod_is_bound_run_made_ready_and_deleted_for_good(client: Client
     assert (running.spec.node_name, running.status.pod_ip) == ("node-0", "10.1.0.2")
 
 
+async def test_a_pod_that_terminates_is_not_ready(client: Client) -> None:
+    def is_ready(seen: V1Pod | None) -> bool:
+        conditions = (seen.status.conditions or []) if seen is not None else []
+        return {each.type: each.status for each in conditions}.get("Ready") == "True"
+
+    pods = client.resource(V1Pod)
+    held = pod("a")
+    held.metadata.finalizers = ["example.com/held"]  # so that it can be looked at
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client, 1).run)
+        await pods.create(held)
+        await until(client, "a", is_ready)
+        await pods.delete("a", "default")
+        seen = await until(client, "a", lambda seen: not is_ready(seen))
+        tasks.cancel_scope.cancel()
+
+    assert seen is not None
+    assert [each.ready for each in seen.status.container_statuses or []] == [False]
+
+
 async def test_pods_have_addresses_of_their_own(client: Client) -> None:
     pods = client.resource(V1Pod)
     async with anyio.create_task_group() as tasks:
