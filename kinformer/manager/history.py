@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
-from heapq import nlargest
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -273,10 +272,18 @@ class History:
         """How many remembered keys failed in their last sync."""
         return len(self._failing)
 
-    def slowest(self, count: int) -> list[tuple[Hashable, Run]]:
-        """The remembered keys whose last sync took longest, the slowest first."""
-        all_of_them = (pair for keys in (self._well, self._failing) for pair in keys.items())
-        return [(key, _shown(runs[0])) for key, runs in nlargest(count, all_of_them, key=lambda pair: pair[1][0][2])]
+    def slowest(
+        self, count: int, is_there: Callable[[Hashable, Run], bool] = lambda key, run: True
+    ) -> list[tuple[Hashable, Run]]:
+        """
+        The remembered keys whose last sync took longest, the slowest first.
+
+        :param is_there: whether there is still something with this key; called with its last sync
+        """
+        every = (pair for keys in (self._well, self._failing) for pair in keys.items())
+        ordered = sorted(every, key=lambda pair: pair[1][0][2], reverse=True)
+        found = ((key, _shown(runs[0])) for key, runs in ordered)
+        return list(islice((pair for pair in found if is_there(*pair)), count))
 
     def failed_last(self, count: int) -> list[tuple[Hashable, Run]]:
         """The keys whose last sync failed, the latest failure first."""

@@ -210,9 +210,18 @@ class Inspector:
             seconds_median=_share_of(took, 0.5),
             seconds_99=_share_of(took, 0.99),
             failing=history.failing,
-            slowest=_keys(controller, history.slowest(_KEYS), now),
+            slowest=_keys(controller, history.slowest(_KEYS, self._is_there), now),
             failed=_keys(controller, history.failed_last(_KEYS), now),
         )
+
+    def _is_there(self, key: Hashable, run: Run) -> bool:
+        """Whether a key's object is still in the cache. Other keys, such as those of owners, count as being there."""
+        trigger = run.trigger
+        if key != (f"{trigger.namespace}/{trigger.name}" if trigger.namespace else trigger.name):
+            return True
+        informers = (it for it in self.informers.informers.values() if it.name == trigger.informer)
+        informer = next(informers, None)
+        return informer is None or informer.indexer.get_by_key(str(key)) is not None
 
     def _webhook(self, webhook: WebhookView, now: float) -> WebhookView:
         rate = self._rates.per_second(("requests", webhook.path), webhook.requests, now)

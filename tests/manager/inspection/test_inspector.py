@@ -148,9 +148,15 @@ async def test_the_slowest_keys_are_shown_the_slowest_first() -> None:
         await here.until_synced("a", "b", "c")
         seen = controller(await look(here), "printer")
 
+        await here.client.resource(V1ConfigMap).delete("a", "default")
+        indexer = here.manager.context.informers.informer_for(V1ConfigMap).indexer
+        await eventually(lambda: indexer.get_by_key("default/a") is None, here.clock)
+        left = controller(await look(here), "printer")
+
     assert [key.key for key in seen.slowest[:2]] == ["default/b", "default/a"]
     assert seen.slowest[0].seconds == pytest.approx(9.0, abs=0.1)
     assert (seen.state, seen.workers) == ("running", 2)
+    assert [key.key for key in left.slowest] == ["default/b", "default/c"]
 
 
 async def test_a_sync_under_way_is_shown_with_how_long_it_has_been() -> None:

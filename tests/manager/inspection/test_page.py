@@ -109,6 +109,7 @@ async def test_a_key_is_explained_when_it_is_clicked(chromium: Page) -> None:
         assert "It is tried again in" in told
         summary = await chromium.look(SUMMARY)
         assert summary.startswith("default/bad: 1 controller knows of it. In the cache of configmaps")
+        assert await chromium.look("location.hash") == "#why=default/bad"
 
 
 async def test_a_misspelt_key_is_answered_with_the_key_that_was_meant(chromium: Page) -> None:

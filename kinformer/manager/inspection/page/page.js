@@ -440,6 +440,7 @@ function runsTable(why) {
 
 async function ask(key, moves = false) {
   $("key").value = key;
+  window.history.replaceState(null, "", key ? `#why=${encodeURIComponent(key).replaceAll("%2F", "/")}` : window.location.pathname);
   let found;
   try {
     found = await get(`why?key=${encodeURIComponent(key)}`);
@@ -482,6 +483,18 @@ async function suggest() {
   }
 }
 
+// A link that somebody has shared: #why=namespace/name.
+function askWhatTheLinkAsks() {
+  const found = /^#why=(.+)$/.exec(window.location.hash);
+  if (!found) return;
+  try {
+    ask(decodeURIComponent(found[1]));
+  } catch {
+    // It is no text: there is nothing to ask.
+  }
+}
+
+window.addEventListener("hashchange", askWhatTheLinkAsks);
 $("ask").addEventListener("submit", (event) => { event.preventDefault(); ask($("key").value.trim()); });
 $("key").addEventListener("input", suggest);
 
@@ -572,6 +585,7 @@ $("sign-in").addEventListener("submit", (event) => {
   $("sign-in").hidden = true;
   tell("connecting …");
   connect();
+  askWhatTheLinkAsks();
 });
 
 $("pause").addEventListener("click", () => {
@@ -581,3 +595,4 @@ $("pause").addEventListener("click", () => {
 });
 
 connect();
+askWhatTheLinkAsks();
