@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from kinformer.cache.metrics import cache_changes_total
 from kinformer.cache.thread_safe_store import ThreadSafeStore
+from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor
 from kinformer.models import detacher_for, interner_for, successor_for
@@ -81,7 +82,7 @@ class Finisher(Generic[T]):
             self.succeed(old, obj)
 
     def _tell_of_change(self, obj: Any, field: str) -> None:
-        cache_changes_total.labels(self._name).inc()
+        cache_changes_total.labels(in_cluster(self._name)).inc()
         level = log.debug if self._told else log.error
         self._told = True
         level(

@@ -10,6 +10,7 @@ from typing import Final
 
 from prometheus_client import Counter
 
+from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 
 __all__ = ("LeftOut", "objects_left_out_total")
@@ -47,7 +48,7 @@ class LeftOut:
         :param key: the object's key; empty if it is not known
         :param error: why the object is left out
         """
-        objects_left_out_total.labels(self._informer, part).inc()
+        objects_left_out_total.labels(in_cluster(self._informer), part).inc()
         named = self._named.setdefault(part, set())
         if key in named or len(named) >= _NAMED:
             return

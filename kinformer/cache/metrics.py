@@ -20,6 +20,7 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from kinformer.cluster import in_cluster
 from kinformer.meta import GroupVersionResource
 
 __all__ = (
@@ -95,7 +96,7 @@ _latencies: dict[_Series, ProcessingLatency] = {}
 
 def processing_latency_of(name: str, resource: GroupVersionResource | None) -> ProcessingLatency:
     """The histogram of an informer. Informers with the same name and resource share it."""
-    return _latencies.setdefault(_series(name, resource), ProcessingLatency())
+    return _latencies.setdefault(_series(in_cluster(name), resource), ProcessingLatency())
 
 
 class _Living(Generic[T]):
@@ -107,14 +108,22 @@ class _Living(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._references: dict[int, ref[T]] = {}
+        self._references: dict[int, tuple[ref[T], str]] = {}
 
     def add(self, obj: T) -> None:
         key, references = id(obj), self._references
-        references[key] = ref(obj, lambda gone: references.pop(key, None) if references.get(key) is gone else None)
 
-    def list(self) -> builtins.list[T]:
-        return [obj for reference in list(self._references.values()) if (obj := reference()) is not None]
+        def forget(gone: ref[T]) -> None:
+            if (kept := references.get(key)) is not None and kept[0] is gone:
+                del references[key]
+
+        references[key] = ref(obj, forget), in_cluster("")
+
+    def list(self) -> builtins.list[tuple[T, str]]:
+        """The objects that still exist, each with the prefix of its name in metrics."""
+        return [
+            (obj, prefix) for reference, prefix in list(self._references.values()) if (obj := reference()) is not None
+        ]
 
 
 #: A resourceVersion that is a number; the metric leaves others out.
@@ -144,8 +153,8 @@ class _Depths(Collector):
         )
         depths: dict[_Series, int] = {}
         reached: dict[_Series, int] = {}
-        for informer in self.informers.list():
-            series = _series(informer.name, informer.resource)
+        for informer, prefix in self.informers.list():
+            series = _series(prefix + informer.name, informer.resource)
             depths[series] = depths.get(series, 0) + informer.queued
             version = informer.store_resource_version
             if _NUMBER.fullmatch(version):  # other servers may have versions of any form
@@ -174,8 +183,8 @@ class _Depths(Collector):
             labels=("informer", "handler"),
         )
         depths: dict[tuple[str, str], int] = {}
-        for listener in self.listeners.list():
-            key = (listener.informer_name, listener.handler_name)
+        for listener, prefix in self.listeners.list():
+            key = (prefix + listener.informer_name, listener.handler_name)
             depths[key] = depths.get(key, 0) + listener.untold
         for key, depth in sorted(depths.items()):
             family.add_metric(key, depth)

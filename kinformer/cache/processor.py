@@ -37,6 +37,7 @@ from kinformer.cache.metrics import handler_errors_total, track_pending
 from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cancellation import ends_this_task
 from kinformer.clock import Clock
+from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 
 __all__ = ("Notification", "ProcessorListener", "SharedProcessor")
@@ -291,7 +292,7 @@ class ProcessorListener(Generic[T]):
         self.pending.extendleft(reversed(some))
 
     def _failed(self) -> None:
-        handler_errors_total.labels(self.informer_name, self.handler_name).inc()
+        handler_errors_total.labels(in_cluster(self.informer_name), self.handler_name).inc()
         log.exception("event_handler_failed", informer=self.informer_name, handler=self.handler_name)
 
     def should_resync(self, now: float) -> bool:

@@ -55,6 +55,7 @@ from kinformer.client.errors import (
 )
 from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
+from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for
 
@@ -238,7 +239,7 @@ class Reflector(Generic[T]):
 
     def _note_failure(self, error: ClientError) -> None:
         cause = error.__cause__ if isinstance(error, UnexpectedError) and error.__cause__ is not None else error
-        failures_total.labels(self.name, type(cause).__name__).inc()
+        failures_total.labels(in_cluster(self.name), type(cause).__name__).inc()
         self.contact.failed(error)
 
     async def _resync_periodically(self, watch: anyio.CancelScope) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kinformer.cache.metrics import undecodable_objects, undecodable_objects_total
+from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 
 __all__ = ("UndecodableObjects",)
@@ -34,6 +35,7 @@ class UndecodableObjects(Generic[T]):
         #: every event reads directly.
         self.keys: set[str] = set()
         self._name = name
+        self._label = in_cluster(name)
         #: Keys of the objects that were left out of the list that is being read.
         self._of_list: set[str] = set()
 
@@ -48,14 +50,14 @@ class UndecodableObjects(Generic[T]):
         :param error: the reason; its text must not quote values of the object
         :param listed: whether the object came with the list that has begun
         """
-        undecodable_objects_total.labels(self._name).inc()
+        undecodable_objects_total.labels(self._label).inc()
         if listed:
             self._of_list.add(key)
         if key in self.keys:
             log.debug("object_undecodable", informer=self._name, key=key, error=str(error))
             return
         self.keys.add(key)
-        undecodable_objects.labels(self._name).inc()
+        undecodable_objects.labels(self._label).inc()
         kept = self.known(key) is not None
         log.error(
             "object_undecodable",
@@ -69,7 +71,7 @@ class UndecodableObjects(Generic[T]):
         """Note that an object fits its type again, or was deleted."""
         if key in self.keys:
             self.keys.discard(key)
-            undecodable_objects.labels(self._name).dec()
+            undecodable_objects.labels(self._label).dec()
             log.info(why, informer=self._name, key=key)
 
     def end_list(self) -> list[T]:
@@ -80,5 +82,5 @@ class UndecodableObjects(Generic[T]):
 
     def clear(self) -> None:
         """Forget everything: the reflector has ended."""
-        undecodable_objects.labels(self._name).dec(len(self.keys))
+        undecodable_objects.labels(self._label).dec(len(self.keys))
         self.keys.clear()

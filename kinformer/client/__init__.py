@@ -13,6 +13,7 @@ from kinformer.client.config import (
     endpoint_from_url,
     load_in_cluster,
     load_kubeconfig,
+    parse_kubeconfig,
 )
 from kinformer.client.discovery import (
     ApiResource,
@@ -219,6 +220,7 @@ __all__ = (
     "is_too_large_resource_version",
     "load_in_cluster",
     "load_kubeconfig",
+    "parse_kubeconfig",
     "noting_writes",
     "own_writes",
     "suggested_delay",

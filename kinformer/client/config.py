@@ -25,7 +25,7 @@ from kinformer.client.errors import ConfigError
 from kinformer.client.exec_plugin import ExecCredential, ExecPlugin
 from kinformer.client.impersonation import Impersonation
 from kinformer.client.keywords import check_names
-from kinformer.client.kubeconfig import KubeconfigContext, existing_files, read_context
+from kinformer.client.kubeconfig import KubeconfigContext, existing_files, parse_context, read_context
 from kinformer.client.proxies import checked_proxy, environment_proxy, without_password
 from kinformer.client.tls import TlsSource
 from kinformer.clock import Clock, RealClock
@@ -38,6 +38,7 @@ __all__ = (
     "load_endpoint",
     "load_in_cluster",
     "load_kubeconfig",
+    "parse_kubeconfig",
 )
 
 _IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -196,25 +197,48 @@ async def load_kubeconfig(
     if not files:
         raise ConfigError(f"kubeconfig {path}: {_why_missing(path)}")
     clock = clock or RealClock()
+    where = f"kubeconfig {path}"
     try:
         chosen = read_context(files, context)
-        server = _checked_url(chosen.server, "the cluster's server")
-        proxy = chosen.text("proxy-url")
-        source = _KubeconfigSource(path, context, chosen, clock, exec_timeout)
-        identity = await source.read(refused=False)
-        return Endpoint(
-            server=server,
-            tls=identity.tls,
-            server_hostname=chosen.text("tls-server-name"),
-            proxy=checked_proxy(proxy, "the cluster's proxy-url") if proxy else environment_proxy(server),
-            credentials=Credentials(reload=source if source.can_change else None, clock=clock, identity=identity),
-            impersonation=chosen.impersonation(),
-            trust=source.trust,
-            source=f"kubeconfig {path}",
-            authorities=source.authorities,
-        )
+        return await _endpoint_of(chosen, _KubeconfigSource(path, context, chosen, clock, exec_timeout), where, clock)
     except ConfigError as error:
-        raise ConfigError(f"kubeconfig {path}: {error}") from error
+        raise ConfigError(f"{where}: {error}") from error
+
+
+async def parse_kubeconfig(
+    content: bytes, context: str | None = None, *, where: str = "kubeconfig", clock: Clock | None = None
+) -> Endpoint:
+    """
+    Read a kubeconfig that comes from somebody else, such as from a Secret. It may name no files and no programs.
+
+    :param content: the kubeconfig, in YAML or JSON
+    :param context: the name of the context; the current one if None
+    :param where: where it comes from, for messages
+    :raises ConfigError: if it is invalid, or names a file or a program (``exec``)
+    """
+    clock = clock or RealClock()
+    try:
+        chosen = parse_context(content, context)
+        return await _endpoint_of(chosen, _KubeconfigSource("", context, chosen, clock, None), where, clock)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+async def _endpoint_of(chosen: KubeconfigContext, source: _KubeconfigSource, where: str, clock: Clock) -> Endpoint:
+    server = _checked_url(chosen.server, "the cluster's server")
+    proxy = chosen.text("proxy-url")
+    identity = await source.read(refused=False)
+    return Endpoint(
+        server=server,
+        tls=identity.tls,
+        server_hostname=chosen.text("tls-server-name"),
+        proxy=checked_proxy(proxy, "the cluster's proxy-url") if proxy else environment_proxy(server),
+        credentials=Credentials(reload=source if source.can_change else None, clock=clock, identity=identity),
+        impersonation=chosen.impersonation(),
+        trust=source.trust,
+        source=where,
+        authorities=source.authorities,
+    )
 
 
 class _KubeconfigSource:

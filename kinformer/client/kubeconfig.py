@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,10 +22,20 @@ from kinformer.client.errors import ConfigError
 from kinformer.client.impersonation import Impersonation
 from kinformer.client.tls import TlsSource
 
-__all__ = ("KubeconfigContext", "existing_files", "read_context")
+__all__ = ("KubeconfigContext", "context_names", "existing_files", "parse_context", "read_context")
 
 #: The name of the extension of a cluster's entry that is passed to exec plug-ins.
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
+
+#: Fields that name a file or a program of the host.
+_OF_THIS_HOST: Final = (
+    "certificate-authority",
+    "client-certificate",
+    "client-key",
+    "tokenFile",
+    "exec",
+    "auth-provider",
+)
 
 Entry = Mapping[str, Any]
 
@@ -136,10 +146,45 @@ def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
     :param context: its name; the current one if None
     :raises ConfigError: if there is no context with that name, or a file or an entry is invalid
     """
+    return _chosen(((_content(file, files), file.absolute().parent) for file in files), context)
+
+
+def parse_context(text: bytes, context: str | None) -> KubeconfigContext:
+    """
+    Read one context of a kubeconfig that comes from somebody else, such as from a Secret.
+
+    It may not name files, and may not run programs: they would be those of this process.
+
+    :param context: its name; the current one if None
+    :raises ConfigError: if there is no context with that name, an entry is invalid, or it names a file or a program
+    """
+    chosen = _chosen([(_parsed(text), Path())], context)
+    for entry, about in ((chosen.cluster, "the cluster"), (chosen.user, f"user {chosen.user_name!r}")):
+        if refused := next((name for name in _OF_THIS_HOST if entry.get(name)), ""):
+            raise ConfigError(
+                f"{about}: {refused} is not allowed here, because it means a file or a program of this process: "
+                "put the data itself into the kubeconfig"
+            )
+    return chosen
+
+
+def context_names(files: list[Path]) -> list[str]:
+    """
+    The names of the contexts of these files.
+
+    :raises ConfigError: if a file is invalid
+    """
+    names: dict[str, None] = {}
+    for file in files:
+        listed = _content(file, files).get("contexts") or ()
+        names.update((str(it["name"]), None) for it in listed if isinstance(it, Mapping) and "name" in it)
+    return list(names)
+
+
+def _chosen(contents: Iterable[tuple[Mapping[str, Any], Path]], context: str | None) -> KubeconfigContext:
     named: dict[str, dict[str, tuple[Entry, Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
-    for file in files:
-        content = _content(file, files)
+    for content, folder in contents:
         current = current or content.get("current-context") or ""
         for section, entries in named.items():
             listed = content.get(section) or ()
@@ -150,7 +195,7 @@ def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
                 if name is None:
                     raise ConfigError(f"one of its {section} has no name")
                 body = entry.get(section[:-1])
-                entries.setdefault(str(name), (body if isinstance(body, Mapping) else {}, file.absolute().parent))
+                entries.setdefault(str(name), (body if isinstance(body, Mapping) else {}, folder))
     name = context or current
     known = ", ".join(named["contexts"]) or "none"
     if not name:
@@ -177,11 +222,14 @@ def _named(entries: Mapping[str, tuple[Entry, Path]], name: Any, where: str, wha
 
 
 def _content(file: Path, files: list[Path]) -> Mapping[str, Any]:
+    return _parsed(file, f"{file} " if len(files) > 1 else "")
+
+
+def _parsed(text: bytes | Path, where: str = "") -> Mapping[str, Any]:
     import yaml  # only where there is a kubeconfig to read
 
-    where = f"{file} " if len(files) > 1 else ""
     try:
-        content = yaml.safe_load(file.read_bytes())
+        content = yaml.safe_load(text if isinstance(text, bytes) else text.read_bytes())
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         # The error says where the file is broken. It does not quote the line, which may be a token.
         mark = getattr(error, "problem_mark", None)

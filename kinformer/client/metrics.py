@@ -10,6 +10,8 @@ from typing import Final
 
 from prometheus_client import Counter, Histogram
 
+from kinformer.cluster import in_cluster
+
 __all__ = ("HostMetrics",)
 
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -48,7 +50,7 @@ class HostMetrics:
     __slots__ = ("_durations", "_host", "_requests")
 
     def __init__(self, host: str):
-        self._host = host
+        self._host = in_cluster(host)
         self._requests: dict[tuple[int, str], Counter] = {}
         self._durations: dict[str, Histogram] = {}
 

@@ -6,6 +6,8 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge
 
+from kinformer.cluster import in_cluster
+
 __all__ = ("ElectionMetrics",)
 
 _MASTER: Final = Gauge(
@@ -26,6 +28,6 @@ class ElectionMetrics:
     __slots__ = ("leading", "slow_path")
 
     def __init__(self, name: str) -> None:
-        self.leading = _MASTER.labels(name)
-        self.slow_path = _SLOW_PATH.labels(name)
+        self.leading = _MASTER.labels(in_cluster(name))
+        self.slow_path = _SLOW_PATH.labels(in_cluster(name))
         self.leading.set(0)

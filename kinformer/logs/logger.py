@@ -2,7 +2,8 @@
 
 structlog's default renderer prints the local variables of every frame of a traceback. Among them are tokens and the
 data of Secrets. So a traceback is made into text here, without variables, and logged under structlog's key ``stack``,
-which each of its renderers prints unchanged. ``exc_info`` is never passed on.
+which each of its renderers prints unchanged. ``exc_info`` is never passed on. Where one process works for many
+clusters, every event has its ``cluster``.
 
 structlog is imported with the first event. Its import takes longer than that of :mod:`kinformer.client`, and each
 module has a logger.
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kinformer.cluster import CLUSTER
 from kinformer.logs.escaping import escaped, without_control
 
 __all__ = ("Logger", "get_logger", "silenced", "traceback_text")
@@ -71,8 +73,11 @@ class Logger:
         return self._structlogs
 
     def _safe(self, values: dict[str, Any]) -> dict[str, Any]:
+        cluster = CLUSTER.get()
+        of_it = {"cluster": cluster} if cluster else {}
         return {
-            name: without_control(value, lines=name == "stack") for name, value in {**self._values, **values}.items()
+            name: without_control(value, lines=name == "stack")
+            for name, value in {**of_it, **self._values, **values}.items()
         }
 
 

@@ -2,17 +2,20 @@
 
 A :class:`Controller` is a ``sync(key)`` function with event sources, a queue and workers around it. A :class:`Manager`
 creates the controllers that were selected by name, gives them one client and one set of informers, and runs them until
-it is cancelled.
+it is cancelled. A :class:`Fleet` does so for each of many clusters.
 """
 
 from __future__ import annotations
 
 from kinformer.leaderelection import LeadershipLost
 from kinformer.manager.beside import KubeControllerManagerRuns
+from kinformer.manager.cluster_secrets import KubeconfigSecrets
+from kinformer.manager.clusters import Cluster, ClusterList, ClusterSource, KubeconfigContexts
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, Runnable
 from kinformer.manager.controller import Controller, ControllerOptions, NotAsync, Sync, SyncError
 from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import EndpointError
+from kinformer.manager.fleet import Fleet
 from kinformer.manager.group import Group, Periodic
 from kinformer.manager.loading import ControllerLoadError, known_controllers
 from kinformer.manager.manager import Manager
@@ -35,6 +38,9 @@ from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
 from kinformer.spec import ControllerSpec
 
 __all__ = (
+    "Cluster",
+    "ClusterList",
+    "ClusterSource",
     "Controller",
     "ControllerContext",
     "ControllerDisabled",
@@ -45,9 +51,12 @@ __all__ = (
     "ControllerSpec",
     "EndpointError",
     "EnqueueKeys",
+    "Fleet",
     "Group",
     "KeysOf",
     "KubeControllerManagerRuns",
+    "KubeconfigContexts",
+    "KubeconfigSecrets",
     "LeaderElection",
     "LeadershipLost",
     "Manager",

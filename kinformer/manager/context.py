@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.cluster import CLUSTER
 from kinformer.informers import SharedInformerFactory
 from kinformer.options import OptionError, options_of, read_options
 from kinformer.record import ClientSink, EventBroadcaster, Recorder
@@ -64,6 +65,10 @@ class ControllerContext:
     :param informers: shared by all controllers. The manager starts them
     :param events: for Events; `client` if None
     :param options: the values of flags. The names have underscores in place of dashes: ``concurrent_rc_syncs``
+    :param clusters: in a :class:`~kinformer.manager.Fleet`: the clients of all clusters that it works for now, by name.
+        Each writes only while this process may write to *its* cluster. Look a client up for each use: a cluster that
+        goes, or is started again, takes its client along
+    :ivar cluster: in a fleet: the name of the cluster that this context is for; else empty
     """
 
     client: Client
@@ -71,6 +76,8 @@ class ControllerContext:
     options: Mapping[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=RealClock)
     events: Client | None = None
+    clusters: Mapping[str, Client] = field(default_factory=dict)
+    cluster: str = field(default_factory=CLUSTER.get, init=False)
     #: The options that controllers have read, with the values that they got.
     effective: dict[str, Any] = field(default_factory=dict, init=False)
     #: The broadcasters that :meth:`recorder` has created. The manager runs them.

@@ -11,18 +11,24 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
+from prometheus_client import REGISTRY
+from prometheus_client.registry import Collector
 
+from kinformer.client import Client
+from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.manager.health import PING, HealthCheck, HealthChecks
-from kinformer.manager.serving import StatusPages
+from kinformer.manager.inspection import PAGE_PATHS, Inspected
+from kinformer.manager.serving import SecureServing, StatusPages
 from kinformer.manager.serving.access import Access
 from kinformer.manager.serving.certificates import CertificateError, ServingCertificate
+from kinformer.options import OptionError
 
 if TYPE_CHECKING:
     from aiohttp import web
     from aiohttp.typedefs import Handler, Middleware
 
-__all__ = ("Endpoint", "EndpointError", "RouteGroup")
+__all__ = ("Endpoint", "EndpointError", "RouteGroup", "make_endpoint")
 
 log = get_logger(__name__)
 
@@ -47,6 +53,7 @@ class Endpoint:
     :param certificate: the serving certificate; None for plain HTTP
     :param access: the access rules; None: everybody may read everything
     :param pages: the contents of ``/statusz``, ``/flagz`` and ``/configz``; None: these pages are not served
+    :param metrics: the metrics of ``/metrics``; by default all of the process
     """
 
     def __init__(
@@ -59,8 +66,10 @@ class Endpoint:
         certificate: ServingCertificate | None = None,
         access: Access | None = None,
         pages: StatusPages | None = None,
+        metrics: Collector = REGISTRY,
     ) -> None:
         self._pages = pages
+        self._metrics = metrics
         self._certificate = certificate
         self._access = access
         self._health = [HealthChecks("healthz", livez), HealthChecks("livez", livez), HealthChecks("readyz", readyz)]
@@ -101,7 +110,7 @@ class Endpoint:
         app = web.Application(middlewares=[at_work.counted(), *rules])
         for checks in self._health:
             app.add_routes(health_routes(checks))
-        app.add_routes(metrics_routes())
+        app.add_routes(metrics_routes(self._metrics))
         if self._pages is not None:
             app.add_routes(status_routes(self._pages))
         for group in self._groups:
@@ -128,6 +137,52 @@ class Endpoint:
             return self._certificate.context()
         except CertificateError as error:
             raise EndpointError(f"cannot serve metrics on {self.host}:{self.port}: {error}") from error
+
+
+def make_endpoint(
+    checks: tuple[Sequence[HealthCheck], Sequence[HealthCheck]],
+    address: tuple[str, int],
+    pages: StatusPages,
+    inspector: Inspected,
+    secure: SecureServing | None,
+    client: Client | None,
+    clock: Clock,
+    metrics: Collector = REGISTRY,
+) -> Endpoint:
+    """
+    Make the endpoint of a manager or a fleet.
+
+    :param checks: those of ``/livez`` and those of ``/readyz``
+    :param inspector: makes the data of the page
+    :param secure: TLS and access rules; None: plain HTTP, and everybody may read
+    :param client: for reviews of access, if `secure` has no client for them
+    :raises OptionError: if reviews are needed and there is no client for them
+    """
+    certificate = access = None
+    if secure is not None:
+        reviewer = secure.authorization or client
+        if reviewer is None:
+            raise OptionError("a secure endpoint needs a client for reviews of access: give one in SecureServing")
+        certificate = ServingCertificate(
+            cert_file=secure.cert_file,
+            key_file=secure.key_file,
+            host=address[0],
+            tls=secure.tls,
+            clock=clock,
+        )
+        # The reviews are writes, and a follower makes them, too. So their client is not guarded.
+        allowed = (*secure.always_allow, *PAGE_PATHS)
+        access = Access(reviewer, allowed, clock, tokens=secure.authentication, kept=secure.kept)
+    endpoint = Endpoint(*checks, *address, certificate=certificate, access=access, pages=pages, metrics=metrics)
+
+    def routes() -> Iterable[web.AbstractRouteDef]:
+        # Imported here: aiohttp's server is half of aiohttp, and most processes do not need it.
+        from kinformer.manager.inspection.routes import inspection_routes
+
+        return inspection_routes(inspector)
+
+    endpoint.add_routes(routes)
+    return endpoint
 
 
 class _AtWork:

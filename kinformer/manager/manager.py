@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -23,6 +23,7 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
+from kinformer.cluster import in_cluster
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import EventGuard, guarded_client
 from kinformer.logs import get_logger
@@ -38,17 +39,15 @@ from kinformer.manager.checks import (
 from kinformer.manager.configuration import COMPONENT, configuration
 from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
 from kinformer.manager.election import Election, LeaderElection
-from kinformer.manager.endpoint import Endpoint
+from kinformer.manager.endpoint import make_endpoint
 from kinformer.manager.health import PING, HealthCheck
-from kinformer.manager.inspection import PAGE_PATHS, Inspector
+from kinformer.manager.inspection import Inspector
 from kinformer.manager.loading import make_controllers
 from kinformer.manager.metrics import RUNNING
 from kinformer.manager.names import find_name, long_name
 from kinformer.manager.ordering import order_starts
 from kinformer.manager.selection import UnknownControllerError
 from kinformer.manager.serving import SecureServing, StatusPages
-from kinformer.manager.serving.access import Access
-from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.manager.shards import Shards
 from kinformer.manager.starting import CACHE_SYNC_TIMEOUT, Starting
 from kinformer.manager.stopping import FLUSH, SHUTDOWN_GRACE, drain, flush
@@ -56,12 +55,16 @@ from kinformer.manager.webhooks import ServedWebhooks, WebhookSettings
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
 __all__ = ("Manager",)
 
 log = get_logger(__name__)
+
+
+class ControllerEnded(Exception):
+    """A controller of a fleet has ended by itself. Its cluster's part of the fleet is started again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"controller {name} has ended")
 
 
 # More than 15 fields: each part that it joins is one field: election, shards, endpoint, health, webhooks.
@@ -95,6 +98,9 @@ class Manager:
         :class:`~kinformer.operator.webhooks.WebhookServing`. None: they are not served, which is logged
     :param clients: clients for the requests of single controllers, by the controllers' names in full. The others use
         `client`, and so do all informers
+    :param clusters: given by the :class:`~kinformer.manager.Fleet` that this manager is a part of: see
+        :class:`ControllerContext`. The manager has no endpoint then, is looked at through the fleet's, and ends if one
+        of its controllers ends: the fleet starts it again
     :ivar failed: the errors of selected controllers that cannot be loaded, by name
     :raises UnknownControllerError: if a selected name is not known
     :raises ControllerLoadError: if no selected controller can be loaded, or a required one cannot
@@ -123,6 +129,7 @@ class Manager:
         secure: SecureServing | None = None,
         clients: Mapping[str, Client] | None = None,
         webhooks: WebhookSettings | None = None,
+        clusters: Mapping[str, Client] | None = None,
     ) -> None:
         clock = clock or RealClock()
         if informers is not None and namespaces:
@@ -144,7 +151,10 @@ class Manager:
             self._event_guard = EventGuard(self.election.elector.guard)
             guarded = self.election.guarded
         given = Options({**(options or {}), **(flags or {})})
-        self.context = context = ControllerContext(guarded(client), informers, given, clock, self._for_events(client))
+        self._is_in_fleet = clusters is not None
+        self.context = context = ControllerContext(
+            guarded(client), informers, given, clock, self._for_events(client), {} if clusters is None else clusters
+        )
         own = {long_name(name): one for name, one in (clients or {}).items()}
 
         def context_of(name: str) -> ControllerContext:
@@ -193,47 +203,17 @@ class Manager:
         self.pages = StatusPages(
             COMPONENT, partial(configuration, self.context, self.controllers, leader_election, limits)
         )
-        checks = self._checks(limits)
-        self.endpoint = self._endpoint(checks, endpoint, secure, client) if endpoint is not None else None
-        if self.endpoint is not None:
-            self.endpoint.add_routes(self._inspection_routes)
-
-    def _inspection_routes(self) -> Iterable[web.AbstractRouteDef]:
-        # Imported here: aiohttp's server is half of aiohttp, and most processes do not need it.
-        from kinformer.manager.inspection.routes import inspection_routes
-
-        return inspection_routes(self.inspector)
+        #: The checks of ``/livez`` and ``/readyz``.
+        self.checks = checks = self._checks(limits)
+        self.endpoint = (
+            make_endpoint(checks, endpoint, self.pages, self.inspector, secure, client, clock)
+            if endpoint is not None
+            else None
+        )
 
     def _for_events(self, client: Client) -> Client:
         """A client for Events, which may be written for some seconds after a release."""
         return guarded_client(client, self._event_guard) if self._event_guard is not None else client
-
-    def _endpoint(
-        self,
-        checks: tuple[list[HealthCheck], list[HealthCheck]],
-        address: tuple[str, int],
-        secure: SecureServing | None,
-        client: Client,
-    ) -> Endpoint:
-        if secure is None:
-            return Endpoint(*checks, *address, pages=self.pages)
-        clock = self.context.clock
-        certificate = ServingCertificate(
-            cert_file=secure.cert_file,
-            key_file=secure.key_file,
-            host=address[0],
-            tls=secure.tls,
-            clock=clock,
-        )
-        # The reviews are writes, and a follower makes them, too. So their client is not guarded.
-        access = Access(
-            secure.authorization or client,
-            (*secure.always_allow, *PAGE_PATHS),
-            clock,
-            tokens=secure.authentication,
-            kept=secure.kept,
-        )
-        return Endpoint(*checks, *address, certificate=certificate, access=access, pages=self.pages)
 
     def _required(self, names: Iterable[str]) -> frozenset[str]:
         required: set[str] = set()
@@ -323,6 +303,7 @@ class Manager:
                 log.info("manager_starting", controllers=list(self.controllers))
                 if self.endpoint is not None:
                     tasks.start_soon(self.endpoint.run)
+                if self.endpoint is not None or self._is_in_fleet:
                     tasks.start_soon(self._queues.run)
                     tasks.start_soon(self.inspector.run)
                 for broadcaster in self.context.broadcasters:
@@ -407,7 +388,7 @@ class Manager:
             self._event_guard.open_for(FLUSH)
 
     async def _run(self, name: str, controller: Runnable) -> None:
-        running = RUNNING.labels(name, COMPONENT)
+        running = RUNNING.labels(in_cluster(name), COMPONENT)
         running.set(1)
         try:
             with cancellations_as_errors(f"controller {name}"):
@@ -418,6 +399,8 @@ class Manager:
             return
         # A controller runs until it is cancelled, so this is an error, although it did not raise.
         self.ended.add(name)
+        if self._is_in_fleet:
+            raise ControllerEnded(name)
         log.error("controller_ended", controller=name)
 
 

@@ -9,6 +9,8 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from kinformer.cluster import in_cluster
+
 __all__ = ("RUNNING", "ControllerMetrics")
 
 #: Kubernetes' metric; kube-controller-manager sets it for some of its controllers.
@@ -62,6 +64,7 @@ class ControllerMetrics:
     __slots__ = ("active", "failed", "requeued", "seconds", "succeeded", "terminal", "timeouts")
 
     def __init__(self, name: str, workers: int) -> None:
+        name = in_cluster(name)
         self.active = _ACTIVE.labels(name)
         self.seconds = _SECONDS.labels(name)
         self.succeeded = _TOTAL.labels(name, "success")

@@ -6,6 +6,8 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge
 
+from kinformer.cluster import in_cluster
+
 __all__ = ("ShardMetrics",)
 
 _MEMBERS: Final = Gauge("kinformer_shard_members", "Members that live, as this process sees them", ("group",))
@@ -20,10 +22,10 @@ class ShardMetrics:
     __slots__ = ("_members", "_owned", "claimed", "given_up")
 
     def __init__(self, group: str) -> None:
-        self._members = _MEMBERS.labels(group)
-        self._owned = _OWNED.labels(group)
-        self.claimed = _CLAIMED.labels(group)
-        self.given_up = _GIVEN_UP.labels(group)
+        self._members = _MEMBERS.labels(in_cluster(group))
+        self._owned = _OWNED.labels(in_cluster(group))
+        self.claimed = _CLAIMED.labels(in_cluster(group))
+        self.given_up = _GIVEN_UP.labels(in_cluster(group))
         self.tell(members=0, owned=0)
 
     def tell(self, *, members: int, owned: int) -> None:

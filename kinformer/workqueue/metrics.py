@@ -22,6 +22,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from kinformer.clock import Clock
+from kinformer.cluster import in_cluster
 
 __all__ = (
     "Buffer",
@@ -168,7 +169,7 @@ class PrometheusMetrics(Collector):
             registry.register(self)
 
     def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
-        of_name = self._names.setdefault(name, _Name())
+        of_name = self._names.setdefault(in_cluster(name), _Name())
         of_name.queues = [queue for queue in of_name.queues if queue() is not None]
         metrics = _Queue(of_name, clock)
         of_name.queues.append(weakref.ref(metrics))
@@ -176,7 +177,7 @@ class PrometheusMetrics(Collector):
 
     def show_buffer(self, name: str, buffer: Buffer) -> None:
         """Show the depth and the adds of a buffer that is no work queue, for as long as it exists."""
-        self._buffers[name] = weakref.ref(buffer)
+        self._buffers[in_cluster(name)] = weakref.ref(buffer)
 
     def describe(self) -> Iterable[Metric]:
         return self._families([])

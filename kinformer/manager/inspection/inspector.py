@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -44,7 +44,7 @@ from kinformer.manager.inspection.views import (
 from kinformer.meta import GroupVersionResource
 from kinformer.sharding.snapshot import ShardsSnapshot
 
-__all__ = ("PAGE_PATHS", "Inspector", "text_of")
+__all__ = ("PAGE_PATHS", "Inspected", "Inspector", "process_view", "text_of")
 
 #: The paths of the status page. Its files have no data of the cluster, so a browser gets them without a token.
 PAGE_PATHS: Final = ("/", "/page", "/page/", "/page/page.css", "/page/page.js", "/page/icon.svg")
@@ -53,6 +53,18 @@ PAGE_PATHS: Final = ("/", "/page", "/page/", "/page/page.css", "/page/page.js", 
 _HOLDS: Final = 0.5
 #: How many slow keys, and how many failed keys, are shown of each controller.
 _KEYS: Final = 10
+
+
+class Inspected(Protocol):
+    """What the page, ``kinformer top`` and ``kinformer debug`` look at: a manager, or a fleet of them."""
+
+    clock: Clock
+
+    def snapshot(self) -> Snapshot:
+        """A snapshot of the state. It is at most half a second old."""
+
+    def inspectors(self) -> Mapping[str, Inspector]:
+        """The inspectors of managers, by the names of their clusters: one without a name, or those of a fleet."""
 
 
 class Inspector:
@@ -88,7 +100,6 @@ class Inspector:
         self._election = election
         self._server = server
         self._began = clock.monotonic()
-        self._version = _version()
         self._rates = Rates()
         self._sizes = Sizes()
         self._quotas = Quotas(informers)
@@ -99,6 +110,10 @@ class Inspector:
         while True:
             self._read_counters(self.clock.monotonic())
             await self.clock.sleep(EVERY)
+
+    def inspectors(self) -> Mapping[str, Inspector]:
+        """See :meth:`Inspected.inspectors`."""
+        return {"": self}
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the state. It is at most half a second old."""
@@ -126,7 +141,7 @@ class Inspector:
 
     def _make_snapshot(self, now: float) -> Snapshot:
         quotas, total = self._quotas.fullest()
-        leader = self._leader()
+        leader = self.leader
         return Snapshot(
             at=text_of(self.clock.now()),
             process=self._process(leader, now),
@@ -141,16 +156,11 @@ class Inspector:
         )
 
     def _process(self, leader: LeaderView | None, now: float) -> ProcessView:
-        return ProcessView(
-            identity=leader.identity if leader is not None else platform.node(),
-            pid=os.getpid(),
-            version=self._version,
-            server=self._server,
-            uptime_seconds=now - self._began,
-            memory_bytes=_resident_memory(),
-        )
+        return process_view(leader.identity if leader is not None else "", self._server, now - self._began)
 
-    def _leader(self) -> LeaderView | None:
+    @property
+    def leader(self) -> LeaderView | None:
+        """The leader election; None if the manager has none."""
         if self._election is None:
             return None
         elector = self._election.elector
@@ -230,6 +240,23 @@ class Inspector:
     def time_of(self, monotonic: float) -> str:
         """A monotonic time as a timestamp in the format of the API."""
         return text_of(self.clock.now() - timedelta(seconds=self.clock.monotonic() - monotonic))
+
+
+def process_view(identity: str, server: str, uptime: float) -> ProcessView:
+    """
+    The view of this process.
+
+    :param identity: its identity in an election; empty: the host's name
+    :param uptime: seconds
+    """
+    return ProcessView(
+        identity=identity or platform.node(),
+        pid=os.getpid(),
+        version=_version(),
+        server=server,
+        uptime_seconds=uptime,
+        memory_bytes=_resident_memory(),
+    )
 
 
 @cache

@@ -21,7 +21,7 @@ import anyio
 import msgspec
 from aiohttp import web
 
-from kinformer.manager.inspection.inspector import Inspector
+from kinformer.manager.inspection.inspector import Inspected
 from kinformer.manager.inspection.why import MATCHES, explain, search
 
 __all__ = ("STREAMS", "inspection_routes")
@@ -55,8 +55,8 @@ _FILES: Final = {
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def inspection_routes(inspector: Inspector) -> Iterable[web.AbstractRouteDef]:
-    """The routes for one manager."""
+def inspection_routes(inspector: Inspected) -> Iterable[web.AbstractRouteDef]:
+    """The routes for one manager, or one fleet."""
     streams = _Streams(inspector)
     return [
         web.get("/", _moved),
@@ -124,14 +124,14 @@ def _refused(request: web.Request) -> web.Response | None:
     return None
 
 
-def _why(inspector: Inspector, request: web.Request) -> Any:
+def _why(inspector: Inspected, request: web.Request) -> Any:
     key = request.query.get("key", "")
     if not key or len(key) > _LONGEST:
         raise web.HTTPBadRequest(text="want why?key=NAMESPACE/NAME", headers=_HEADERS)
     return explain(inspector, key, request.query.get("controller", ""))
 
 
-def _search(inspector: Inspector, request: web.Request) -> list[str]:
+def _search(inspector: Inspected, request: web.Request) -> list[str]:
     text = request.query.get("q", "")
     return search(inspector, text[:_LONGEST], MATCHES) if text else []
 
@@ -139,7 +139,7 @@ def _search(inspector: Inspector, request: web.Request) -> list[str]:
 class _Streams:
     """Streams of snapshots."""
 
-    def __init__(self, inspector: Inspector) -> None:
+    def __init__(self, inspector: Inspected) -> None:
         self._inspector = inspector
         self._open = 0
 

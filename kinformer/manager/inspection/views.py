@@ -12,6 +12,7 @@ import msgspec
 
 __all__ = (
     "Answer",
+    "ClusterView",
     "ControllerView",
     "InformerView",
     "KeyView",
@@ -231,9 +232,32 @@ class WebhookView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     seconds_99: float | None
 
 
+class ClusterView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    A cluster of a fleet.
+
+    :param server: its API server's address; empty before there is a client for it
+    :param state: ``ready``; ``standing by`` while another process writes to it; ``starting``; ``failed``, if its part
+        of the fleet has ended with an error and will be started again; ``stopping``
+    :param trouble: why it is not ready; empty if it is
+    :param failures: how often its part of the fleet has ended with an error
+    :param due_seconds: the time until it is started again; None if it runs
+    """
+
+    name: str
+    server: str
+    state: str
+    trouble: str
+    failures: int
+    due_seconds: float | None
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    The state of a manager at one time.
+    The state of a manager at one time, or of a fleet.
+
+    In a fleet, keys and the names of controllers, queues, informers and quotas begin with the name of the cluster:
+    ``west/default/web``.
 
     :param quotas: the limits with the greatest used share
     :param quotas_total: how many limits there are in all
@@ -249,6 +273,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     webhooks: list[WebhookView] = []
     leader: LeaderView | None = None
     shards: ShardsView | None = None
+    clusters: list[ClusterView] = []
 
 
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

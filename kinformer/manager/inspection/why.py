@@ -12,7 +12,7 @@ from typing import Final
 
 from kinformer.manager.controller import Controller
 from kinformer.manager.history import Run, Trigger
-from kinformer.manager.inspection.inspector import Inspector, text_of
+from kinformer.manager.inspection.inspector import Inspected, Inspector, text_of
 from kinformer.manager.inspection.views import Answer, RunView, Stored, TriggerView, Why
 
 __all__ = ("MATCHES", "explain", "search")
@@ -25,37 +25,55 @@ _NEAREST: Final = 5
 _COMPARED: Final = 500
 
 
-def explain(inspector: Inspector, key: str, controller: str = "") -> Answer:
+def explain(inspected: Inspected, key: str, controller: str = "") -> Answer:
     """
     Collect all that is known about a key.
 
+    :param key: ``namespace/name``. In a fleet: ``cluster/namespace/name``; without the cluster, all clusters are asked
     :param controller: the name of the only controller to ask; if empty, all are asked
     """
-    controllers = [
-        found
-        for it in inspector.controllers
-        if controller in ("", it.name) and (found := _why(inspector, it, key)) is not None
-    ]
-    objects = []
-    for informer in inspector.informers.informers.values():
-        obj = informer.indexer.get_by_key(key)
-        if obj is not None:
-            objects.append(Stored(informer=informer.name, version=informer.accessor.resource_version(obj)))
+    controllers, objects, asked = [], [], _asked(inspected, key)
+    for cluster, inspector, inner in asked:
+        for it in inspector.controllers:
+            name = _named(cluster, it.name)
+            if controller in ("", it.name, name) and (found := _why(inspector, it, inner, name)) is not None:
+                controllers.append(found)
+        for informer in inspector.informers.informers.values():
+            obj = informer.indexer.get_by_key(inner)
+            if obj is not None:
+                version = informer.accessor.resource_version(obj)
+                objects.append(Stored(informer=_named(cluster, informer.name), version=version))
     known = bool(controllers or objects)
+    similar = (_named(cluster, it) for cluster, inspector, inner in asked for it in _nearest(inspector, inner))
     return Answer(
         key=key,
-        at=text_of(inspector.clock.now()),
+        at=text_of(inspected.clock.now()),
         controllers=controllers,
         objects=objects,
-        nearest=[] if known else _nearest(inspector, key),
+        nearest=[] if known else list(islice(similar, _NEAREST)),
     )
 
 
-def search(inspector: Inspector, text: str, limit: int = MATCHES) -> list[str]:
+def search(inspected: Inspected, text: str, limit: int = MATCHES) -> list[str]:
     """Find keys that contain a text: first the keys that controllers remember, then those of objects in caches."""
     text = text.lower()
-    matching = (key for key in _keys(inspector) if text in key.lower())
+    keys = (_named(cluster, key) for cluster, it in inspected.inspectors().items() for key in _keys(it))
+    matching = (key for key in keys if text in key.lower())
     return list(islice(dict.fromkeys(matching), limit)) if limit else []
+
+
+def _asked(inspected: Inspected, key: str) -> list[tuple[str, Inspector, str]]:
+    """The clusters to ask, each with its inspector and the key in it."""
+    inspectors = inspected.inspectors()
+    # The longest first: a cluster "prod" may be there beside a cluster "prod/eu".
+    for cluster in sorted(filter(None, inspectors), key=len, reverse=True):
+        if key.startswith(f"{cluster}/"):
+            return [(cluster, inspectors[cluster], key.removeprefix(f"{cluster}/"))]
+    return [(cluster, it, key) for cluster, it in inspectors.items()]
+
+
+def _named(cluster: str, name: str) -> str:
+    return f"{cluster}/{name}" if cluster else name
 
 
 def _keys(inspector: Inspector) -> Iterator[str]:
@@ -74,7 +92,7 @@ def _nearest(inspector: Inspector, key: str) -> list[str]:
     return get_close_matches(key, list(dict.fromkeys(islice(beside, _COMPARED))), _NEAREST)
 
 
-def _why(inspector: Inspector, controller: Controller, key: str) -> Why | None:
+def _why(inspector: Inspector, controller: Controller, key: str, name: str) -> Why | None:
     history, queue = controller.history, controller.queue
     queued, running, runs = history.queued(key), history.running(key), history.runs(key)
     due = queue.due_in(key)
@@ -85,7 +103,7 @@ def _why(inspector: Inspector, controller: Controller, key: str) -> Why | None:
         "running" if running is not None else "queued" if queued is not None else "idle" if due is None else "delayed"
     )
     return Why(
-        controller=controller.name,
+        controller=name,
         state=state,
         trigger=None if trigger is None else _trigger(inspector, trigger),
         running_seconds=None if running is None else running[1],

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -66,18 +66,16 @@ def access_rules(access: Access) -> Middleware:
     return check
 
 
-def metrics_routes() -> Iterable[web.AbstractRouteDef]:
+def metrics_routes(all_of_them: Collector = REGISTRY) -> Iterable[web.AbstractRouteDef]:
     """``/metrics`` with all metrics of the process, and ``/metrics/slis`` with the results of its health checks."""
 
-    def serve(registry: CollectorRegistry) -> web.AbstractRouteDef:
-        path = "/metrics" if registry is REGISTRY else "/metrics/slis"
+    def serve(path: str, metrics: Collector) -> web.AbstractRouteDef:
+        async def answer(_: web.Request) -> web.Response:
+            return web.Response(body=generate_latest(metrics), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-        async def metrics(_: web.Request) -> web.Response:
-            return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return web.get(path, answer)
 
-        return web.get(path, metrics)
-
-    return [serve(REGISTRY), serve(SLI_REGISTRY)]
+    return [serve("/metrics", all_of_them), serve("/metrics/slis", SLI_REGISTRY)]
 
 
 def status_routes(pages: StatusPages) -> Iterable[web.AbstractRouteDef]:
