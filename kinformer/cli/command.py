@@ -561,7 +561,7 @@ def run_command(
     from kinformer.cli.signals import run_until_signal
     from kinformer.collector import relax
 
-    relax()
+    relax(tells=False)
     _exit_with(lambda: run_until_signal(command, interrupted, interruption))
 
 
