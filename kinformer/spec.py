@@ -44,9 +44,9 @@ class ControllerSpec:
     The declaration of one controller.
 
     :param name: the name in full: ``deployment-controller``
-    :param factory: ``module:name`` of a function or method. It is called with a
-        :class:`~kinformer.manager.ControllerContext` and gives a :class:`~kinformer.manager.Controller`, or another
-        object with ``async def run()``
+    :param factory: ``module:name`` of a function, a method or a :class:`~kinformer.operator.Reconciler`. It is called
+        with a :class:`~kinformer.manager.ControllerContext` and gives a :class:`~kinformer.manager.Controller`, or
+        another object with ``async def run()``. Empty: there are only webhooks
     :param aliases: further names that users may write, such as kube-controller-manager's older short names
     :param summary: what it does, as half a sentence: ``keeps the number of pods``
     :param options: the dataclass of its options (:mod:`kinformer.options`); None if it has none
@@ -60,10 +60,11 @@ class ControllerSpec:
     :param feature_gate: the feature gate without which it does not run; empty if there is none
     :param page: the page about it below ``docs/controllers``, perhaps with an anchor
     :param differs: what differs from Kubernetes' own controller of this name
+    :raises ValueError: if there is neither a factory nor webhooks
     """
 
     name: str
-    factory: str
+    factory: str = ""
     aliases: tuple[str, ...] = ()
     summary: str = ""
     options: type[Any] | None = None
@@ -75,6 +76,10 @@ class ControllerSpec:
     feature_gate: str = ""
     page: str = ""
     differs: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.factory and not self.webhooks:
+            raise ValueError(f"the spec of controller {self.name} has neither a factory nor webhooks")
 
     def __call__(self, context: Any) -> Any:
         """
@@ -91,8 +96,22 @@ class ControllerSpec:
 
         :raises ImportError: if there is no such module, or it has no such name
         """
-        factory: Callable[[Any], Any] = _imported(self.factory)
+        factory: Callable[[Any], Any] = _imported(self.factory) if self.factory else self._make_idle
         return factory
+
+    def _make_idle(self, context: Any) -> Any:
+        if self.options is not None:
+            context.read(self.options)  # so that the manager knows them
+        return _OnlyWebhooks()
+
+
+class _OnlyWebhooks:
+    """A controller that does nothing. The manager serves its webhooks."""
+
+    async def run(self) -> None:
+        import anyio  # whoever only reads specs does not need it
+
+        await anyio.sleep_forever()
 
 
 def declared_by(factory: Any, what: str) -> Any:

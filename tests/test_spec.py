@@ -93,3 +93,8 @@ async def test_every_builtin_controller_shows_its_queues_to_the_manager() -> Non
         without = [name for name, (_, spec) in specs().items() if not parts_of(spec.load()(context))]
 
     assert not without
+
+
+def test_a_spec_has_a_factory_or_webhooks() -> None:
+    with pytest.raises(ValueError, match="the spec of controller f has neither a factory nor webhooks"):
+        ControllerSpec(name="f")

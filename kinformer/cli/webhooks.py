@@ -13,7 +13,7 @@ from kinformer.cli.groups import FlagGroup, switch, with_flags
 
 if TYPE_CHECKING:
     from kinformer.client import Client
-    from kinformer.clock import Clock
+    from kinformer.manager import ControllerContext
     from kinformer.manager.webhooks import ServedWebhooks
     from kinformer.operator.webhooks import WebhookServing
 
@@ -35,13 +35,13 @@ class WebhookFlags(FlagGroup):
     webhook_url: str = ""
     webhook_inject_ca_from: str = ""
 
-    def serve(self, declared: Sequence[Any], client: Client, clock: Clock) -> ServedWebhooks:
+    def serve(self, declared: Sequence[Any], context: ControllerContext, client: Client) -> ServedWebhooks:
         """
         Serve the webhooks of a manager's controllers. The flags are read only if there are any.
 
         :raises OptionError: if a flag is not valid, or flags do not go together
         """
-        return self.serving().serve(declared, client, clock)
+        return self.serving().serve(declared, context, client)
 
     def serving(self) -> WebhookServing:
         """

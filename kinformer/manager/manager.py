@@ -175,7 +175,7 @@ class Manager:
         #: The webhooks that this process serves, None if there are none.
         self.webhooks: ServedWebhooks | None = None
         if webhooks is not None and self._declared:
-            self.webhooks = webhooks.serve(self._declared, client, clock)
+            self.webhooks = webhooks.serve(self._declared, context, client)
         if not self.failed:
             _check_known(options or (), given.asked)
         #: The names of controllers that have ended by themselves.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kinformer.client import Client
-from kinformer.clock import Clock
+from kinformer.manager.context import ControllerContext
 from kinformer.manager.inspection.views import WebhookView
 
 __all__ = ("ServedWebhooks", "WebhookSettings")
@@ -39,11 +39,12 @@ class ServedWebhooks(Protocol):
 class WebhookSettings(Protocol):
     """How webhooks are served: :class:`kinformer.operator.webhooks.WebhookServing`."""
 
-    def serve(self, declared: Sequence[Any], client: Client, clock: Clock) -> ServedWebhooks:
+    def serve(self, declared: Sequence[Any], context: ControllerContext, client: Client) -> ServedWebhooks:
         """
         Make what serves webhooks.
 
         :param declared: what the controllers declare, in no particular order
+        :param context: the manager's, for the functions of the webhooks
         :param client: for what every replica reads and writes
         :raises OptionError: if a setting is missing
         """

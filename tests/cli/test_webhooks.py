@@ -10,14 +10,17 @@ import yaml
 
 from kinformer.cli.webhooks import WebhookFlags
 from kinformer.client import Forbidden, connect
-from kinformer.clock import RealClock
 from kinformer.envtest import ApiServer
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.operator.webhooks import Webhooks
 from kinformer.options import OptionError
 from tests.cli.commands import kinformer, output_until, running
 
 OPERATOR = """
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext
 from kinformer.models import V1ConfigMap
 from kinformer.operator import Reconciler
 from kinformer.operator.webhooks import AdmissionRequest, Denied, Webhooks
@@ -90,5 +93,6 @@ async def test_what_webhooks_need_is_in_the_managers_roles(here: Path) -> None:
 )
 async def test_flags_that_do_not_fit_are_errors_that_name_them(flags: dict[str, str], said: str) -> None:
     async with connect(url="http://127.0.0.1:1", token="x") as client:
+        context = ControllerContext(client, SharedInformerFactory(client))
         with pytest.raises(OptionError, match=said):
-            WebhookFlags(**flags).serve([Webhooks("w")], client, RealClock())  # type: ignore[arg-type]
+            WebhookFlags(**flags).serve([Webhooks("w")], context, client)  # type: ignore[arg-type]

@@ -1,31 +1,30 @@
 """A mutating webhook: pods get their images from a mirror instead of Docker Hub.
 
 ``nginx`` and ``docker.io/library/nginx`` become ``mirror.example.com/library/nginx``. Images of other registries stay
-as they are, and so do the pods of namespaces that are excluded by the configuration. Each replica of the webhook runs
-:func:`serve`: the certificate is in a Secret that they share, made and renewed by whichever comes first.
+as they are, and so do the pods of namespaces with the label ``image-mirror: off``. There is no controller: the manager
+only serves the webhook, on every replica, and has API servers know of it.
 """
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
 
-import anyio
-
-from kinformer.client import Client, connect
-from kinformer.logs import configure_logging
+from kinformer.manager import ControllerSpec
 from kinformer.models import V1Container, V1Pod
-from kinformer.operator.webhooks import (
-    Address,
-    AdmissionRequest,
-    ClusterCertificate,
-    Registration,
-    Webhooks,
-    WebhookServer,
-    service_hosts,
-)
+from kinformer.operator.webhooks import AdmissionRequest, Webhooks
+from kinformer.options import option
 
-NAMESPACE, SERVICE, SECRET = "image-mirror", "image-mirror", "image-mirror-certificate"
 ORIGINAL = "example.com/original-images"
+
+webhooks = Webhooks("image-mirror.example.com")
+
+
+@dataclass(frozen=True)
+class MirrorOptions:
+    mirror: str = option("mirror.example.com", "The registry that has the images of Docker Hub.")
+
+
+SPEC = ControllerSpec(name="image-mirror", options=MirrorOptions, permissions=(), webhooks="image_mirror:webhooks")
 
 
 def mirrored(image: str, mirror: str) -> str:
@@ -38,48 +37,22 @@ def mirrored(image: str, mirror: str) -> str:
     return f"{mirror}/{image if '/' in image else f'library/{image}'}"
 
 
-def make_webhooks(mirror: str) -> Webhooks:
-    webhooks = Webhooks("image-mirror.example.com")
-
-    # A mirror that is down must not keep pods from starting: they come from Docker Hub then.
-    @webhooks.mutating(V1Pod, operations=("CREATE",), failure_policy="Ignore", timeout=5)
-    def use_mirror(request: AdmissionRequest[V1Pod]) -> V1Pod | None:
-        pod = request.object
-        spec = pod.spec
-        if spec is None:
-            return None
-        containers: list[V1Container] = [*(spec.init_containers or ()), *spec.containers]
-        changed = [found for found in containers if found.image and mirrored(found.image, mirror) != found.image]
-        if not changed:
-            return None  # asked again for what it has changed already, it changes nothing
-        originals = ",".join(sorted({found.image for found in changed if found.image}))
-        pod.metadata.annotations = {**(pod.metadata.annotations or {}), ORIGINAL: originals}
-        for container in changed:
-            container.image = mirrored(container.image or "", mirror)
-        request.warn(f"images come from {mirror}: {originals}")
-        return pod
-
-    return webhooks
-
-
-async def serve(client: Client, mirror: str, address: Address | None = None, port: int = 9443) -> None:
-    """
-    Serve until cancelled, and have API servers know where.
-
-    :param address: where they find it; the Service of the manifest if None
-    """
-    webhooks = make_webhooks(mirror)
-    registration = Registration(client, webhooks, address or Address(service=(NAMESPACE, SERVICE)))
-    hosts = service_hosts(SERVICE, NAMESPACE) if address is None else ("127.0.0.1",)
-    certificate = ClusterCertificate(client, (NAMESPACE, SECRET), hosts, registration.publish)
-    await WebhookServer(webhooks, certificate, port=port).run()
-
-
-async def main() -> None:
-    configure_logging(logging_format="json")
-    async with connect() as client:
-        await serve(client, os.environ.get("MIRROR", "mirror.example.com"))
-
-
-if __name__ == "__main__":
-    anyio.run(main)
+# A mirror that is down must not keep pods from starting: they come from Docker Hub then.
+@webhooks.mutating(
+    V1Pod, operations=("CREATE",), namespace_selector="image-mirror!=off", failure_policy="Ignore", timeout=5
+)
+def use_mirror(request: AdmissionRequest[V1Pod]) -> V1Pod | None:
+    mirror, pod = request.context.read(MirrorOptions).mirror, request.object
+    spec = pod.spec
+    if spec is None:
+        return None
+    containers: list[V1Container] = [*(spec.init_containers or ()), *spec.containers]
+    changed = [found for found in containers if found.image and mirrored(found.image, mirror) != found.image]
+    if not changed:
+        return None  # asked again for what it has changed already, it changes nothing
+    originals = ",".join(sorted({found.image for found in changed if found.image}))
+    pod.metadata.annotations = {**(pod.metadata.annotations or {}), ORIGINAL: originals}
+    for container in changed:
+        container.image = mirrored(container.image or "", mirror)
+    request.warn(f"images come from {mirror}: {originals}")
+    return pod

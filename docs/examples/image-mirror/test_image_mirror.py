@@ -1,38 +1,32 @@
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator
 
-import anyio
 import pytest
-from image_mirror import ORIGINAL, make_webhooks, mirrored, serve
+from image_mirror import ORIGINAL, SPEC, mirrored, webhooks
 
 from kinformer.client import Client
-from kinformer.envtest import eventually
-from kinformer.models import V1MutatingWebhookConfiguration, V1Pod
-from kinformer.operator.webhooks import Address
+from kinformer.envtest import eventually, running
+from kinformer.manager import Manager
+from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod
+from kinformer.operator.webhooks import WebhookServing
 
 MIRROR = "mirror.example.com"
+SERVING = WebhookServing(host="127.0.0.1", port=0, secret=("image-mirror", "image-mirror-certificate"))
 
 
 @pytest.fixture
 async def served(kinformer_client: Client, operator_client: Client) -> AsyncIterator[Client]:
     """A client of a server that asks the webhook."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, operator_client, MIRROR, Address(url=f"https://127.0.0.1:{port}"), port)
-        await eventually(
-            lambda: kinformer_client.resource(V1MutatingWebhookConfiguration).get("image-mirror.example.com")
-        )
+    manager = Manager(operator_client, known={"image-mirror": SPEC}, options={"mirror": MIRROR}, webhooks=SERVING)
+    async with running(manager):
+        await eventually(lambda: [it.state for it in manager.inspector.snapshot().webhooks] == ["registered"])
         yield kinformer_client
-        tasks.cancel_scope.cancel()
 
 
-async def create(client: Client, *images: str) -> V1Pod:
+async def create(client: Client, *images: str, namespace: str = "default") -> V1Pod:
     containers = [{"name": f"c{number}", "image": image} for number, image in enumerate(images)]
-    pod = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": containers}}
+    pod = {"metadata": {"name": "web", "namespace": namespace}, "spec": {"containers": containers}}
     return await client.resource(V1Pod).create(pod)
 
 
@@ -54,8 +48,18 @@ async def test_pods_without_such_images_are_left_as_they_are(served: Client) -> 
     assert pod.metadata.annotations is None
 
 
+async def test_pods_of_a_namespace_that_wants_no_mirror_are_left_as_they_are(served: Client) -> None:
+    metadata = V1ObjectMeta(name="other", labels={"image-mirror": "off"})
+    await served.resource(V1Namespace).create(V1Namespace(metadata=metadata))
+
+    pod = await create(served, "nginx", namespace="other")
+
+    assert pod.spec is not None
+    assert [container.image for container in pod.spec.containers] == ["nginx"]
+
+
 def test_pods_start_also_while_nobody_serves() -> None:
-    hook = next(iter(make_webhooks(MIRROR).hooks.values()))
+    hook = next(iter(webhooks.hooks.values()))
 
     assert (hook.failure_policy, hook.timeout) == ("Ignore", 5)
 

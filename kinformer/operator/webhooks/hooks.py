@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 from kinformer.logs import get_logger
+from kinformer.manager import ControllerContext
 from kinformer.models import ObjectDecodeError, decode, encode, resource_for, to_dict
 from kinformer.operator.webhooks.json_diff import create_json_patch
 from kinformer.operator.webhooks.registered import Hook, HookOptions, hook_settings
@@ -95,6 +96,21 @@ class AdmissionRequest(Generic[T]):
     dry_run: bool
     raw: RawRequest
     warnings: list[str] = field(default_factory=list)
+    _context: ControllerContext | None = None
+
+    @property
+    def context(self) -> ControllerContext:
+        """
+        The context of the manager that serves the webhook: its client, informers, options and clock.
+
+        Read caches of informers that a controller of the manager follows. Replicas that do not lead serve too, and the
+        client of the context does not write there.
+
+        :raises RuntimeError: if no manager serves the webhook
+        """
+        if self._context is None:
+            raise RuntimeError("this webhook has no context: let a manager serve it, with webhooks=WebhookServing(…)")
+        return self._context
 
     def warn(self, text: str) -> None:
         """Add a warning for the user. kubectl prints it. The request is not refused."""
@@ -203,20 +219,23 @@ class Webhooks:
 
     # -- answering
 
-    async def answer_admission(self, path: str, asked: RawRequest, seconds: float = 0.0) -> bytes:
+    async def answer_admission(
+        self, path: str, asked: RawRequest, seconds: float = 0.0, context: ControllerContext | None = None
+    ) -> bytes:
         """
         Answer an admission review with the function at a path.
 
         :param path: the path of the function
         :param asked: the request
         :param seconds: how long the API server waits. It is not used here: the webhook server cancels the call then
+        :param context: for :attr:`AdmissionRequest.context`
         :return: the body of the answer
         :raises KeyError: if there is no function at the path
         :raises Exception: any exception that the function raises, except :exc:`Denied`
         """
         hook = self.hooks[path]
         try:
-            request = _typed(hook.type, asked)
+            request = _typed(hook.type, asked, context)
         except ObjectDecodeError as error:
             return denied(asked.uid, 422, "Invalid", str(error))
         before = to_dict(request.object) if hook.mutates else {}
@@ -271,7 +290,7 @@ class Webhooks:
         raise LookupError(f"there is no conversion of {here[1]} from {here[0]} to {there[0]}")
 
 
-def _typed(type_: type[T], asked: RawRequest) -> AdmissionRequest[T]:
+def _typed(type_: type[T], asked: RawRequest, context: ControllerContext | None) -> AdmissionRequest[T]:
     new, old = asked.object, asked.old_object
     current = _decoded(type_, old) if old is not None else None
     obj = _decoded(type_, new) if new is not None else copy.deepcopy(current)
@@ -284,6 +303,7 @@ def _typed(type_: type[T], asked: RawRequest) -> AdmissionRequest[T]:
         user=asked.user_info,
         dry_run=bool(asked.dry_run),
         raw=asked,
+        _context=context,
     )
 
 

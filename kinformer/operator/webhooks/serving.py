@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from kinformer.backoff import Backoff
 from kinformer.client import Client, ClientError
-from kinformer.clock import Clock
 from kinformer.logs import get_logger
+from kinformer.manager import ControllerContext
 from kinformer.manager.inspection.views import WebhookView
 from kinformer.manager.serving.certificates import is_loopback
 from kinformer.models import ResourceInfo, resource_for
@@ -93,17 +93,17 @@ class WebhookServing:
             return namespace, f"{name}-certificate"
         return "default", "kinformer-webhooks-certificate"
 
-    def serve(self, declared: Sequence[Any], client: Client, clock: Clock) -> _Served:
+    def serve(self, declared: Sequence[Any], context: ControllerContext, client: Client) -> _Served:
         """
         Make what serves webhooks. A manager calls this.
 
         :param declared: the :class:`Webhooks` of the controllers
+        :param context: what functions get as ``request.context``
         :param client: for the Secret
-        :param clock: for times
         :raises OptionError: if API servers would not know where the webhooks are, or two functions have one path
         """
         self.check()
-        return _Served(self, _checked(declared), client, clock)
+        return _Served(self, _checked(declared), context, client)
 
     def check(self) -> None:
         """
@@ -144,7 +144,8 @@ class WebhookServing:
 class _Answers:
     """The webhooks of several controllers, behind one server."""
 
-    def __init__(self, webhooks: Sequence[Webhooks]) -> None:
+    def __init__(self, webhooks: Sequence[Webhooks], context: ControllerContext) -> None:
+        self._context = context
         self._by_path = {path: one for one in webhooks for path in one.paths}
         if len(self._by_path) < sum(len(one.paths) for one in webhooks):
             paths = [path for one in webhooks for path in one.paths]
@@ -162,7 +163,7 @@ class _Answers:
         return bool(self._converting)
 
     async def answer_admission(self, path: str, asked: RawRequest, seconds: float = 0.0) -> bytes:
-        return await self._by_path[path].answer_admission(path, asked, seconds)
+        return await self._by_path[path].answer_admission(path, asked, seconds, self._context)
 
     def answer_conversion(self, asked: ConversionRequest) -> bytes:
         # All objects of a review are of one kind. Whoever does not convert this kind answers that it does not.
@@ -174,17 +175,19 @@ class _Answers:
 class _Served:
     """Serves and registers the webhooks of one manager."""
 
-    def __init__(self, settings: WebhookServing, webhooks: Sequence[Webhooks], client: Client, clock: Clock) -> None:
+    def __init__(
+        self, settings: WebhookServing, webhooks: Sequence[Webhooks], context: ControllerContext, client: Client
+    ) -> None:
         self._settings = settings
         self._webhooks = webhooks
-        self._clock = clock
+        self._clock = clock = context.clock
         #: The client of the leader, while this process leads.
         self._leader: Client | None = None
         self._trouble = ""
         self._registered = False
         self._certificate = self._make_certificate(client)
         self.server = WebhookServer(
-            _Answers(webhooks),
+            _Answers(webhooks, context),
             self._certificate,
             host=settings.host,
             port=settings.port,

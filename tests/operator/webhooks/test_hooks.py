@@ -166,6 +166,14 @@ def test_what_is_said_wrongly_is_an_error_at_once(options: dict[str, Any], said:
         webhooks.validating(WebApp, **options)
 
 
+async def test_a_function_without_a_manager_has_no_context() -> None:
+    webhooks = Webhooks("w")
+    webhooks.validating(WebApp)(lambda request: request.context)
+
+    with pytest.raises(RuntimeError, match="let a manager serve it"):
+        await asked(webhooks, VALIDATE, review(app()))
+
+
 # -- conversion
 
 

@@ -16,8 +16,9 @@ from kinformer.client import Client, Forbidden, NotFound
 from kinformer.clock import FakeClock
 from kinformer.envtest import eventually, running
 from kinformer.envtest.certificates import Authority
+from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import ElectionOptions
-from kinformer.manager import ControllerSpec, LeaderElection, Manager
+from kinformer.manager import ControllerContext, ControllerSpec, LeaderElection, Manager
 from kinformer.models import V1CustomResourceDefinition, V1ObjectMeta, V1ValidatingWebhookConfiguration
 from kinformer.operator import CustomResource, Reconciler, install
 from kinformer.operator.webhooks import AdmissionRequest, Denied, Webhooks, WebhookServing
@@ -65,6 +66,10 @@ class WebApps(Reconciler[WebApp]):
     async def reconcile(self, obj: WebApp) -> None: ...
 
 
+def context_of(client: Client, clock: FakeClock | None = None) -> ControllerContext:
+    return ControllerContext(client, SharedInformerFactory(client), clock=clock or FakeClock())
+
+
 def manager_of(client: Client, identity: str) -> Manager:
     return Manager(
         client,
@@ -80,7 +85,7 @@ async def serving(
     client: Client, settings: WebhookServing = HERE, clock: FakeClock | None = None
 ) -> AsyncIterator[Any]:
     """Served and registered without a manager, on a clock that tests turn."""
-    served = settings.serve([webhooks], client, clock or FakeClock())
+    served = settings.serve([webhooks], context_of(client, clock), client)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(served.run)
         tasks.start_soon(served.register, client)
@@ -143,7 +148,7 @@ async def test_an_old_versions_write_is_asked_about_in_the_new_one(client: Clien
     def see(request: AdmissionRequest[WebApp]) -> None:
         seen.append((request.object.spec.replicas, request.old and request.old.spec.replicas))
 
-    served = HERE.serve([webhooks, hooks], client, FakeClock())
+    served = HERE.serve([webhooks, hooks], context_of(client), client)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(served.run)
         tasks.start_soon(served.register, client)
@@ -253,7 +258,7 @@ async def test_what_cannot_be_served_is_an_error_at_once(
     client: Client, settings: WebhookServing, declared: list[Any], said: str
 ) -> None:
     with pytest.raises(OptionError, match=said):
-        settings.serve(declared, client, FakeClock())
+        settings.serve(declared, context_of(client), client)
 
 
 async def test_a_spec_names_its_webhooks(client: Client) -> None:
