@@ -22,7 +22,7 @@ from tests.simulation.worlds import trial_of_bug
 MODULES = sorted(Path(__file__).parent.joinpath("bugs").glob("*_*[0-9].py"))
 
 #: How many faults of each kind a twin is tried with.
-FEW = 2
+FEW = 1
 
 
 def found_from_the_end(trial: Trial, bug: Bug) -> Failure | None:
