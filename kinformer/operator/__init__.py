@@ -21,7 +21,7 @@ from kinformer.controllerutil.writing import (
 )
 from kinformer.operator.custom_resource import Column, CustomResource, Fields, Scale
 from kinformer.operator.definitions import DefinitionNotEstablished, definition_of, install
-from kinformer.operator.markers import atomic, immutable, list_map, list_set, preserve_unknown_fields, rule
+from kinformer.operator.markers import atomic, immutable, list_map, list_set, named, preserve_unknown_fields, rule
 from kinformer.operator.reconciler import OptionsOf, Reconciler
 from kinformer.operator.related import Found, Referred, Related, Relation
 from kinformer.operator.schema import SchemaError, schema_of
@@ -57,6 +57,7 @@ __all__ = (
     "is_condition_true",
     "list_map",
     "list_set",
+    "named",
     "preserve_unknown_fields",
     "remove_finalizer",
     "retry_on_conflict",

@@ -47,7 +47,8 @@ class Column:
     A column in kubectl's table.
 
     :param name: the title
-    :param path: the JSON path of the field, such as ``.status.readyReplicas``
+    :param path: the field, by the names of attributes: ``status.ready_replicas``. Or its JSON path:
+        ``.status.readyReplicas``
     :param type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``; if empty, it follows from the field's
         type
     :param description: a description of the column
@@ -66,7 +67,7 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Scale:
     """
-    The JSON paths of the fields that ``kubectl scale`` and autoscalers use.
+    The fields that ``kubectl scale`` and autoscalers use: names of attributes, or JSON paths, as in a :class:`Column`.
 
     :param spec_replicas: the wanted number of replicas
     :param status_replicas: the actual number of replicas
@@ -90,7 +91,7 @@ class DefinitionOptions:
     :param columns: the columns of kubectl's table
     :param scale: the fields of the ``scale`` subresource; None: there is no such subresource
     :param status_subresource: whether the status is written by itself; None: if there is a status
-    :param selectable: the JSON paths of fields that field selectors may name: ``(".spec.colour",)``
+    :param selectable: the fields that field selectors may name: ``("spec.colour",)``, as in a :class:`Column`
     :param served: whether the server serves this version
     :param storage: whether objects are stored in this version. Exactly one version of a kind is the stored one
     :param deprecated: True, or the text of the warning that clients of this version get

@@ -7,8 +7,9 @@ until the server serves the objects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args
 
 import anyio
 import msgspec
@@ -115,9 +116,12 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
     if "status" in schema["properties"] if options.status_subresource is None else options.status_subresource:
         subresources["status"] = {}
     if options.scale is not None:
-        scale = {"specReplicasPath": options.scale.spec_replicas, "statusReplicasPath": options.scale.status_replicas}
-        if options.scale.selector:
-            scale["labelSelectorPath"] = options.scale.selector
+        paths = {
+            "specReplicasPath": options.scale.spec_replicas,
+            "statusReplicasPath": options.scale.status_replicas,
+            "labelSelectorPath": options.scale.selector,
+        }
+        scale = {name: _json_path(path, type_) for name, path in paths.items() if path}
         for path in scale.values():
             _found(schema, path, type_)
         subresources["scale"] = scale
@@ -126,9 +130,10 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
     if options.columns:
         made["additionalPrinterColumns"] = [_column(column, schema, type_) for column in options.columns]
     if options.selectable:
-        for path in options.selectable:
+        selectable = [_json_path(path, type_) for path in options.selectable]
+        for path in selectable:
             _found(schema, path, type_)
-        made["selectableFields"] = [{"jsonPath": path} for path in options.selectable]
+        made["selectableFields"] = [{"jsonPath": path} for path in selectable]
     if options.deprecated:
         made["deprecated"] = True
         if isinstance(options.deprecated, str):
@@ -159,8 +164,9 @@ def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
 
 
 def _column(column: Column, schema: Schema, type_: type[Any]) -> dict[str, Any]:
-    kind = column.type or _column_type(_found(schema, column.path, type_))
-    made: dict[str, Any] = {"name": column.name, "type": kind, "jsonPath": column.path}
+    path = _json_path(column.path, type_)
+    kind = column.type or _column_type(_found(schema, path, type_))
+    made: dict[str, Any] = {"name": column.name, "type": kind, "jsonPath": path}
     if column.format:
         made["format"] = column.format
     if column.description:
@@ -175,6 +181,38 @@ def _column_type(schema: Schema) -> str:
         return "date"
     kind = schema.get("type")
     return kind if kind in _COLUMN_TYPES else "string"
+
+
+def _json_path(path: str, type_: type[Any]) -> str:
+    """
+    The JSON path of a field: ``status.ready_replicas``, as attributes of the class, is ``.status.readyReplicas``.
+
+    :raises SchemaError: if a class has no such attribute
+    """
+    if not re.fullmatch(r"[a-z]\w*(\.\w+)*", path):
+        return path
+    names, within = [], type_
+    for attribute in path.split("."):
+        struct = next((option for option in (within, *_options(within)) if _is_struct(option)), None)
+        if struct is None:
+            names.append(attribute)  # a key of a dict
+            continue
+        fields = {field.name: (field.encode_name, field.type) for field in msgspec.structs.fields(struct)}
+        if attribute not in fields:
+            raise SchemaError(f"{type_.__qualname__}: {path}", f"{struct.__name__} has no attribute {attribute!r}")
+        name, within = fields[attribute]
+        names.append(name)
+    return "." + ".".join(names)
+
+
+def _is_struct(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
+
+
+def _options(type_: Any) -> Iterator[Any]:
+    for option in get_args(type_):
+        yield option
+        yield from _options(option)
 
 
 def _found(schema: Schema, path: str, type_: type[Any]) -> Schema:

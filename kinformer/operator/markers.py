@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ("atomic", "immutable", "list_map", "list_set", "preserve_unknown_fields", "rule")
+__all__ = ("atomic", "immutable", "list_map", "list_set", "named", "preserve_unknown_fields", "rule")
 
 
 def list_map(*keys: str) -> msgspec.Meta:
@@ -58,6 +58,24 @@ def rule(expression: str, message: str = "", *, field_path: str = "", reason: st
 def immutable(message: str = "cannot be changed") -> msgspec.Meta:
     """A field whose value cannot be changed after the object was created."""
     return rule("self == oldSelf", message)
+
+
+def named(*, max_length: int = 0, pattern: str = "") -> msgspec.Meta:
+    """
+    What the names of the objects must be, for the field `metadata` of a custom resource::
+
+        class WebApp(CustomResource[WebAppSpec, None], ...):
+            metadata: Annotated[V1ObjectMeta, named(max_length=40)]
+
+    :param max_length: the largest number of characters. A controller that adds a suffix for its own objects needs room
+    :param pattern: a regular expression of Go
+    """
+    said: dict[str, Any] = {"type": "string"}
+    if max_length:
+        said["maxLength"] = max_length
+    if pattern:
+        said["pattern"] = pattern
+    return _extra({"properties": {"name": said}})
 
 
 def preserve_unknown_fields() -> msgspec.Meta:

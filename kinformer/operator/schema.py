@@ -27,7 +27,23 @@ _VALIDATIONS: Final = "x-kubernetes-validations"
 
 #: The models do not say which fields of the API's types are required, and which are quantities.
 _REQUIRED: Final = {"V1Condition": ("lastTransitionTime", "message", "reason", "status", "type")}
+#: What Kubernetes itself says of the fields of a condition (``metav1.Condition``): the server checks it.
+_CONDITION: Final[dict[str, Schema]] = {
+    "type": {
+        "maxLength": 316,
+        "pattern": (
+            r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+            r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+        ),
+    },
+    "status": {"enum": ["True", "False", "Unknown"]},
+    "observedGeneration": {"minimum": 0},
+    "reason": {"minLength": 1, "maxLength": 1024, "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
+    "message": {"maxLength": 32768},
+}
 _QUANTITIES: Final = {"V1ResourceRequirements": ("limits", "requests")}
+#: Each type of condition is in a list once (API conventions, "Typical status properties").
+_CONDITIONS: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 _QUANTITY: Final = {"x-kubernetes-int-or-string": True}
 
 
@@ -70,7 +86,8 @@ class _Maker:
             return self._struct(type_, path, within)
         if isinstance(type_, (types.ListType, types.VarTupleType)):
             items = self.schema(type_.item_type, f"{path}[]", within)
-            return {"type": "array", "items": items, **_sizes(type_, "Items")}
+            made = {"type": "array", "items": items, **_sizes(type_, "Items")}
+            return {**made, **_CONDITIONS} if _called(type_.item_type) == "V1Condition" else made
         if isinstance(type_, types.DictType):
             return self._dict(type_, path, within)
         make = _PLAIN.get(type(type_))
@@ -95,6 +112,9 @@ class _Maker:
             required = list(_REQUIRED.get(cls.__name__, ()))
             for name in _QUANTITIES.get(cls.__name__, ()):
                 properties[name] = {"type": "object", "additionalProperties": dict(_QUANTITY)}
+            if cls.__name__ == "V1Condition":
+                for name, said in _CONDITION.items():
+                    properties[name] |= said
         if required and (self._defaults or within):
             made["required"] = required
         return with_rules(_described(made, cls), cls, path)

@@ -12,7 +12,8 @@ from prometheus_client import REGISTRY
 
 import kinformer.client.metrics  # registers its metrics
 import kinformer.leaderelection
-import kinformer.manager.serving.routes  # noqa: F401
+import kinformer.manager.serving.routes
+import kinformer.operator.webhooks  # noqa: F401
 from kinformer.cli.command import main
 from kinformer.client import connect
 from kinformer.manager import Controller, LeaderElection, Manager

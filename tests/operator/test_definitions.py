@@ -21,6 +21,7 @@ from kinformer.operator import (
     immutable,
     install,
     list_map,
+    named,
     rule,
 )
 
@@ -230,3 +231,67 @@ async def test_a_name_that_another_kind_has_is_told_as_the_reason(bare: Client) 
 async def test_without_its_definition_it_is_not_there(bare: Client) -> None:
     with pytest.raises(NotFound):
         await bare.resource(Shop).create(shop())
+
+
+class Size(Fields):
+    replicas: int = 1
+
+
+class Shown(Fields):
+    ready_replicas: int = 0
+    conditions: list[V1Condition] = []
+
+
+def test_columns_scale_and_selectors_may_name_attributes() -> None:
+    class Named(
+        CustomResource[Size, Shown],
+        group="example.com",
+        version="v1",
+        plural="nameds",
+        columns=(Column("Ready", "status.ready_replicas"), Column("Age", "metadata.creation_timestamp")),
+        scale=Scale("spec.replicas", "status.ready_replicas"),
+        selectable=("spec.replicas",),
+    ):
+        metadata: Annotated[V1ObjectMeta, named(max_length=40)]
+
+    (version,) = to_dict(definition_of(Named))["spec"]["versions"]
+
+    assert [(it["jsonPath"], it["type"]) for it in version["additionalPrinterColumns"]] == [
+        (".status.readyReplicas", "integer"),
+        (".metadata.creationTimestamp", "date"),
+    ]
+    assert version["subresources"]["scale"] == {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.readyReplicas",
+    }
+    assert version["selectableFields"] == [{"jsonPath": ".spec.replicas"}]
+    properties = version["schema"]["openAPIV3Schema"]["properties"]
+    assert properties["metadata"]["properties"] == {"name": {"type": "string", "maxLength": 40}}
+    assert properties["status"]["properties"]["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_a_column_of_an_attribute_that_is_not_there_is_an_error() -> None:
+    class Wrong(
+        CustomResource[Size, Shown],
+        group="example.com",
+        version="v1",
+        plural="wrongs",
+        columns=(Column("Ready", "status.redy"),),
+    ):
+        pass
+
+    with pytest.raises(SchemaError, match=r"Wrong: status\.redy: Shown has no attribute 'redy'"):
+        definition_of(Wrong)
+
+
+async def test_the_server_refuses_what_is_no_condition(client: Client) -> None:
+    class Judged(CustomResource[Size, Shown], group="example.com", version="v1", plural="judgeds"):
+        pass
+
+    await install(client, Judged)
+    judged = client.resource(Judged)
+    await judged.create(Judged(metadata=V1ObjectMeta(name="a", namespace="default"), spec=Size()))
+    condition = {"type": "Ready", "status": "Maybe", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+    with pytest.raises(Invalid, match=r"status\.conditions\[0\]\.(reason|status)"):
+        await judged.patch_status("a", {"conditions": [condition]}, "default")
