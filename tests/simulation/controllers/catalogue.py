@@ -127,10 +127,13 @@ def _case(
     churn_left_out: Sequence[str] = (),
     quiet: float = 30.0,
     begin: Callable[[World], object] = lambda world: None,
+    faults: Faults | None = None,
     **options: Any,
 ) -> Case:
     names = controllers.split()
-    return Case(name, names, steps, options, may_differ, plans, share, quiet, churn_left_out, begin=begin)
+    return Case(
+        name, names, steps, options, may_differ, plans, share, quiet, churn_left_out, begin=begin, faults=faults
+    )
 
 
 def _create(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Step:
@@ -503,6 +506,9 @@ _OWN = (
         _create("ResourcePoolStatusRequest", "late", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
         # The answer did not show the slice that was made just before its request.
         plans=("seed=19",),
+        # An answer is final. Before it, the controller compares its caches with a watch of its own. No API server hides
+        # an event from both.
+        faults=Faults(hide=0.0),
     ),
     _case(
         "selinux-warning",
