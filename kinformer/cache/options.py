@@ -15,7 +15,7 @@ from kinformer.backoff import Backoff
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.watch_errors import WatchErrorHandler
 
-__all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_OPTIONS", "InformerOptions", "QueueKind")
+__all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_OPTIONS", "InformerOptions", "QueueKind", "check_options")
 
 #: The queue between the reflector and the store. ``delta`` gathers the changes of each object. ``real`` keeps all
 #: changes in the server's order.
@@ -62,3 +62,13 @@ class InformerOptions:
 
 
 DEFAULT_OPTIONS: Final = InformerOptions()
+
+
+def check_options(given: object) -> None:
+    """
+    Check what a caller gives for options: a dict of them would fail much later, and nobody would know where.
+
+    :raises TypeError: if they are not InformerOptions
+    """
+    if not isinstance(given, InformerOptions):
+        raise TypeError(f"informer options are a {type(given).__name__}: want InformerOptions(page_size=100)")

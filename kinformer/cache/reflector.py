@@ -27,7 +27,7 @@ from kinformer.cache.contact import Contact
 from kinformer.cache.intake import Intake
 from kinformer.cache.listwatch import ListAgain, ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
-from kinformer.cache.options import DEFAULT_MIN_WATCH_TIMEOUT, DEFAULT_OPTIONS, InformerOptions
+from kinformer.cache.options import DEFAULT_MIN_WATCH_TIMEOUT, DEFAULT_OPTIONS, InformerOptions, check_options
 from kinformer.cache.pager import DEFAULT_PAGE_SIZE, PagedList, list_in_pages
 from kinformer.cache.store import ReflectorStore
 from kinformer.cache.streaming_list import InitialEvents, StreamedList, StreamingListIgnored, shows_end
@@ -108,6 +108,7 @@ class Reflector(Generic[T]):
         options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock | None = None,
     ):
+        check_options(options)
         self.name = name or type_.__name__
         self._lister_watcher = lister_watcher
         self._store = store

@@ -24,7 +24,7 @@ from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import processing_latency_of, track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
-from kinformer.cache.options import DEFAULT_OPTIONS, InformerOptions
+from kinformer.cache.options import DEFAULT_OPTIONS, InformerOptions, check_options
 from kinformer.cache.own_writes import wait_for_own_writes
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.queue import PopProcessFunc, Queue
@@ -108,6 +108,7 @@ class SharedIndexInformer(Generic[T]):
         options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock | None = None,
     ):
+        check_options(options)
         self.name = name or type_.__name__
         self.type = type_
         self.resource = resource

@@ -183,7 +183,12 @@ def apiserver(**options: Any) -> None:
     metavar="NAME=VALUE",
     help="An option of a controller of another package. May be given several times.",
 )
-@click.option("--kube-api-qps", type=float, default=None, help="Requests per second to the server.  [no limit]")
+@click.option(
+    "--kube-api-qps",
+    type=float,
+    default=None,
+    help="Requests per second to the server; 0 or less for no limit.  [no limit]",
+)
 @click.option("--kube-api-burst", type=click.IntRange(1), default=30, show_default=True, help="Requests in a burst.")
 @click.option(
     "--kube-api-delete-qps",

@@ -22,11 +22,12 @@ class ClientOptions:
     """
     :param user_agent: the client's name in the server's logs; empty for kinformer's
     :param headers: sent with every request to this server, and to no other
-    :param qps: the most requests a second that this client sends, with bursts of `burst`. None: no limit, because the
-        server's priority and fairness can decide better (client-go's default is 5). Watches do not wait.
+    :param qps: the most requests a second that this client sends, with bursts of `burst`. None, 0 or a negative number:
+        no limit, because the server's priority and fairness can decide better. (In client-go, 0 means its default
+        of 5.) Watches do not wait.
     :param rate_limiter: a limiter to use instead of `qps`; several clients may share it
-    :param delete_qps: the most objects a second that this client deletes by name, with bursts of `delete_burst`. None:
-        no limit but that of all requests.
+    :param delete_qps: the most objects a second that this client deletes by name, with bursts of `delete_burst`. None,
+        0 or a negative number: no limit but that of all requests.
     :param delete_limiter: a limiter to use instead of `delete_qps`; several clients may share it
     :param read_timeout: seconds without a byte after which a request fails; watches have their own rule. None: never
     :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
@@ -58,7 +59,7 @@ class ClientOptions:
 
         :raises ValueError: if `qps` and `burst` let nothing through
         """
-        return self.rate_limiter or (TokenBucket(self.qps, self.burst, clock=clock) if self.qps else None)
+        return self.rate_limiter or _bucket(self.qps, self.burst, clock)
 
     def deletions(self, clock: Clock) -> RateLimiter | None:
         """
@@ -66,8 +67,11 @@ class ClientOptions:
 
         :raises ValueError: if `delete_qps` and `delete_burst` let nothing through
         """
-        of_its_own = TokenBucket(self.delete_qps, self.delete_burst, clock=clock) if self.delete_qps else None
-        return self.delete_limiter or of_its_own
+        return self.delete_limiter or _bucket(self.delete_qps, self.delete_burst, clock)
+
+
+def _bucket(qps: float | None, burst: int, clock: Clock) -> TokenBucket | None:
+    return TokenBucket(qps, burst, clock=clock) if qps is not None and qps > 0 else None
 
 
 DEFAULT_OPTIONS: Final = ClientOptions()

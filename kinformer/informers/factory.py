@@ -25,7 +25,7 @@ from kinformer.cache import (
 from kinformer.cache.division import Division
 from kinformer.cache.index import namespace_index_func
 from kinformer.cache.listwatch import ListerWatcher, WatchableResource
-from kinformer.cache.options import DEFAULT_OPTIONS
+from kinformer.cache.options import DEFAULT_OPTIONS, check_options
 from kinformer.cache.tasks import sole_error
 from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
@@ -94,6 +94,7 @@ class SharedInformerFactory:
         clock: Clock | None = None,
     ):
         ListOptions(label_selector=label_selector, field_selector=field_selector)  # raises if one cannot be parsed
+        check_options(informer_options)
         #: The client that the informers list and watch with.
         self.client = client
         self._namespaces = by_namespace(namespace, namespaces) or {"": EVERYTHING}

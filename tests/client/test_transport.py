@@ -262,6 +262,14 @@ async def test_every_try_passes_the_limiter(server: ScriptedServer, clock: FakeC
     assert not bucket.try_accept()
 
 
+@pytest.mark.parametrize("qps", [None, 0.0, -1.0])
+def test_a_rate_that_is_not_positive_is_no_limit(qps: float | None, clock: FakeClock) -> None:
+    options = ClientOptions(qps=qps, delete_qps=qps)
+
+    assert options.limiter(clock) is None
+    assert options.deletions(clock) is None
+
+
 async def test_a_client_that_slows_itself_down_says_so(server: ScriptedServer, clock: FakeClock) -> None:
     server.answer(times=2)
     async with connect(url=server.url, options=ClientOptions(qps=0.5, burst=1), clock=clock) as client:

@@ -56,6 +56,13 @@ async def test_two_types_for_one_kind_are_an_error_that_names_both(client: Clien
         informers.informer_for(OnlyName, V1ConfigMap)
 
 
+async def test_options_that_are_a_dict_are_refused_at_once(client: Client) -> None:
+    options: Any = {"page_size": 100}
+
+    with pytest.raises(TypeError, match=r"informer options are a dict: want InformerOptions\(page_size=100\)"):
+        SharedInformerFactory(client, informer_options=options)
+
+
 async def test_a_type_that_is_served_nowhere_is_an_error_that_names_it(client: Client) -> None:
     with pytest.raises(LookupError, match="OnlyName"):
         SharedInformerFactory(client).informer_for(OnlyName)
