@@ -38,6 +38,7 @@ from kinformer.models import ObjectDecodeError, decode, encode, resource_for, to
 from kinformer.operator.webhooks.json_diff import create_json_patch
 from kinformer.operator.webhooks.registered import Hook, HookOptions, hook_settings
 from kinformer.operator.webhooks.reviews import (
+    BadReview,
     ConversionRequest,
     RawRequest,
     UserInfo,
@@ -231,13 +232,15 @@ class Webhooks:
         :param context: for :attr:`AdmissionRequest.context`
         :return: the body of the answer
         :raises KeyError: if there is no function at the path
+        :raises BadReview: if an object does not fit the type of the function. This is an error and no denial, so the API
+            server does what the webhook's ``failurePolicy`` says
         :raises Exception: any exception that the function raises, except :exc:`Denied`
         """
         hook = self.hooks[path]
         try:
             request = _typed(hook.type, asked, context)
         except ObjectDecodeError as error:
-            return denied(asked.uid, 422, "Invalid", str(error))
+            raise BadReview(str(error)) from None
         before = to_dict(request.object) if hook.mutates else {}
         try:
             result = hook.function(request)
