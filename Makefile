@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOWEST := .venv-lowest
 OTHERS := 3.11 3.12 3.13
 
-.PHONY: help demo test lint types contract docs unit simulate mutants pythons lowest sbom format clean
+.PHONY: help demo test lint types contract docs unit simulate mutants pythons lowest compat sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproje
 		tests/envtest/custom tests/expressions tests/envtest/test_server.py tests/envtest/test_tls.py tests/fuzz \
 		--ignore tests/manager/test_tracing.py  # needs OpenTelemetry's SDK, which wants its own version of the API
 
+compat: $(STAMP) ## the test suites of other projects against the embedded server, in an environment of their own
+	$(BIN)/python -m scripts.compat $(ARGS)
+
 sbom: $(STAMP) ## a bill of materials of what `make` installs: dist/sbom.json
 	@scripts/sbom
 
@@ -80,4 +83,4 @@ format: $(STAMP) ## put the code into the project's format
 	$(BIN)/ruff format .
 
 clean: ## remove what was made
-	rm -rf $(VENV) $(LOWEST) $(addprefix .venv-,$(OTHERS)) dist build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) .venv-compat $(addprefix .venv-,$(OTHERS)) dist build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

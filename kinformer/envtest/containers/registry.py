@@ -1,7 +1,7 @@
 """FakeContainers: the logs, commands and ports that a test has registered for containers, and what a command gets.
 
-The containers of a pod for which nothing is registered echo. ``exec`` and ``attach`` write the words of the command,
-and then their standard input. A port sends back what it receives. The log is the container's command line.
+The containers of a pod for which nothing is registered echo. ``exec`` writes the words of the command; ``exec cat`` and
+``attach`` write what they read. A port sends back what it receives. The log is the container's command line.
 """
 
 from __future__ import annotations
@@ -181,8 +181,10 @@ class FakeContainers:
 
 
 async def _echo(process: FakeProcess) -> None:
-    if process.command:
+    # Any other command may not wait for its input: most clients leave the input of a command like ls open.
+    if process.command and process.command != ("cat",):
         await process.write(" ".join(process.command) + "\n")
+        return
     while piece := await process.read():
         await process.write(piece)
         if process.tty and _END_OF_INPUT in piece:
