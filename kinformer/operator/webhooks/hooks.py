@@ -232,8 +232,8 @@ class Webhooks:
         :param context: for :attr:`AdmissionRequest.context`
         :return: the body of the answer
         :raises KeyError: if there is no function at the path
-        :raises BadReview: if an object does not fit the type of the function. This is an error and no denial, so the API
-            server does what the webhook's ``failurePolicy`` says
+        :raises BadReview: if an object does not fit the type of the function. This is an error and no denial, so the
+            webhook's ``failurePolicy`` decides
         :raises Exception: any exception that the function raises, except :exc:`Denied`
         """
         hook = self.hooks[path]

@@ -9,7 +9,7 @@ import pytest
 from kinformer.models import V1ConfigMap
 from kinformer.operator import CustomResource
 from kinformer.operator.webhooks import AdmissionRequest, BadReview, Denied, Webhooks
-from kinformer.operator.webhooks.reviews import BadReview, read_admission, read_conversion, read_timeout
+from kinformer.operator.webhooks.reviews import read_admission, read_conversion, read_timeout
 from tests.operator.web_apps import WebApp, WebAppSpec, WebAppStatus
 
 VALIDATE, MUTATE = "/validate-example-com-v1-webapp", "/mutate-example-com-v1-webapp"
