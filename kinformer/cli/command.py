@@ -131,6 +131,14 @@ def apiserver(**options: Any) -> None:
 )
 @click.option("--context", default=None, help="The context of the kubeconfig; its current one if not given.")
 @click.option(
+    "--contexts",
+    type=NAMES,
+    default="",
+    metavar="NAMES",
+    help="Run the controllers for the clusters of these contexts, with commas between; '*' for all of the kubeconfig. "
+    " [one cluster]",
+)
+@click.option(
     "--controllers",
     type=NAMES,
     default="*",

@@ -15,6 +15,7 @@ from rich.text import Text
 from kinformer.cli.figures import ago, count, rate, size, span
 from kinformer.logs import escaped
 from kinformer.manager.inspection.views import (
+    ClusterView,
     ControllerView,
     InformerView,
     QueueView,
@@ -25,6 +26,7 @@ from kinformer.manager.inspection.views import (
 )
 
 __all__ = (
+    "CLUSTERS",
     "CONTROLLERS",
     "FAILING",
     "INFORMERS",
@@ -118,6 +120,14 @@ FAILING: Sequence[Column] = (
     _name("ERROR", lambda it: it.error, 80),
 )
 
+CLUSTERS: Sequence[Column] = (
+    _name("CLUSTER", lambda it: it.name),
+    _name("STATE", lambda it: it.state, is_bad=lambda it: it.state in ("failed", "starting")),
+    Column("FAILURES", lambda it: count(it.failures), 70, is_bad=lambda it: it.failures > 0),
+    Column("AGAIN IN", lambda it: span(it.due_seconds), 90),
+    _name("WHY", lambda it: it.trouble, 60),
+)
+
 QUOTAS: Sequence[Column] = (
     _name("QUOTA", lambda it: it.name),
     _name("KIND", lambda it: it.kind, 90),
@@ -148,7 +158,7 @@ RUNS: Sequence[Column] = (
     _name("HOW IT ENDED", lambda it: f"failed: {it.error}" if it.error else "well", is_bad=lambda it: bool(it.error)),
 )
 
-_Row = ControllerView | InformerView | QueueView | QuotaView | RunView | WebhookView | _Failing
+_Row = ClusterView | ControllerView | InformerView | QueueView | QuotaView | RunView | WebhookView | _Failing
 
 
 def failing_keys(controllers: Iterable[ControllerView]) -> list[_Failing]:

@@ -23,13 +23,13 @@ from kinformer.client.account import account_endpoint
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.beside import NAMESPACE
-from kinformer.manager.loading import builtin_controllers, known_controllers, webhooks_of
+from kinformer.manager.loading import builtin_controllers, find_controllers, known_controllers, webhooks_of
 from kinformer.manager.rbac import declared_permissions, manager_rules
-from kinformer.manager.selection import BUILTIN
+from kinformer.manager.selection import BUILTIN, select_controllers
 from kinformer.meta.validation import dns1123_label_errors
 from kinformer.permissions import Rule
 
-__all__ = ("run", "search_here")
+__all__ = ("reviewer", "run", "search_here")
 
 
 async def run(
@@ -55,6 +55,7 @@ async def run(
     interruption: Interruption,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
+    contexts: str = "",
     accounts: Mapping[str, str] | None = None,
     dry_run: Sequence[str] | None = None,
     **options: Any,
@@ -84,6 +85,8 @@ async def run(
     :param interruption: gets the function that a signal calls
     :param extra_options: options of controllers as ``NAME=VALUE``. A controller that runs must have each of them
     :param shown_flags: the flags that ``/flagz`` shows
+    :param contexts: the contexts whose clusters the controllers run for, with commas between; ``*``: all. Empty: one
+        cluster
     :param accounts: service accounts in kube-system for single controllers, by the controllers' names. Such a
         controller's requests are made with a token of its account, and have a limit of their own
     :param dry_run: if given, no controller runs: these lines are printed, and the permissions that are needed are
@@ -114,6 +117,39 @@ async def run(
         delete_limiter=TokenBucket(kube_api_delete_qps, kube_api_delete_burst) if kube_api_delete_qps else None,
         outage=outage,
     )
+    if contexts:
+        from kinformer.cli.fleet import run_fleet  # most processes work for one cluster
+
+        if dry_run is not None:
+            raise OptionError("--contexts: --dry-run is for one cluster: give --context")
+        names, installed = find_controllers(selection)
+        if not select_controllers(names, installed, builtin_controllers(installed)):
+            raise OptionError(_nothing_to_run(controllers))
+        return await run_fleet(
+            kubeconfig=kubeconfig,
+            context=context,
+            contexts=_names(contexts),
+            serving=serving,
+            leader_election=settings,
+            sharding=group,
+            # Each cluster has limits of its own.
+            client_options=replace(
+                limits,
+                delete_limiter=None,
+                delete_qps=kube_api_delete_qps or None,
+                delete_burst=kube_api_delete_burst,
+            ),
+            cache_sync_timeout=cache_sync_timeout,
+            grace=shutdown_grace,
+            interruption=interruption,
+            shown_flags=shown_flags,
+            controllers=selection,
+            options=_parsed(extra_options),
+            flags={name: it for name, it in options.items() if it is not None},
+            namespaces=chosen,
+            beside_kube_controller_manager=beside_kube_controller_manager,
+            required=_names(require_controllers),
+        )
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(connect(kubeconfig, context, options=limits))
         if settings is not None:
@@ -126,8 +162,8 @@ async def run(
         if secure is not None:
             secure = replace(
                 secure,
-                authentication=await _reviewer(stack, serving.authentication_kubeconfig),
-                authorization=await _reviewer(stack, serving.authorization_kubeconfig),
+                authentication=await reviewer(stack, serving.authentication_kubeconfig),
+                authorization=await reviewer(stack, serving.authorization_kubeconfig),
             )
         clients = await _account_clients(stack, client, accounts or {}, limits)
         manager = Manager(
@@ -173,7 +209,7 @@ def search_here(selection: Iterable[str]) -> None:
         sys.path.insert(0, here)
 
 
-async def _reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
+async def reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
     """The client for reviews; None: the manager's own."""
     return None if kubeconfig is None else await stack.enter_async_context(connect(kubeconfig))
 

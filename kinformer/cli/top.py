@@ -11,6 +11,7 @@ from rich.text import Text
 
 from kinformer.cli.figures import rate, size, span
 from kinformer.cli.inspection_tables import (
+    CLUSTERS,
     CONTROLLERS,
     FAILING,
     INFORMERS,
@@ -125,7 +126,9 @@ def _sections(snapshot: Snapshot, width: int) -> list[tuple[Callable[[int], Rend
     informers = sorted(snapshot.informers, key=lambda it: (-(it.events_per_second or 0), -it.objects, it.name))
     webhooks = sorted(snapshot.webhooks, key=lambda it: (-it.failed, -(it.requests_per_second or 0), it.path))
     failing = failing_keys(snapshot.controllers)
+    clusters = sorted(snapshot.clusters, key=lambda it: (not it.trouble, it.name))
     return [
+        (lambda rows: table(CLUSTERS, clusters[:rows], width), len(clusters), _FEW),
         (lambda rows: table(FAILING, failing[:rows], width), len(failing), _FEW),
         (lambda rows: table(CONTROLLERS, controllers[:rows], width), len(controllers), 2 * _FEW),
         (lambda rows: table(QUEUES, queues[:rows], width), len(queues), _FEW),

@@ -277,6 +277,15 @@ const members = new Table("members-table", "Members, and the ranges of keys that
   number("ranges", (it) => it.ranges),
 ], { key: (it) => it.name, empty: "Keys are not divided: one process has them all." });
 
+const clusters = new Table("clusters-table", "Clusters that the controllers of this process work for", [
+  text("cluster", (it) => it.name),
+  state("state", (it) => it.state, (it) => it.state === "ready" || it.state === "standing by"),
+  text("why", (it) => it.trouble, "text"),
+  text("server", (it) => it.server),
+  number("failures", (it) => it.failures),
+  number("tried again in", (it) => it.dueSeconds, span),
+], { key: (it) => it.name, empty: "One cluster, and no fleet." });
+
 const webhooks = new Table("webhooks-table", "What API servers ask before they store an object, or for another version of it", [
   text("webhook", (it) => it.path),
   text("kind", (it) => it.kind),
@@ -331,14 +340,18 @@ function show(snapshot) {
   queues.show(snapshot.queues);
   informers.show(snapshot.informers);
   members.show(snapshot.shards?.members ?? []);
+  clusters.show(snapshot.clusters);
   webhooks.show(snapshot.webhooks);
   quotas.show(snapshot.quotas, snapshot.quotasTotal);
   put($("leader"), replicas(snapshot));
 }
 
-function replicas({ leader, shards }) {
+function replicas({ leader, shards, clusters: all }) {
   const told = [];
-  if (leader) {
+  if (all.length) {
+    const led = all.filter((it) => it.state === "ready").length;
+    told.push(`This process is ready to write to ${led} of ${all.length} clusters.`);
+  } else if (leader) {
     told.push(leader.leads ? `This process leads: it holds ${leader.lease} as ${leader.identity}.`
       : `This process stands by: ${leader.holder || "nobody"} holds ${leader.lease}.`);
   } else if (!shards) told.push("Without an election: this process works alone.");
@@ -371,8 +384,11 @@ function glance({ informers: all, queues: lined, controllers: running, process, 
   });
 }
 
-function problems({ informers: all, queues: lined, controllers: running, webhooks: hooks }) {
+function problems({ informers: all, queues: lined, controllers: running, webhooks: hooks, clusters: every }) {
   const found = [];
+  for (const it of every) {
+    if (it.state === "failed" || it.state === "starting") found.push(`Cluster ${it.name}${it.state === "failed" ? " has failed" : " is not ready"}: ${it.trouble}.`);
+  }
   for (const it of all) {
     if (it.state === "not following") found.push(`Informer ${it.name} has had no watch for ${span(it.failingSeconds)}.`);
     else if (it.state === "stopped") found.push(`Informer ${it.name} has stopped.`);
