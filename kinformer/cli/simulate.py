@@ -23,7 +23,7 @@ from rich.table import Table
 from kinformer.simulation import Checks, Faults, Plan, Report, Trial, WorldOptions, explore, replay, systematic
 from kinformer.simulation.explore import Failure, Run
 from kinformer.simulation.scenario_file import read_scenario
-from kinformer.simulation.single import single_deviations
+from kinformer.simulation.single import USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline_page import timeline_page
 from kinformer.simulation.user import controllers_of
 
@@ -173,10 +173,9 @@ def _play(trial: Trial, asked: _Asked) -> Report:
     if asked.plan is not None:
         return replay(trial, asked.plan)
     if asked.one_by_one:
-        kinds = ("crash", "hide", "restart")
-        count = len(single_deviations(trial.undisturbed, kinds))
+        count = len(single_deviations(trial.undisturbed, USUAL_KINDS))
         with _Shown("one deviation after the other", count) as shown:
-            return systematic(trial, kinds=kinds, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
+            return systematic(trial, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     # Without rates, there are about two faults in a run: the rates are made to fit the length of the scenario.
     faults = asked.faults or replace(Faults(), most=asked.most).spread(trial.undisturbed.counts)

@@ -2,8 +2,9 @@
 
 :func:`explore` runs a scenario once for each seed, with random faults. :func:`systematic` runs it once for each single
 deviation that is possible in the run without faults: every crash point, every hidden event, every restart on every
-earlier version, as Sieve does. If an oracle reports a violation, the plan of the run is reduced to the fewest
-deviations. The result is a :class:`Failure`, whose plan plays the run again.
+earlier version, as Sieve does, and every write of the user while a process is away. If an oracle reports a violation,
+the plan of the run is reduced to the fewest deviations. The result is a :class:`Failure`, whose plan plays the run
+again.
 
 The result is the same with any number of processes: runs are judged in the order of their seeds.
 """
@@ -27,7 +28,7 @@ from kinformer.simulation.history import History
 from kinformer.simulation.oracles import Violation
 from kinformer.simulation.plan import Plan
 from kinformer.simulation.shrink import shrink
-from kinformer.simulation.single import single_deviations
+from kinformer.simulation.single import USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline import text_timeline
 from kinformer.simulation.trial import Outcome, Trial
 
@@ -171,7 +172,7 @@ def explore(
 def systematic(
     trial: Trial,
     *,
-    kinds: Sequence[str] = ("crash", "hide", "restart"),
+    kinds: Sequence[str] = USUAL_KINDS,
     most: int | None = None,
     jobs: int = 1,
     stop_after: int = 1,

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from kinformer.simulation.plan import (
+    Away,
     Conflict,
     Crash,
     Cut,
@@ -60,6 +61,7 @@ class Faults:
     :param silent: at an event
     :param restart_server: after a change
     :param partition: after a write. By default zero: without leader election it finds no more than cuts do
+    :param away: before a write of the user. By default zero: the one-by-one pass tries each of these writes
     :param most: the most faults in a run. After them nothing more goes wrong, and everything has to settle
     :param swarm: whether each seed leaves out about half of the kinds, which makes runs differ more from one another
         (Groce et al., "Swarm testing", ISSTA 2012)
@@ -79,6 +81,7 @@ class Faults:
     silent: float = 0.005
     restart_server: float = 0.005
     partition: float = 0.0
+    away: float = 0.0
     most: int = 4
     swarm: bool = True
 
@@ -134,8 +137,9 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "delay": ("request", "event"),
     **dict.fromkeys(("hide", "silent"), ("event",)),
     "restart_server": ("change",),
+    "away": ("user",),
 }
-_LATER = frozenset({"partition"})
+_LATER = frozenset({"partition", "away"})
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -154,6 +158,8 @@ def moment_of(deviation: Deviation) -> Hashable:
             return "object", deviation.actor, deviation.object, deviation.event
         case Silent():
             return "resource", deviation.actor, deviation.resource, deviation.event
+        case Away():
+            return "user", deviation.before, deviation.actor
         case RestartServer():
             return "change", deviation.change
 
@@ -225,6 +231,19 @@ class Injector:
                 "split": lambda: Split(actor, number, draw.choice((20.0, 60.0))),
                 "partition": lambda: Partition(actor, number, draw.choice((5.0, 20.0, 60.0))),
             },
+        )
+
+    def before_user_write(self, actors: Sequence[str]) -> tuple[Deviation, ...]:
+        """
+        The deviations just before the server does a write of the user.
+
+        :param actors: the processes that may be disturbed
+        """
+        number = self._count("user")
+        draw = self._random
+        return self._at(
+            tuple(("user", number, actor) for actor in actors),
+            {"away": lambda: Away(draw.choice(actors), number, draw.choice((1, 2, 3)))} if actors else {},
         )
 
     def request(self, actor: str, verb: str) -> tuple[Deviation, ...]:

@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 
 __all__ = (
     "DEVIATIONS",
+    "Away",
     "Conflict",
     "Crash",
     "Cut",
@@ -271,6 +272,25 @@ class Partition(_Deviation):
 
 
 @dataclass(frozen=True, slots=True)
+class Away(_Deviation):
+    """
+    The process is killed just before the user's n-th write, and starts again only after that.
+
+    So it sees no event of what the user does meanwhile. What it needs to know has to be in the objects: a controller
+    that cleans up when it is told of a deletion, and has no finalizer, never cleans up.
+
+    :param before: the number of the user's write, from 1
+    :param back: after how many writes of the user it starts again; two may be a deletion and a new object of that name
+    :param seconds: after this time it starts again in any case
+    """
+
+    actor: str
+    before: int
+    back: int = 1
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class RestartServer(_Deviation):
     """
     The API server starts again after the n-th change in its storage. All connections break.
@@ -284,7 +304,20 @@ class RestartServer(_Deviation):
 
 
 Deviation: TypeAlias = (
-    Crash | Restart | Hide | Cut | Refuse | Delay | Silent | Pause | Jump | Conflict | Split | Partition | RestartServer
+    Crash
+    | Restart
+    | Hide
+    | Cut
+    | Refuse
+    | Delay
+    | Silent
+    | Pause
+    | Jump
+    | Conflict
+    | Split
+    | Partition
+    | Away
+    | RestartServer
 )
 
 DEVIATIONS: Mapping[str, type[Deviation]] = MappingProxyType(

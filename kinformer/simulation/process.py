@@ -272,6 +272,9 @@ class Process:
         self.errors: list[BaseException] = []
         self._world = world
         self._numbers = itertools.count(1)
+        #: How many writes of the user are to come before the next life; and what ends the waiting for them.
+        self._away_for = 0
+        self._may_return = anyio.Event()
         self._is_wanted = True
         self._is_over = False
 
@@ -326,6 +329,8 @@ class Process:
             self._world.network.leave(life)
             if self._is_wanted:
                 await anyio.sleep(self.options.restart_after)
+            if self._away_for:
+                await self._may_return.wait()
 
     def _ended(self, life: Life, error: Exception | None = None) -> None:
         if life.is_cut_off or (error is None and self._is_over):
@@ -412,6 +417,26 @@ class Process:
         self._world.loop.release(life)
         self._world.loop.release_timers(life)
         self._world.network.leave(life)
+
+    def go_away(self, writes: int, seconds: float) -> None:
+        """Kill the present life. The next one begins after so many writes of the user, or seconds."""
+        if self._away_for:
+            return
+        self._away_for, self._may_return = writes, anyio.Event()
+        self._return = self._world.loop.call_later(seconds, self._come_back)
+        self.kill()
+
+    def note_user_write(self) -> None:
+        """Note that the user has written something, which may bring the process back."""
+        if self._away_for == 1:
+            self._come_back()
+        elif self._away_for:
+            self._away_for -= 1
+
+    def _come_back(self) -> None:
+        self._return.cancel()
+        self._away_for = 0
+        self._may_return.set()
 
     def doom(self, life: Life, within: float) -> None:
         """Kill a life at its next request, or after `within` seconds if there is none."""

@@ -25,6 +25,7 @@ from kinformer.envtest.storage import Change
 from kinformer.simulation.faults import Injector
 from kinformer.simulation.network import End, Listener
 from kinformer.simulation.plan import (
+    Away,
     Conflict,
     Crash,
     Cut,
@@ -77,6 +78,7 @@ class DisturbedWorld(Surroundings, Protocol):
     """The part of :class:`~kinformer.simulation.world.World` that its server needs."""
 
     injector: Injector
+    processes: dict[str, Process]
 
     def tell_fault(self, actor: str, deviation: Deviation, name: str = "", version: int | str = 0) -> None:
         """Append a record of a fault to the history."""
@@ -132,9 +134,24 @@ class DisturbedHandler:
         actor = owner.process.name if isinstance(owner, Life) else owner.name if owner is not None else "nobody"
         exchange = Exchange(actor, life, about(request.method, request.raw_path))
         EXCHANGE.set(exchange)
+        if actor == "user" and exchange.about.is_counted:
+            return await self._of_user(request, exchange)
         if life is None:
             return await self._answer(request)
         return await self._disturbed(request, exchange, life, end)
+
+    async def _of_user(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        """Do a write of the user. Nothing goes wrong with it, but processes may be away meanwhile."""
+        world, processes = self._world, self._world.processes
+        actors = [name for name, process in processes.items() if process.is_disturbed]
+        for deviation in world.injector.before_user_write(actors):
+            if isinstance(deviation, Away):
+                world.tell_fault(deviation.actor, deviation, exchange.about.object)
+                processes[deviation.actor].go_away(deviation.back, deviation.seconds)
+        response = await self._answer(request)
+        for process in processes.values():
+            process.note_user_write()
+        return response
 
     async def _disturbed(
         self, request: web.BaseRequest, exchange: Exchange, life: Life, end: End

@@ -1,8 +1,8 @@
 """Single deviations: all that are possible in a run. Each becomes a plan of its own.
 
 They are found from the run without faults, which has counted what each process did and saw: a crash after each write of
-a process, each of its events hidden, and a restart after each of its writes on each earlier version. Sieve plans its
-perturbations in the same way, from a learning run.
+a process, each of its events hidden, a restart after each of its writes on each earlier version, and its absence while
+the user writes something. Sieve plans its perturbations in the same way, from a learning run.
 
 This module does no I/O.
 """
@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
+from typing import Final
 
 from kinformer.simulation.history import History
 from kinformer.simulation.plan import (
+    Away,
     Conflict,
     Crash,
     Cut,
@@ -30,7 +32,10 @@ from kinformer.simulation.plan import (
 from kinformer.simulation.requests import UNCOUNTED
 from kinformer.simulation.trial import Outcome
 
-__all__ = ("KINDS", "single_deviations")
+__all__ = ("KINDS", "USUAL_KINDS", "single_deviations")
+
+#: The kinds that are tried if nobody names others.
+USUAL_KINDS: Final = ("crash", "hide", "restart", "away")
 
 
 def single_deviations(run: Outcome, kinds: Sequence[str], most: int | None = None) -> list[Deviation]:
@@ -112,6 +117,14 @@ def _cuts(run: Outcome) -> Iterator[Deviation]:
             yield Cut(actor, number, "after_write")
 
 
+def _absences(run: Outcome) -> Iterator[Deviation]:
+    for (), count in _counted(run.counts, "user"):
+        for (actor,), _ in _counted(run.counts, "request"):
+            yield from (Away(actor, number) for number in range(1, count + 1))
+            # The deletion of an object, and a new one of its name.
+            yield from (Away(actor, number, back=2) for number in range(1, count))
+
+
 def _servers(run: Outcome) -> Iterator[Deviation]:
     for (), count in _counted(run.counts, "change"):
         yield from (RestartServer(number, "gone") for number in range(1, count + 1))
@@ -126,6 +139,7 @@ KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType
         "crash": _crashes,
         "hide": _hidden,
         "restart": _restarts,
+        "away": _absences,
         "conflict": _conflicts,
         "cut": _cuts,
         "pause": _each(Pause),
@@ -135,4 +149,4 @@ KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType
         "restart_server": _servers,
     }
 )
-"""The kinds of deviations for which there is a systematic pass. The first three are on by default."""
+"""The kinds of deviations for which there is a systematic pass. Those of :data:`USUAL_KINDS` are on by default."""

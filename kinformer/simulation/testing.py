@@ -38,6 +38,7 @@ from kinformer.simulation.explore import Failure, explore, replay, systematic
 from kinformer.simulation.faults import Faults
 from kinformer.simulation.oracles import Checks
 from kinformer.simulation.plan import Plan
+from kinformer.simulation.single import USUAL_KINDS
 from kinformer.simulation.timeline_page import timeline_page
 from kinformer.simulation.trial import Trial
 from kinformer.simulation.world import WorldOptions
@@ -68,13 +69,14 @@ def simulate(
     :param seeds: the number of random runs
     :param faults: how often each kind of fault happens in them; if None, the rates give about two faults in a run
     :param plans: plans that are played first, for example those that failed before
-    :param one_by_one: the kinds of single deviations that are played, too; True for crashes, hidden events and restarts
+    :param one_by_one: the kinds of single deviations that are played, too; True for crashes, hidden events, restarts,
+        and a process that is away while the user writes
     :param checks: which oracles are on, and how strict they are
     :param options: the options of the world
     :raises PlanError: if a plan cannot be read
     """
     named = [Plan.parse(line) for line in plans]
-    kinds = ("crash", "hide", "restart") if one_by_one is True else tuple(one_by_one or ())
+    kinds = USUAL_KINDS if one_by_one is True else tuple(one_by_one or ())
 
     def decorate(scenario: Callable[..., Awaitable[object]]) -> Callable[..., None]:
         _, *others = inspect.signature(scenario).parameters.values()

@@ -33,7 +33,7 @@ from rich.table import Table
 
 from kinformer.simulation.explore import OnRun, Report, Run, explore, systematic
 from kinformer.simulation.faults import Faults
-from kinformer.simulation.single import single_deviations
+from kinformer.simulation.single import USUAL_KINDS, single_deviations
 from kinformer.simulation.trial import Trial
 from tests.simulation.budget import play_for
 from tests.simulation.bugs import BUGS
@@ -44,7 +44,7 @@ from tests.simulation.worlds import trial_of_bug, trial_of_case
 __all__ = ("Found", "Search", "main", "searches")
 
 #: The faults that are played one by one.
-_KINDS: Final = ("crash", "hide", "restart")
+_KINDS: Final = USUAL_KINDS
 #: Different failures of one search that are looked for, and runs that are spent on making each smaller.
 _FAILURES: Final = 3
 _SHRINKING: Final = 150

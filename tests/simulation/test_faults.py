@@ -33,6 +33,7 @@ def run(injector: Injector, length: int = 200) -> Iterator[tuple[Deviation, ...]
     for number in range(length):
         actor = f"manager-{number % 2}"
         yield injector.request(actor, ("list", "watch", "create", "get")[number % 4])
+        yield injector.before_user_write([actor])
         yield injector.before_write(actor)
         yield injector.change()
         yield injector.after_write(actor)

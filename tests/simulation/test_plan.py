@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kinformer.simulation.plan import (
     DEVIATIONS,
+    Away,
     Conflict,
     Crash,
     Cut,
@@ -43,6 +44,7 @@ LINES = {
     "seed=17 conflict(manager,write=2)": Conflict("manager", 2),
     "seed=17 split(manager,write=2,seconds=45)": Split("manager", 2, 45),
     "seed=17 partition(manager,write=2,seconds=45)": Partition("manager", 2, 45),
+    "seed=17 away(manager,before=2,back=3)": Away("manager", 2, 3),
     "seed=17 restartserver(change=12,kept)": RestartServer(12, "kept"),
 }
 

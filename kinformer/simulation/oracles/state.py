@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import Final
 
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Ending, Oracle, Reference, State, Violation
@@ -48,6 +49,10 @@ class FinalState(Oracle):
             yield self.violation(str(difference), *sorted(records))
 
 
+#: Seconds.
+_ROUNDING: Final = 1e-6
+
+
 class Quiet(Oracle):
     """
     After the last fault, only the scenario and the nodes write.
@@ -69,7 +74,9 @@ class Quiet(Oracle):
         return ()
 
     def finish(self, ending: Ending) -> Iterator[Violation]:
-        late = [record for record in self._writes if record.time > ending.time - self.seconds]
+        # A run may end just so many seconds after the last write: what is late must not depend on rounding.
+        last = ending.time - self.seconds + _ROUNDING
+        late = [record for record in self._writes if record.time > last]
         if late:
             times = Counter((record.actor, record.object, record.detail.partition(" ")[0]) for record in late)
             often = ", ".join(
