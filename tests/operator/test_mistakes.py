@@ -1,47 +1,43 @@
-"""A user's mistakes: what was wrong, where, and what to write instead."""
+"""A user's mistakes: each is one error that names the thing, and says what to write instead."""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import random
+import types
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, ClassVar, Final
 
-import anyio
+import msgspec
 import pytest
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
-from kinformer.client import Client, ConfigError, connect
+from kinformer.client import Client, ConfigError, PatchType, connect
 from kinformer.envtest import ApiServer
-from kinformer.manager import Controller, Manager, UnknownControllerError, select_controllers
-from kinformer.models import V1ConfigMap, V1ObjectMeta, V1Pod, resource_for
-from kinformer.operator import Applier, CustomResource, Fields, Reconciler, install, update_status_if_changed
+from kinformer.manager import Controller, Manager, RequeueAfter, select_controllers
+from kinformer.manager.syncs import seconds_of
+from kinformer.meta import Quantity
+from kinformer.models import V1ConfigMap, V1Deployment, V1ObjectMeta, V1Pod, from_dict, resource_for
+from kinformer.operator import (
+    Applier,
+    Column,
+    CustomResource,
+    Fields,
+    Reconciler,
+    add_finalizer,
+    definition_of,
+    list_map,
+    retry_on_conflict,
+    set_condition,
+    set_controller_reference,
+    update_status_if_changed,
+)
 
 
 class Spec(Fields):
     size: int = 1
-
-
-class Bare(CustomResource[Spec, None], group="example.com", version="v1", plural="bares"):
-    """A resource without a status."""
-
-
-def test_a_reconcile_that_is_not_async_is_refused_where_it_is_written() -> None:
-    with pytest.raises(TypeError, match=r"Bares\.reconcile is not async: want async def reconcile\(self, obj\)"):
-
-        class Bares(Reconciler[Bare]):
-            name = "bares"
-
-            def reconcile(self, obj: Bare) -> None:  # type: ignore[override]
-                return None
-
-
-def test_an_owned_type_without_a_tuple_is_refused_where_it_is_written() -> None:
-    with pytest.raises(TypeError, match=r"Bares\.owns is <class .*V1Pod'>: want a tuple of types"):
-
-        class Bares(Reconciler[Bare]):
-            name = "bares"
-            owns = V1Pod  # type: ignore[assignment]
-
-            async def reconcile(self, obj: Bare) -> None: ...
 
 
 class Ready(Fields):
@@ -52,72 +48,213 @@ class Sized(CustomResource[Spec, Ready], group="example.com", version="v1", plur
     """A resource with a status."""
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        ({"redyReplicas": 1}, r"Sized has no field status\.redyReplicas \(is it readyReplicas\?\)"),
-        (Spec(size=5), "the status of a Sized is Spec: want Ready"),
-    ],
-    ids=["misspelt", "another type"],
-)
-async def test_a_status_that_does_not_fit_is_refused_before_it_is_sent(status: Any, error: str) -> None:
+class Bare(CustomResource[Spec, None], group="example.com", version="v1", plural="bares"):
+    """A resource without a status."""
+
+
+class Ruled(Fields):
+    rules: ClassVar = ("self.size < 3",)
+
+
+class Drawn(Fields):
+    number: float = msgspec.field(default_factory=random.random)
+
+
+META: Final = V1ObjectMeta(name="a", namespace="default")
+SIZED: Final = Sized(metadata=META, spec=Spec())
+BARE: Final = Bare(metadata=META, spec=Spec())
+#: What a type checker would refuse.
+WRONG: Final[Any] = {"name": "Pod", "class": V1Pod, "naive": datetime(2026, 1, 1)}
+
+
+async def sync(key: str) -> None: ...
+
+
+def plain(key: str) -> Any: ...
+
+
+def thing(spec: Any = Spec, **words: Any) -> Any:
+    """A custom resource, with other words in its class statement."""
+
+    class Thing(
+        CustomResource[spec, None],  # type: ignore[valid-type]
+        **{"group": "example.com", "version": "v1", "plural": "things", **words},
+    ):
+        pass
+
+    return Thing
+
+
+def fields_of(type_: Any) -> Any:
+    return msgspec.defstruct("Spec", [("field", type_)], bases=(Fields,), kw_only=True)
+
+
+def reconciler(**attributes: Any) -> Any:
+    async def reconcile(self: Any, obj: Any) -> None: ...
+
+    return types.new_class(
+        "Bares",
+        (Reconciler[Bare],),
+        exec_body=lambda body: body.update({"name": "bares", "reconcile": reconcile, **attributes}),
+    )
+
+
+def informer() -> Any:
+    return SharedIndexInformer(FakeControllerSource(), dict, name="pods")
+
+
+def untyped() -> Any:
+    class Thing(CustomResource, group="example.com", version="v1", plural="things"):  # type: ignore[type-arg]
+        pass
+
+
+#: What somebody wrote, with a client of a server that is not there, and what the error says.
+MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
+    "a plain sync": (lambda _: Controller("web", plain), "the sync of controller web, plain, is not async"),
+    "no workers": (lambda _: Controller("web", sync, workers=0), "controller web has 0 workers: want at least 1"),
+    "no time": (lambda _: Controller("web", sync, sync_timeout=0), "a sync_timeout of 0 s: want more than 0, or None"),
+    "watch(V1Pod)": (
+        lambda _: Controller("web", sync).watch(WRONG["class"]),
+        r"controller web cannot watch .*V1Pod.*: want an informer",
+    ),
+    "watch_owned(…, 'Pod')": (
+        lambda _: Controller("web", sync).watch_owned(informer(), WRONG["name"]),
+        r"cannot tell the kind of 'Pod': give watch_owned\(\) a model",
+    ),
+    "no mapper": (
+        lambda _: Controller("web", sync).watch_mapped(informer(), WRONG.get("")),
+        "None cannot give keys: want a plain function that returns a list of keys",
+    ),
+    "a function as handler": (
+        lambda _: informer().add_event_handler(print),
+        "no event handler of informer pods: want ResourceEventHandlerFuncs",
+    ),
+    "returns '30s'": (lambda _: seconds_of("web", "30s"), "returned str: want None, or seconds, a timedelta or a"),
+    "returns a negative time": (lambda _: seconds_of("web", RequeueAfter(-1)), r"returned RequeueAfter\(seconds=-1"),
+    "returns True": (lambda _: seconds_of("web", True), "returned True: want None, or seconds"),
+    "a plain reconcile": (
+        lambda _: reconciler(reconcile=plain),
+        r"Bares\.reconcile is not async: want async def reconcile\(self, obj\)",
+    ),
+    "owns without a tuple": (lambda _: reconciler(owns=V1Pod), r"Bares\.owns is <class .*V1Pod'>: want a tuple of"),
+    "a reconciler without a name": (lambda _: reconciler(name=""), r"Bares has no name: want a class attribute"),
+    "a misspelt controller": (
+        lambda _: select_controllers(["site-operater"], ["site-operator"]),
+        r"'site-operater' \(did you mean site-operator\?\): want",
+    ),
+    "a naive time": (
+        lambda _: set_condition(None, "Ready", True, reason="R", now=WRONG["naive"]),
+        r"condition Ready has the time .* without a zone: want context\.clock\.now\(\)",
+    ),
+    "a misspelt field in a manifest": (
+        lambda _: from_dict(V1Pod, {"spec": {"containrs": []}}),
+        r"V1Pod: there is no field spec\.containrs \(is it containers\?\)",
+    ),
+    "a text for a number": (
+        lambda _: from_dict(V1Deployment, {"spec": {"replicas": "3"}}).spec.replicas,
+        r"Deployment: spec\.replicas: Expected `int",
+    ),
+    "a misspelt argument": (lambda _: WRONG["class"](specc=1), "Unexpected keyword argument 'specc'"),
+    "a quantity with a space": (lambda _: Quantity.parse("1 Gi"), "'1 Gi' is not a quantity"),
+    "a name for a class": (lambda _: resource_for(WRONG["name"]), "'Pod' is no class: want a model such as V1Pod"),
+    "a Struct alone": (
+        lambda _: resource_for(Spec),
+        r"Spec has no known resource: .* as in resource\(MyStruct,",
+    ),
+    "a capital plural": (lambda _: thing(plural="Things"), "has the plural 'Things': want small letters"),
+    "a group without a dot": (lambda _: thing(group="example"), "has the group 'example': want a domain"),
+    "a resource without a version": (lambda _: thing(version=None), "Thing lacks version in its class statement"),
+    "a resource without types": (
+        lambda _: untyped(),
+        r"Thing has no types: want Thing\(CustomResource\[Spec",
+    ),
+    "a column of no field": (
+        lambda _: definition_of(thing(columns=(Column("Size", ".spec.sise"),))),
+        r"\.spec\.sise: there is no field 'sise': want one of size",
+    ),
+    "a column of no attribute": (
+        lambda _: definition_of(thing(columns=(Column("Size", "spec.sise"),))),
+        r"spec\.sise: Spec has no attribute 'sise'",
+    ),
+    "a type that JSON lacks": (
+        lambda _: definition_of(thing(fields_of(complex))),
+        r"spec\.field: complex cannot be expressed in a definition",
+    ),
+    "one type or another": (
+        lambda _: definition_of(thing(fields_of(dict[str, str] | list[str]))),
+        r"spec\.field: dict \| list: want one type, perhaps with None, or int \| str",
+    ),
+    "numbers as keys": (lambda _: definition_of(thing(fields_of(dict[int, str]))), "a dict's keys are int: want str"),
+    "a default by chance": (
+        lambda _: definition_of(thing(Drawn)),
+        r"spec\.number: its default is another one each",
+    ),
+    "a rule as text": (lambda _: definition_of(thing(Ruled)), r"its rules have 'self\.size < 3': want rule\(…\)"),
+    "keys of a list that has none": (lambda _: list_map(), r"list_map\(\) has no keys: name the fields"),
+    "no class": (lambda _: definition_of(), "a definition needs a class at least"),
+    "two stored versions": (
+        lambda _: definition_of(thing(), thing(version="v2")),
+        "is stored in v1 and v2: want one, and storage=False",
+    ),
+    "one version twice": (lambda _: definition_of(thing(), thing(storage=False)), "has the version v1 twice"),
+    "an owner that is not created": (
+        lambda _: set_controller_reference(SIZED, V1ConfigMap(metadata=META)),
+        "default/a has no uid: create it before it owns something",
+    ),
+    "a misspelt status": (
+        lambda client: update_status_if_changed(client, SIZED, {"redyReplicas": 1}),
+        r"Sized has no field status\.redyReplicas \(is it readyReplicas\?\)",
+    ),
+    "a misspelt patch": (
+        lambda client: client.resource(Sized).patch_status("a", {"redyReplicas": 1}, "default"),
+        r"Sized has no field status\.redyReplicas \(is it readyReplicas\?\)",
+    ),
+    "a status of another type": (
+        lambda client: update_status_if_changed(client, SIZED, Spec()),
+        "the status of a Sized is Spec: want Ready",
+    ),
+    "a status where there is none": (
+        lambda client: update_status_if_changed(client, BARE, Spec()),
+        "Bare has no status: want CustomResource",
+    ),
+    "a strategic patch": (
+        lambda client: client.resource(Sized).patch("a", {}, "default", patch_type=PatchType.STRATEGIC),
+        r"takes no strategic merge patch: leave patch_type out, or give PatchType\.MERGE",
+    ),
+    "no namespace": (lambda client: client.resource(V1Pod).get("a"), "pods belong to a namespace"),
+    "an unfinished selector": (
+        lambda client: client.resource(V1Pod).list("default", label_selector="app in"),
+        "label_selector 'app in' cannot be parsed",
+    ),
+    "a finalizer without a domain": (
+        lambda client: add_finalizer(client, SIZED, "dns"),
+        r"the finalizer 'dns' has no domain: want a name such as 'example\.com/dns'",
+    ),
+    "an object without a name": (
+        lambda client: Applier(client, "web").apply(V1ConfigMap(metadata=V1ObjectMeta(namespace="default"))),
+        r"the name is empty: want metadata\.name",
+    ),
+    "no try": (lambda _: retry_on_conflict(lambda: sync(""), tries=0), "tries is 0: want at least 1"),
+    "a token for no server": (lambda _: connect(token="x").__aenter__(), "has token and no url"),
+    "no server": (
+        lambda client: client.resource(V1Pod).list("default"),
+        "cannot reach the server at http://127.0.0.1:1: Connection refused",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+async def test_a_mistake_is_named_with_its_remedy(mistake: str) -> None:
+    make, said = MISTAKES[mistake]
+
+    async def make_it(client: Client) -> None:
+        made = make(client)
+        if inspect.isawaitable(made):
+            await made
+
     async with connect(url="http://127.0.0.1:1") as client:
-        sized = Sized(metadata=V1ObjectMeta(name="a", namespace="default"), spec=Spec())
-        with pytest.raises(TypeError, match=error):
-            await update_status_if_changed(client, sized, status)
-
-
-def test_a_name_in_place_of_a_class_is_no_resource() -> None:
-    wrong: Any = "Pod"
-    with pytest.raises(TypeError, match="'Pod' is no class: want a model such as V1Pod"):
-        resource_for(wrong)
-
-
-def test_a_struct_alone_does_not_say_where_it_is_served() -> None:
-    with pytest.raises(LookupError, match=r"Spec has no known resource: .* as in resource\(MyStruct, V1Pod\)"):
-        resource_for(Spec)
-
-
-def test_a_function_is_no_event_handler() -> None:
-    informer = SharedIndexInformer(FakeControllerSource(), dict, name="pods")
-    wrong: Any = print
-    with pytest.raises(TypeError, match=r"no event handler of informer pods: want ResourceEventHandlerFuncs"):
-        informer.add_event_handler(wrong)
-
-
-def test_a_controller_watches_informers_not_types() -> None:
-    async def sync(key: str) -> None: ...
-
-    wrong: Any = V1Pod
-    with pytest.raises(TypeError, match=r"controller web cannot watch .*V1Pod.*: want an informer"):
-        Controller("web", sync).watch(wrong)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ({"group": "example.com", "plural": "Things"}, "has the plural 'Things': want small letters"),
-        ({"group": "example", "plural": "things"}, "has the group 'example': want a domain"),
-    ],
-    ids=["plural", "group"],
-)
-def test_what_a_server_would_refuse_is_refused_in_the_class_statement(words: dict[str, str], said: str) -> None:
-    with pytest.raises(TypeError, match=f"the custom resource Thing {said}"):
-
-        class Thing(CustomResource[Spec, None], version="v1", **words):  # type: ignore[misc]
-            pass
-
-
-def test_a_custom_resource_has_types() -> None:
-    with pytest.raises(TypeError, match=r"Thing has no types: want Thing\(CustomResource\[Spec, Status\], …\)"):
-
-        class Thing(CustomResource, group="example.com", version="v1", plural="things"):  # type: ignore[type-arg]
-            pass
-
-
-def test_a_controller_that_is_nearly_known_is_named() -> None:
-    with pytest.raises(UnknownControllerError, match=r"'site-operater' \(did you mean site-operator\?\): want"):
-        select_controllers(["site-operater"], ["deployment", "site-operator"])
+        with pytest.raises(Exception, match=said):
+            await make_it(client)
 
 
 async def test_without_any_kubeconfig_it_says_where_it_has_looked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,27 +269,8 @@ async def test_without_any_kubeconfig_it_says_where_it_has_looked(monkeypatch: p
             pass
 
 
-async def test_a_status_where_the_resource_has_none() -> None:
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        await install(client, Bare)
-        bare = await client.resource(Bare).create(
-            Bare(metadata=V1ObjectMeta(name="a", namespace="default"), spec=Spec())
-        )
-        with anyio.fail_after(60), pytest.raises(TypeError, match="Bare has no status: want CustomResource"):
-            await update_status_if_changed(client, bare, Spec())
-
-
-async def test_an_object_without_a_name_is_not_applied() -> None:
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        with pytest.raises(ValueError, match=r"the name is empty: want metadata\.name"):
-            await Applier(client, "web").apply(V1ConfigMap(metadata=V1ObjectMeta(namespace="default")))
-
-
 async def test_a_factory_that_returns_nothing() -> None:
-    async def with_client(client: Client) -> None:
-        wrong: Any = lambda context: None  # noqa: E731
+    wrong: Any = lambda context: None  # noqa: E731
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         with pytest.raises(TypeError, match="the factory of controller web returned None: want a Controller"):
             Manager(client, known={"web": wrong})
-
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        await with_client(client)
