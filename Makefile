@@ -37,6 +37,8 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/mypy docs/examples
+	@$(BIN)/python -m tests.docs.tutorial build/tutorial
+	cd build/tutorial && ../../$(BIN)/mypy --strict .
 
 contract: $(STAMP)
 	$(BIN)/lint-imports --no-logo

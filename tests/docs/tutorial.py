@@ -3,6 +3,8 @@
 What needs a network stands in for itself: `pip install` makes the environment see this project's libraries and writes
 what an editable install would write of the entry points; `docker` looks whether what the image copies is there; and
 `kubectl` does nothing, since the test applies the manifests itself.
+
+``python -m tests.docs.tutorial FOLDER`` only writes the files, as they are at the end of the page.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ("Block", "blocks_of", "script_of")
+__all__ = ("Block", "blocks_of", "script_of", "write_files")
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"^In `([^`]+)`:\n\n\Z", re.MULTILINE)
@@ -69,6 +71,17 @@ def blocks_of(page: str) -> list[Block]:
     return found
 
 
+def write_files(page: str, folder: Path) -> None:
+    """Write the files as they are at the end of the page."""
+    for block in blocks_of(page):
+        if block.file:
+            file = folder / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+    for package in "site_operator", "tests":
+        (folder / package / "__init__.py").touch()
+
+
 def script_of(page: str, folder: Path) -> str:
     """
     A script for bash that follows the page.
@@ -115,3 +128,7 @@ def _commands(text: str, saved: Path) -> list[str]:
             f"diff <(cat {shlex.quote(wanted)}) <(sed '$a\\' {shlex.quote(got)})",
         ]
     return lines
+
+
+if __name__ == "__main__":
+    write_files((Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8"), Path(sys.argv[1]))
