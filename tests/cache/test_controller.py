@@ -404,6 +404,72 @@ async def test_others_have_their_turn_within_a_flood() -> None:
     assert turns >= 2000 / 64
 
 
+class Batches:
+    """Batches that a reflector hands over, each change of which takes three milliseconds to process."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.clock.turn(100)
+        self.queue: DeltaFIFO[dict[str, Any]] = DeltaFIFO(accessor_for(dict))
+        self.reflector = Reflector(FakeControllerSource(), dict, self.queue, clock=self.clock)
+        self.controller = Controller(self.reflector, self.queue, self._process)
+        self.processed: list[str] = []
+        self.turns = 0
+
+    def _process(self, deltas: Any, initial: bool) -> None:
+        self.processed.append(deltas[-1].key)
+        self.clock.turn(0.003)
+
+    async def others(self) -> None:
+        while True:
+            self.turns += 1
+            await checkpoint()
+
+    async def turns_within(self, *names: str) -> int:
+        """How many turns the others had while a batch with these objects was processed."""
+        for name in names:
+            self.queue.add(obj(name, 0))
+        before = self.turns
+        await self.reflector.on_batch()
+        return self.turns - before
+
+
+async def test_small_batches_without_a_pause_give_way_when_together_they_are_long() -> None:
+    batches = Batches()
+    async with running(batches.others):
+        assert await batches.turns_within("a") == 0
+        assert await batches.turns_within("b") > 0
+        assert batches.processed == ["ns/a", "ns/b"]
+
+
+async def test_a_small_batch_does_not_give_way_after_a_pause() -> None:
+    batches = Batches()
+    async with running(batches.others):
+        for name in ("a", "b", "c"):
+            assert await batches.turns_within(name) == 0
+            await checkpoint()
+            await checkpoint()
+            batches.clock.turn(10)
+
+
+async def test_what_comes_while_a_batch_is_processed_is_left_to_that() -> None:
+    batches = Batches()
+    within: list[int] = []
+
+    async def resync() -> None:
+        while not batches.processed:
+            await checkpoint()
+        before = len(batches.processed)
+        await batches.reflector.on_batch()
+        within.append(len(batches.processed) - before)
+
+    async with running(resync):
+        await batches.turns_within(*(f"pod{number}" for number in range(200)))
+
+    assert within == [0]
+    assert len(batches.processed) == 200
+
+
 async def test_the_queue_is_closed_when_the_controller_ends() -> None:
     scene = Scene()
     async with running(scene.controller.run):
