@@ -75,6 +75,12 @@ def test_a_wait_may_be_capped_at_the_first_failure() -> None:
     assert times(ItemExponentialFailureRateLimiter(2.0, 1.0), "one", 2) == [1.0, 1.0]
 
 
+def test_the_longest_wait_of_all_is_gos_longest_duration() -> None:
+    limiter = ItemExponentialFailureRateLimiter(1.0, 1e30)
+
+    assert [limiter.when("a") for _ in range(100)][-1] == (2**63 - 1) / 10**9
+
+
 def test_no_base_delay_is_no_delay_however_often_an_item_fails() -> None:
     assert set(times(ItemExponentialFailureRateLimiter(0.0, 1.0), "one", 2000)) == {0.0}
 

@@ -9,6 +9,7 @@ import weakref
 from collections import Counter
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from kinformer.workqueue import Queue, ShutDown
@@ -293,6 +294,26 @@ async def test_drain_waits_for_what_no_worker_has_taken_yet() -> None:
         queue.add("bar")
         await queue.shut_down_with_drain()
         assert worked == ["foo", "bar"]
+
+
+async def test_others_have_a_turn_after_each_64_items_that_were_ready() -> None:
+    queue, turns = Queue[int](), 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    for number in range(64 * 70):
+        queue.add(number)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        for _ in range(64 * 70):
+            queue.done(await queue.get())
+        tasks.cancel_scope.cancel()
+
+    assert turns == 70
 
 
 async def test_drain_of_a_queue_with_nothing_to_do_returns_at_once() -> None:
