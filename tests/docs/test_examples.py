@@ -12,11 +12,11 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FOLDERS = sorted(folder for folder in EXAMPLES.iterdir() if (folder / "manifest.yaml").exists())
 
 
-def test_there_are_seven_operators_and_the_page_names_every_example() -> None:
+def test_there_are_eight_operators_and_the_page_names_every_example() -> None:
     page = (EXAMPLES / "README.md").read_text()
     every = {test.parent.name for test in EXAMPLES.glob("*/test_*.py")}
 
-    assert len(FOLDERS) == 7
+    assert len(FOLDERS) == 8
     assert set(re.findall(r"^\| \[`([a-z-]+)`\]\(", page, re.MULTILINE)) == every
 
 
