@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.cache.catching_up import CATCH_UP_TIMEOUT
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind
 from kinformer.cache.consistency import InconsistentList
 from kinformer.cache.controller import Controller, new_informer
 from kinformer.cache.delta_fifo import DeltaFIFO
@@ -88,6 +88,7 @@ __all__ = (
     "FIFO",
     "NAMESPACE_INDEX",
     "BookmarkInfo",
+    "CacheBehind",
     "CacheMutatedError",
     "CacheMutationDetector",
     "CacheNotSynced",

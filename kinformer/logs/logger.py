@@ -5,12 +5,16 @@ data of Secrets. So a traceback is made into text here, without variables, and l
 which each of its renderers prints unchanged. ``exc_info`` is never passed on. Where one process works for many
 clusters, every event has its ``cluster``.
 
+While nobody has configured structlog, events go to the standard library's ``logging``, to a logger with the module's
+name. A program that embeds kinformer then sees them where it sees its own. They never appear on its standard output.
+
 structlog is imported with the first event. Its import takes longer than that of :mod:`kinformer.client`, and each
 module has a logger.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from collections.abc import Iterator
@@ -65,10 +69,12 @@ class Logger:
         self._log().error(event, **self._safe(values), stack=traceback_text())
 
     def _log(self) -> Any:
-        """structlog's own logger, which reads its configuration again for each event."""
-        if self._structlogs is None:
-            import structlog
+        """structlog's own logger, which reads its configuration again for each event; or the standard library's."""
+        import structlog
 
+        if not structlog.is_configured():
+            return _Standard(logging.getLogger(self._name))
+        if self._structlogs is None:
             self._structlogs = structlog.get_logger(self._name)
         return self._structlogs
 
@@ -79,6 +85,33 @@ class Logger:
             name: without_control(value, lines=name == "stack")
             for name, value in {**of_it, **self._values, **values}.items()
         }
+
+
+class _Standard:
+    """Logs structlog's way through a logger of the standard library."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+
+    def debug(self, event: str, **values: Any) -> None:
+        self._at(logging.DEBUG, event, values)
+
+    def info(self, event: str, **values: Any) -> None:
+        self._at(logging.INFO, event, values)
+
+    def warning(self, event: str, **values: Any) -> None:
+        self._at(logging.WARNING, event, values)
+
+    def error(self, event: str, **values: Any) -> None:
+        self._at(logging.ERROR, event, values)
+
+    def _at(self, level: int, event: str, values: dict[str, Any]) -> None:
+        if self._logger.isEnabledFor(level):
+            stack = values.pop("stack", "")
+            text = " ".join((event, *(f"{name}={value!r}" for name, value in values.items())))
+            self._logger.log(level, "%s", f"{text}\n{stack}" if stack else text)
 
 
 def get_logger(name: str, **values: Any) -> Logger:

@@ -43,6 +43,14 @@ async def test_the_containers_of_the_servers_page_answer() -> None:
         await page["ask"](server, client)
 
 
+async def test_the_informer_of_threads_on_the_clients_page_counts() -> None:
+    count_ready = functions_of("client.md", "def count_ready")["count_ready"]
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        await running_pod(client)
+        await client.resource(V1Pod).patch("web", {"metadata": {"labels": {"app": "web"}}}, "default")
+        assert await anyio.to_thread.run_sync(count_ready, server.url, server.token) == 1
+
+
 async def test_the_verbs_of_pods_on_the_clients_page_work(capsys: pytest.CaptureFixture[str]) -> None:
     page = functions_of("client.md", "async def look_into")
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import io
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,25 @@ def test_no_module_passes_an_exception_on_to_the_log() -> None:
     ]
 
     assert passed == []
+
+
+def test_without_a_configuration_events_go_to_the_programs_own_logging(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    configuration, configured = structlog.get_config(), structlog.is_configured()
+    structlog.reset_defaults()
+    try:
+        log = get_logger("kinformer.trial")
+        log.debug("hidden")
+        try:
+            raise ValueError("broken")
+        except ValueError:
+            log.exception("failed", key="default/web")
+    finally:
+        if configured:
+            structlog.configure(**configuration)
+
+    ((name, level, text),) = caplog.record_tuples
+    assert (name, level) == ("kinformer.trial", logging.ERROR)
+    assert text.startswith("failed key='default/web'\nTraceback ")
+    assert capfd.readouterr().out == ""

@@ -6,7 +6,6 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,29 +22,7 @@ from kinformer.meta import GroupVersionKind
 from kinformer.models import V1ConfigMap, V1Pod, from_dict
 from kinformer.sync import Client
 from tests.client.pods import running_pod
-
-
-class Server:
-    """An embedded server in a thread of its own, as a script would find one."""
-
-    def __init__(self, api: ApiServer, run: Any):
-        self.api = api
-        self.run = run
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with (
-        start_blocking_portal("asyncio") as portal,
-        portal.wrap_async_context_manager(ApiServer(plugins=False, controllers=False)) as api,
-    ):
-        yield Server(api, portal.call)
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[Client]:
-    with kinformer.sync.connect(url=server.api.url, token=server.api.token) as client:
-        yield client
+from tests.sync.servers import Server
 
 
 def config_map(name: str, **data: str) -> V1ConfigMap:

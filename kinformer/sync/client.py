@@ -1,39 +1,23 @@
-"""The client for scripts and notebooks, without ``async`` and ``await``.
-
-::
-
-    import kinformer.sync
-
-    with kinformer.sync.connect() as client:
-        pods = client.resource(V1Pod)
-        for pod in pods.list("default").items:
-            print(pod.metadata.name)
-        for change in pods.follow("default"):
-            print(change.type, change.object.metadata.name)
-
-The asyncio client runs in a thread of its own while the block runs. Each call waits until that thread has done it. So
-the calls, their arguments and their errors are those of :mod:`kinformer.client`, and they also work where an event loop
-runs already, as in a notebook. Several threads may use one client. Ctrl-C cancels the call that waits.
-
-A call takes about 0.1 ms longer, because it changes threads twice. There are no controllers and informers here: write
-them with ``async``.
-"""
+"""The client without ``async`` and ``await``: each method waits until the asyncio client has done it in its thread."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
 
 import anyio
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
 import kinformer.client as aio
+from kinformer.cache import Indexers, InformerOptions, ListWatch, SharedIndexInformer, TransformFunc
+from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.client.types import DeleteOptions, ListOptions, ListParams, ObjectList, PatchType, WriteOptions
 from kinformer.client.types import WatchEvent as _WatchEvent
+from kinformer.sync.calls import Calls
+from kinformer.sync.informer import Informer
 
 if TYPE_CHECKING:
     from kinformer.client.follow import Change
@@ -64,7 +48,7 @@ def connect(
     with start_blocking_portal("asyncio", name="kinformer.sync") as portal:
         try:
             with portal.wrap_async_context_manager(aio.connect(kubeconfig, context, **more)) as client:
-                calls = _Calls(portal, client.server)
+                calls = Calls(portal, client.server)
                 try:
                     yield Client(client, calls)
                 finally:
@@ -74,101 +58,10 @@ def connect(
             portal.call(partial(portal.stop, cancel_remaining=True))
 
 
-class _Calls:
-    """Runs calls in the thread of the client, for any other thread."""
-
-    def __init__(self, portal: BlockingPortal, server: str):
-        self._portal = portal
-        self._server = server
-        self._open: set[Future[Any]] = set()
-        self._closed = False
-
-    def close(self) -> None:
-        """Cancel all running calls, and refuse further ones."""
-        self._closed = True
-        for future in list(self._open):
-            future.cancel()
-
-    def __call__(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """
-        Run an asynchronous function in the client's thread, and wait for its result.
-
-        :raises ClientError: if the client is closed, or another thread closes it during the call
-        """
-        scope: anyio.CancelScope | None = None
-        abandoned = False
-
-        async def run() -> R:
-            nonlocal scope
-            with anyio.CancelScope() as scope:
-                if not abandoned:
-                    return await function(*args, **kwargs)
-            raise CancelledError
-
-        def cancel() -> None:
-            nonlocal abandoned
-            abandoned = True
-            if scope is not None:
-                scope.cancel()
-
-        future: Future[R] | None = None
-        try:
-            future = self._start(run)
-            return future.result()
-        except CancelledError:
-            raise aio.ClientError(f"the client of {self._server} is closed") from None
-        except Exception:
-            raise
-        except BaseException:
-            # Ctrl-C may come at any point, also before `future` is set.
-            self._portal.start_task_soon(cancel)
-            raise
-        finally:
-            if future is not None:
-                self._open.discard(future)
-
-    def iterate(self, source: Callable[[], AbstractAsyncContextManager[AsyncIterable[R]]]) -> Generator[R, None, None]:
-        """
-        Give the items of an asynchronous iterator. One task reads all of them, and is one item ahead of the caller.
-        """
-        self._check_open()
-        send, receive = anyio.create_memory_object_stream[R]()
-
-        async def pump() -> None:
-            # Both ends are closed here, because only the thread of the event loop may close them.
-            with send, receive:
-                async with source() as items:
-                    async for item in items:
-                        await send.send(item)
-
-        future = self._start(pump)
-        try:
-            while True:
-                try:
-                    item = self(receive.receive)
-                except (anyio.EndOfStream, anyio.ClosedResourceError):
-                    break
-                yield item
-            future.result()
-        finally:
-            future.cancel()
-            self._open.discard(future)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise aio.ClientError(f"the client of {self._server} is closed")
-
-    def _start(self, function: Callable[[], Awaitable[R]]) -> Future[R]:
-        self._check_open()
-        future = self._portal.start_task_soon(function)
-        self._open.add(future)
-        return future
-
-
 class Client:
     """One API server; made by :func:`connect`."""
 
-    def __init__(self, client: aio.Client, calls: _Calls):
+    def __init__(self, client: aio.Client, calls: Calls):
         #: The asynchronous client, for :meth:`call`.
         self.aio = client
         self._calls = calls
@@ -240,7 +133,7 @@ class Resource(Generic[T]):
     (``contextlib.closing``), or is collected as garbage, as after ``break`` in a ``for``.
     """
 
-    def __init__(self, resource: aio.Resource[T], calls: _Calls):
+    def __init__(self, resource: aio.Resource[T], calls: Calls):
         #: The asynchronous verbs.
         self.aio = resource
         self._call = calls
@@ -291,6 +184,41 @@ class Resource(Generic[T]):
     ) -> Generator[Change[T], None, None]:
         """Give each object that exists, and then every change. It goes on after outages and forgotten history (410)."""
         return self._call.iterate(lambda: _whole(self.aio.follow(namespace, options, **more)))
+
+    def informer(
+        self,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        indexers: Indexers[T] | None = None,
+        transform: TransformFunc[T] | None = None,
+        options: InformerOptions = DEFAULT_OPTIONS,
+    ) -> Informer[T]:
+        """
+        A cache of the objects that any thread may read, kept up to date in the client's thread while its block runs.
+
+        :param namespace: only objects of this namespace; empty for all
+        :param indexers: index functions by name
+        :param transform: called with each object before it is stored, in the client's thread
+        :param options: how it follows the server
+        :raises ValueError: if a selector cannot be parsed
+        """
+        source = ListWatch(self.aio, namespace, label_selector, field_selector)
+        name = str(self.aio.gvr.group_resource)
+
+        async def make() -> SharedIndexInformer[T]:
+            return SharedIndexInformer(
+                source,
+                self.aio.type,
+                name=name,
+                indexers=indexers,
+                transform=transform,
+                resource=self.aio.gvr,
+                options=options,
+            )
+
+        return Informer(self._call, source, self._call(make))
 
     def until(
         self,

@@ -1,0 +1,154 @@
+"""What happens to readers of OpenSandbox's informer and of ours."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import opensandbox_informer
+import pytest
+from anyio.from_thread import start_blocking_portal
+from kubernetes.client import ApiClient, Configuration, CustomObjectsApi
+
+import kinformer.sync
+from kinformer.envtest import ApiServer
+
+#: OpenSandbox follows BatchSandboxes. Any kind will do here, so this is one that needs no definition.
+KIND: dict[str, Any] = {"group": "coordination.k8s.io", "version": "v1", "namespace": "default", "plural": "leases"}
+
+
+def theirs() -> Any:
+    """The class of the package's one file. The package itself imports half of a server."""
+    found = importlib.util.find_spec("opensandbox_server")
+    if found is None or found.origin is None:
+        pytest.skip("opensandbox-server is not installed")
+    path = Path(found.origin).parent / "services" / "k8s" / "informer.py"
+    spec = importlib.util.spec_from_file_location("theirs", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.WorkloadInformer
+
+
+class Cluster:
+    """A server in a thread, the client that OpenSandbox has, and the informers of one test."""
+
+    def __init__(self, server: ApiServer, run: Callable[..., Any]):
+        self.server = server
+        self.run = run
+        configuration = Configuration(host=server.url)
+        configuration.api_key = {"authorization": f"Bearer {server.token}"}
+        self.api = CustomObjectsApi(ApiClient(configuration))
+        self.started: list[Any] = []
+
+    def create(self, name: str) -> None:
+        self.api.create_namespaced_custom_object(**KIND, body={"metadata": {"name": name}})
+
+    def delete(self, name: str) -> None:
+        self.api.delete_namespaced_custom_object(**KIND, name=name)
+
+    def informer(self, whose: str, **options: Any) -> Any:
+        class_: Any = theirs() if whose == "theirs" else opensandbox_informer.WorkloadInformer
+        if whose == "ours":
+            options["connect"] = lambda: kinformer.sync.connect(url=self.server.url, token=self.server.token)
+        informer = class_(partial(self.api.list_namespaced_custom_object, **KIND), **options)
+        self.started.append(informer)
+        informer.start()
+        return informer
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with (
+        start_blocking_portal("asyncio") as portal,
+        portal.wrap_async_context_manager(ApiServer(plugins=False, controllers=False)) as server,
+    ):
+        cluster = Cluster(server, portal.call)
+        yield cluster
+        for informer in cluster.started:
+            informer.stop()
+        cluster.run(server.faults.close_watches)
+        cluster.api.api_client.close()
+
+
+class Told:
+    """The events of a handler, as they come."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[tuple[str, str]] = SimpleQueue()
+
+    def __call__(self, event: str, obj: dict[str, Any]) -> None:
+        self.queue.put((event, obj["metadata"]["name"]))
+
+    def until(self, event: str, name: str) -> list[tuple[str, str]]:
+        """Everything up to this event."""
+        seen = [self.queue.get(timeout=10)]
+        while seen[-1] != (event, name):
+            seen.append(self.queue.get(timeout=10))
+        return seen
+
+
+BOTH = pytest.mark.parametrize("whose", ["theirs", "ours"])
+
+
+@BOTH
+def test_handlers_and_subscribers_hear_of_changes(whose: str, cluster: Cluster) -> None:
+    told, mine = Told(), Told()
+    cluster.create("a")
+    informer = cluster.informer(whose, event_handler=told)
+    unsubscribe = informer.subscribe(["b"], mine)
+    told.until("SYNC", "a")
+    cluster.create("b")
+    cluster.delete("a")
+    told.until("DELETED", "a")
+    assert informer.get_if_synced("a") is None
+    assert informer.get_if_synced("b")["metadata"]["name"] == "b"
+    assert mine.until("ADDED", "b") == [("ADDED", "b")]
+    unsubscribe()
+
+
+@pytest.mark.parametrize(("whose", "is_read"), [("theirs", False), ("ours", True)])
+def test_after_a_write_their_cache_is_not_read_while_the_watch_lasts(
+    whose: str, is_read: bool, cluster: Cluster
+) -> None:
+    """They read from the API server for up to a minute after each write."""
+    told = Told()
+    cluster.create("a")
+    informer = cluster.informer(whose, event_handler=told)
+    told.until("SYNC", "a")
+    cluster.create("b")
+    informer.invalidate()
+    cluster.create("c")
+    told.until("ADDED", "c")
+    if whose == "ours":
+        informer._catching_up.submit(lambda: None).result(10)  # after the catching up that the write has caused
+    assert (informer.list_if_synced() is not None) == is_read
+
+
+@pytest.mark.parametrize(("whose", "deletion"), [("theirs", []), ("ours", [("DELETED", "a")])])
+def test_their_handlers_miss_a_deletion_that_no_watch_has_seen(
+    whose: str, deletion: list[tuple[str, str]], cluster: Cluster
+) -> None:
+    """A list after 410 replaces their cache, and they tell their handlers of what is there only."""
+    told = Told()
+    cluster.create("a")
+    informer = cluster.informer(whose, event_handler=told)
+    told.until("SYNC", "a")
+    cluster.create("b")
+    told.until("ADDED", "b")
+    cluster.run(cluster.server.faults.stall_watches)
+    cluster.delete("a")
+    cluster.run(cluster.server.faults.compact)
+    cluster.run(cluster.server.faults.cut_watches)
+    cluster.run(cluster.server.faults.resume_watches)
+    cluster.create("c")
+    seen = told.until("DELETED", "a") if whose == "ours" else told.until("SYNC", "c")
+    cluster.create("d")
+    seen += told.until("ADDED", "d")
+    assert [each for each in seen if each[0] == "DELETED"] == deletion
+    assert informer.get_if_synced("a") is None
