@@ -146,6 +146,10 @@ class FilteringResourceEventHandler(Generic[T]):
     def on_delete(self, obj: Deleted[T], /) -> object:
         return self._handler.on_delete(obj) if self._matches(obj) else None
 
+    def wants(self, obj: T) -> bool:
+        """Whether the handler is called for an object like this."""
+        return self._matches(obj)
+
     def __repr__(self) -> str:
         return name_for_handler(self._handler)
 

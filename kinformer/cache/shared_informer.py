@@ -16,6 +16,7 @@ from kinformer.blocking import warn_when_blocked
 from kinformer.cache.catching_up import wait_for_version
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
+from kinformer.cache.discards import warn_of_discards
 from kinformer.cache.division import KeyGate
 from kinformer.cache.feeds import Feed, Feeds, InNamespace
 from kinformer.cache.handlers import ResourceEventHandler
@@ -553,6 +554,8 @@ class SharedIndexInformer(Generic[T]):
         if not self._synced.synced and self._feeds.has_synced:
             self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
+            handlers = {listener.handler_name: listener.handler for listener in self._processor}
+            warn_of_discards(self.name, handlers, self._indexer.list(), self._accessor.labels)
         if self._may_relax_collector and len(self._indexer) >= LARGE:
             self._may_relax_collector = False
             relax()

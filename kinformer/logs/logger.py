@@ -8,8 +8,8 @@ clusters, every event has its ``cluster``.
 While nobody has configured structlog, events go to the standard library's ``logging``, to a logger with the module's
 name. A program that embeds kinformer then sees them where it sees its own. They never appear on its standard output.
 
-structlog is imported with the first event. Its import takes longer than that of :mod:`kinformer.client`, and each
-module has a logger.
+structlog is never imported here: its import takes longer than that of :mod:`kinformer.client`, and each module has a
+logger.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ class Logger:
 
     def _log(self) -> Any:
         """structlog's own logger, which reads its configuration again for each event; or the standard library's."""
-        import structlog
-
-        if not structlog.is_configured():
+        structlog = sys.modules.get("structlog")  # what nobody has imported, nobody has configured
+        if structlog is None or not structlog.is_configured():
             return _Standard(logging.getLogger(self._name))
         if self._structlogs is None:
             self._structlogs = structlog.get_logger(self._name)

@@ -80,6 +80,10 @@ class EnqueueKeys:
         if obj is not None:
             self._enqueue(obj, None, self._add)
 
+    def wants(self, obj: Any) -> bool:
+        """Whether the predicates accept an object like this when it is added."""
+        return all(predicate(None, obj) for predicate in self._predicates)
+
     def _keys(self, obj: Any) -> Iterable[str]:
         """The keys of an object. A string would be taken apart into letters, so it is refused, as None is."""
         keys: Any = self._keys_of(obj)

@@ -11,6 +11,7 @@ import pytest
 from anyio.abc import ByteStream
 
 import kinformer.sync
+from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_key
 from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.containers import FakeProcess
@@ -27,9 +28,10 @@ def functions_of(page: str, having: str) -> dict[str, Any]:
     (block,) = [block for block in blocks if having in block]
     names: dict[str, Any] = {
         "anyio": anyio,
+        "deletion_handling_key": deletion_handling_key,
         "kinformer": kinformer,
     }
-    types = (ApiServer, ByteStream, Client, FakeProcess, Manager, V1ConfigMap, V1Pod)
+    types = (ApiServer, ByteStream, Client, FakeProcess, Manager, ResourceEventHandlerFuncs, V1ConfigMap, V1Pod)
     names |= {each.__name__: each for each in types}
     names["ControllerFactory"] = ControllerFactory
     exec(compile(block, page, "exec"), names)
@@ -49,6 +51,15 @@ async def test_the_informer_of_threads_on_the_clients_page_counts() -> None:
         await running_pod(client)
         await client.resource(V1Pod).patch("web", {"metadata": {"labels": {"app": "web"}}}, "default")
         assert await anyio.to_thread.run_sync(count_ready, server.url, server.token) == 1
+
+
+async def test_the_ten_lines_that_replace_a_watch_loop_show_pods(capsys: pytest.CaptureFixture[str]) -> None:
+    follow_pods = functions_of("coming-from.md", "def follow_pods")["follow_pods"]
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        await running_pod(client)
+        await client.resource(V1Pod).patch("web", {"metadata": {"labels": {"app": "web"}}}, "default")
+        await anyio.to_thread.run_sync(follow_pods, server.url, server.token)
+    assert capsys.readouterr().out == "['default/web']\n"
 
 
 async def test_the_verbs_of_pods_on_the_clients_page_work(capsys: pytest.CaptureFixture[str]) -> None:
