@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from kinformer.client.errors import ClientError
 from kinformer.client.reachability import Reachability
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
+from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import accessor_of, parse_selector
 from kinformer.meta.fields import parse_field_selector
@@ -100,7 +101,12 @@ class WatchableResource(Protocol[T]):
     ) -> ObjectList[T]: ...
 
     def watch(
-        self, namespace: str = "", options: ListOptions = ..., *, leave_out: bool = False
+        self,
+        namespace: str = "",
+        options: ListOptions = ...,
+        *,
+        idle_timeout: float | None = ...,
+        leave_out: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]: ...
 
 
@@ -113,6 +119,8 @@ class ListWatch(ListerWatcher[T]):
 
     :param namespace: empty for all namespaces
     :param shard_selector: selects a share of the objects, where the server supports it; other servers send all objects
+    :param idle_timeout: seconds of silence after which a second watch is opened, which replaces the first one; None:
+        never. Bookmarks come every 60 to 75 s, so a shorter time costs one request in each such time
     :param supports_watch_list: False if the client asks for compressed lists, because streaming lists never are
     :raises ValueError: if a selector cannot be parsed
     """
@@ -123,6 +131,7 @@ class ListWatch(ListerWatcher[T]):
     field_selector: str = ""
     supports_watch_list: bool = True
     shard_selector: str = ""
+    idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT
 
     def __post_init__(self) -> None:
         self._narrowed(ListOptions())
@@ -137,7 +146,9 @@ class ListWatch(ListerWatcher[T]):
         return await self.resource.list(self.namespace, self._narrowed(options), accept=accept, leave_out=True)
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
-        return self.resource.watch(self.namespace, self._narrowed(options), leave_out=True)
+        return self.resource.watch(
+            self.namespace, self._narrowed(options), idle_timeout=self.idle_timeout, leave_out=True
+        )
 
     def selects(self, obj: Any) -> bool:
         """Whether these objects include one like this. Conditions on other fields than names are taken as met."""

@@ -75,6 +75,21 @@ async def test_a_half_open_connection_is_replaced_without_losing_an_event(
         await eventually(silent.closed.is_set)
 
 
+async def test_a_silent_connection_is_checked_after_the_time_that_was_asked_for(
+    server: ScriptedServer, clock: FakeClock, client: Client
+) -> None:
+    source = ListWatch(client.resource(V1ConfigMap), supports_watch_list=False, idle_timeout=20)
+    informer = SharedIndexInformer(source, V1ConfigMap, clock=clock)
+    server.answer(listed(5))
+    silent, fresh = server.stream(), server.stream()
+    async with running(informer.run):
+        await silent.send(event("ADDED", config_map(6)))
+        await eventually(lambda: names(informer) == ["c6"])
+        clock.turn(20)
+        await fresh.send(event("ADDED", config_map(7)))
+        await eventually(lambda: names(informer) == ["c6", "c7"])
+
+
 async def test_a_watch_is_opened_again_where_it_was_when_the_server_returns(
     server: ScriptedServer,
     clock: FakeClock,

@@ -23,7 +23,14 @@ class Resource:
         return ObjectList([], "1")
 
     @asynccontextmanager
-    async def watch(self, namespace: str = "", options: ListOptions | None = None, *, leave_out: bool = False) -> Any:
+    async def watch(
+        self,
+        namespace: str = "",
+        options: ListOptions | None = None,
+        *,
+        idle_timeout: float | None = None,
+        leave_out: bool = False,
+    ) -> Any:
         assert options is not None
         assert leave_out
         self.asked.append((namespace, options))

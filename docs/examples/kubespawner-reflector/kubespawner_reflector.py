@@ -64,7 +64,8 @@ class InformerReflector(ResourceReflector):  # type: ignore[misc]
                 resource = client.resource(dict, (*GROUPS[self.api_group_name], self.kind), namespaced=True)
                 namespace = "" if self.omit_namespace else self.namespace
                 informer = SharedIndexInformer(
-                    ListWatch(resource, namespace, self.label_selector, self.field_selector),
+                    # A hub would rather send a request in 30 silent seconds than read old pods for longer.
+                    ListWatch(resource, namespace, self.label_selector, self.field_selector, idle_timeout=30),
                     dict,
                     name=self.kind,
                     options=replace(self.informer_options, watch_error_handler=self._failed),
