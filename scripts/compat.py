@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-__all__ = ("main",)
+__all__ = ("Outcome", "main", "read_report")
 
 _ROOT: Final = Path(__file__).parents[1]
 _SUITES: Final = tomllib.loads((_ROOT / "scripts" / "compat.toml").read_text(encoding="utf-8"))
@@ -102,6 +102,8 @@ def _row(name: str, outcome: Outcome) -> str:
 def _outcome(name: str, sources: Path | None) -> Outcome:
     suite = _SUITES["suites"][name]
     try:
+        if "why_not" in suite:
+            raise Unavailable(suite["why_not"])
         _make_environment()
         folder = _had(name, suite, sources)
         return _run(name, suite, folder)
@@ -195,7 +197,7 @@ def _run(name: str, suite: dict[str, Any], folder: Path) -> Outcome:
                 raise Unavailable(f"it took longer than {_LIMIT} s") from None
     if not report.is_file():
         raise Unavailable(f"pytest did not run: see {log}")
-    return _read(report, suite.get("causes", {}))
+    return read_report(report, suite.get("causes", {}))
 
 
 def _stand_in_for_kind(place: Path) -> None:
@@ -250,7 +252,12 @@ def _wait_for(holds: Any, process: subprocess.Popen[bytes], otherwise: str) -> N
         time.sleep(0.2)
 
 
-def _read(report: Path, causes: dict[str, str]) -> Outcome:
+def read_report(report: Path, causes: dict[str, str]) -> Outcome:
+    """
+    Judge a run by pytest's report.
+
+    :param causes: why tests fail, by patterns for their names
+    """
     outcome = Outcome()
     seen: set[str] = set()
     failed: set[tuple[str, str]] = set()
