@@ -41,6 +41,7 @@ class FaultsError(ValueError):
     """A fault is not known, or its rate is not a probability. The text names the fault."""
 
 
+# More than 15 fields: one rate for each kind of fault, and how they are drawn.
 @dataclass(frozen=True, slots=True)
 class Faults:
     """
