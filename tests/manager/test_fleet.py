@@ -286,9 +286,10 @@ async def test_the_guard_of_a_cluster_holds_for_whoever_reaches_it(
             with pytest.raises(WriteRefused, match="does not hold the lease kube-system/kinformer-manager"):
                 await reached.create(config_map("from-afar"))
             assert "north" not in two.contexts["east"].clusters
-            # The release of the Lease waits for the other cluster's manager to end.
+            began = clock.monotonic()
             await first.stop()
             await eventually(lambda: states(second) == {"east": "ready", "west": "ready"}, clock)
+            assert clock.monotonic() - began < 10  # it was released: it would have lasted for 15 s
             await reached.create(config_map("from-afar"))
             await eventually(lambda: "west/default/from-afar" in two.keys, clock)
     assert one.keys == []
@@ -395,6 +396,60 @@ async def test_keys_and_names_that_are_looked_at_begin_with_their_cluster(
     assert [it["controller"] for it in both["controllers"]] == ["west/noted", "east/noted"]
     assert found == ["west/default/a", "east/default/a"]
     assert {it["cluster"] for it in logs if it["event"] == "sync_failed"} == {"west"}
+
+
+async def test_one_broken_cluster_does_not_hold_up_readiness_for_ever(
+    servers: dict[str, Server], clock: FakeClock, noted: Noted
+) -> None:
+    await servers["east"].die()
+    source = ClusterList([servers["east"].cluster, servers["west"].cluster])
+    fleet = Fleet(source, known={"noted": noted.make}, clock=clock, endpoint=("127.0.0.1", 0), cache_sync_timeout=50)
+    async with running(fleet):
+        await eventually(lambda: states(fleet) == {"east": "starting", "west": "ready"}, clock)
+        assert fleet.endpoint is not None
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{fleet.endpoint.port}") as session:
+
+            async def unready() -> str:
+                answer = await session.get("/readyz/clusters")
+                return "" if answer.status == 200 else await answer.text()
+
+            at_first = await unready()
+            await clock.advance(50)
+            later = await unready()
+            source.replace([servers["east"].cluster])
+            await eventually(lambda: states(fleet) == {"east": "starting"}, clock)
+            none_is_ready = await unready()
+            metrics = await (await session.get("/metrics")).text()
+
+    assert "east: configmaps has not synced" in at_first
+    assert "west" not in at_first
+    assert later == ""
+    assert "east: configmaps has not synced" in none_is_ready
+    assert 'cluster="east"' in metrics
+    assert 'cluster="west",controller' not in metrics
+
+
+async def test_a_running_sync_may_end_when_its_cluster_goes(servers: dict[str, Server], clock: FakeClock) -> None:
+    began, may_end, ended = anyio.Event(), anyio.Event(), anyio.Event()
+
+    def make(context: ControllerContext) -> Controller:
+        async def sync(key: str) -> None:
+            began.set()
+            await may_end.wait()
+            ended.set()
+
+        return Controller("slow", sync, clock=context.clock).watch(context.informers.informer_for(V1ConfigMap))
+
+    source = ClusterList([servers["west"].cluster])
+    fleet = Fleet(source, known={"slow": make}, clock=clock)
+    await servers["west"].create("a")
+    async with running(fleet):
+        await began.wait()
+        source.replace([])
+        await eventually(lambda: states(fleet) == {"west": "stopping"}, clock)
+        may_end.set()
+        await eventually(lambda: states(fleet) == {}, clock)
+    assert ended.is_set()
 
 
 async def test_each_cluster_has_limits_of_its_own(servers: dict[str, Server], clock: FakeClock, noted: Noted) -> None:
