@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from kinformer.client.errors import ConfigError
 from kinformer.client.impersonation import Impersonation
 from kinformer.client.tls import TlsSource
 
-__all__ = ("KubeconfigContext", "context_names", "existing_files", "parse_context", "read_context")
+__all__ = ("KubeconfigContext", "existing_files", "parse_context", "read_context", "read_contexts")
 
 #: The name of the extension of a cluster's entry that is passed to exec plug-ins.
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -168,17 +168,28 @@ def parse_context(text: bytes, context: str | None) -> KubeconfigContext:
     return chosen
 
 
-def context_names(files: list[Path]) -> list[str]:
+def read_contexts(files: list[Path], names: Collection[str] = ()) -> dict[str, KubeconfigContext | ConfigError]:
     """
-    The names of the contexts of these files.
+    Read several contexts of these files, each file once.
 
+    :param names: the names of the contexts; empty: all
+    :return: the contexts by name; the error in place of one that is not there or is invalid
     :raises ConfigError: if a file is invalid
     """
-    names: dict[str, None] = {}
-    for file in files:
-        listed = _content(file, files).get("contexts") or ()
-        names.update((str(it["name"]), None) for it in listed if isinstance(it, Mapping) and "name" in it)
-    return list(names)
+    contents = [(_content(file, files), file.absolute().parent) for file in files]
+    if not names:
+        listed = [content.get("contexts") or [] for content, _ in contents]
+        if not all(isinstance(some, list) for some in listed):
+            raise ConfigError("its contexts are not a list")
+        every = (it for some in listed for it in some)
+        names = [str(it["name"]) for it in every if isinstance(it, Mapping) and "name" in it]
+    found: dict[str, KubeconfigContext | ConfigError] = {}
+    for name in names:
+        try:
+            found[name] = _chosen(contents, name)
+        except ConfigError as error:
+            found[name] = error
+    return found
 
 
 def _chosen(contents: Iterable[tuple[Mapping[str, Any], Path]], context: str | None) -> KubeconfigContext:

@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import anyio
 
 from kinformer.client import Client, ClientOptions, ConfigError, connect
-from kinformer.client.kubeconfig import context_names, existing_files, read_context
+from kinformer.client.kubeconfig import KubeconfigContext, existing_files, read_contexts
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 
@@ -129,31 +129,38 @@ class KubeconfigContexts:
 
         :raises ConfigError: if the kubeconfig cannot be read the first time
         """
-        show(self._read())
+        last = self._texts()
+        show(self._clusters())
         while True:
             await self._clock.sleep(_READ_EVERY)
             try:
-                show(self._read())
+                # Read as YAML only after a change: that takes a second for a file of some thousand lines.
+                if (texts := self._texts()) != last:
+                    show(self._clusters())
+                    last = texts
             except ConfigError as error:
                 log.error("clusters_not_read", error=str(error))
 
-    def _read(self) -> list[Cluster]:
-        files = existing_files(self._path)
-        if not files:
-            raise ConfigError(f"kubeconfig {self._path}: there is no such file")
+    def _texts(self) -> list[bytes]:
         try:
-            names = self._contexts or context_names(files)
+            texts = [file.read_bytes() for file in existing_files(self._path)]
+        except OSError as error:
+            raise ConfigError(f"kubeconfig {self._path}: {error.strerror or error}") from error
+        if not texts:
+            raise ConfigError(f"kubeconfig {self._path}: there is no such file")
+        return texts
+
+    def _clusters(self) -> list[Cluster]:
+        try:
+            found = read_contexts(existing_files(self._path), self._contexts)
         except ConfigError as error:
             raise ConfigError(f"kubeconfig {self._path}: {error}") from error
-        return [Cluster(name, partial(connect, self._path, name), _configuration(files, name)) for name in names]
+        return [Cluster(name, partial(connect, self._path, name), _configuration(it)) for name, it in found.items()]
 
 
-def _configuration(files: list[Path], context: str) -> Any:
-    try:
-        chosen = read_context(files, context)
-    except ConfigError as error:
-        return str(error)  # the client of this cluster will say the same
-    return chosen.cluster, chosen.user
+def _configuration(context: KubeconfigContext | ConfigError) -> Any:
+    # The client of a context that is invalid raises the same error.
+    return str(context) if isinstance(context, ConfigError) else (context.cluster, context.user)
 
 
 def _once_each(clusters: Iterable[Cluster]) -> list[Cluster]:

@@ -257,9 +257,10 @@ async def test_contexts_of_a_kubeconfig_come_and_go(
     async with running(fleet):
         await eventually(lambda: states(fleet) == {"west": "ready", "east": "ready"}, clock)
         west = fleet.managers["west"]
-        file.write_text("{")
-        await clock.advance(61)
-        assert states(fleet) == {"west": "ready", "east": "ready"}
+        for broken in ("{", "contexts: west"):
+            file.write_text(broken)
+            await clock.advance(61)
+            assert states(fleet) == {"west": "ready", "east": "ready"}
         write("west", "north")
         await eventually(lambda: states(fleet) == {"west": "ready", "north": "ready"}, clock)
         assert fleet.managers["west"] is west
