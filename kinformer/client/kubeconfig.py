@@ -160,7 +160,7 @@ def parse_context(text: bytes, context: str | None) -> KubeconfigContext:
     """
     chosen = _chosen([(_parsed(text), Path())], context)
     for entry, about in ((chosen.cluster, "the cluster"), (chosen.user, f"user {chosen.user_name!r}")):
-        if refused := next((name for name in _OF_THIS_HOST if entry.get(name)), ""):
+        if refused := next((name for name in _OF_THIS_HOST if name in entry), ""):
             raise ConfigError(
                 f"{about}: {refused} is not allowed here, because it means a file or a program of this process: "
                 "put the data itself into the kubeconfig"

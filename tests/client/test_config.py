@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.client import ClientOptions, ConfigError, ServerUnreachable, Unauthorized, connect
+from kinformer.client import ClientOptions, ConfigError, ServerUnreachable, Unauthorized, connect, parse_kubeconfig
 from kinformer.client.config import Endpoint, endpoint_from_url, load_endpoint, load_in_cluster, load_kubeconfig
 from kinformer.clock import FakeClock, RealClock
 from tests.client.authority import Authority
@@ -468,3 +468,27 @@ def test_an_endpoint_is_just_what_was_said() -> None:
     assert endpoint.credentials.header == "Bearer t"
     assert Endpoint(server="http://h").credentials.header == ""
     assert json.dumps(endpoint.server)
+
+
+@pytest.mark.parametrize(
+    ("of_cluster", "of_user"),
+    [
+        ({"certificate-authority": "/etc/passwd"}, {}),
+        *(({}, {name: "/etc/passwd"}) for name in ("client-certificate", "client-key", "tokenFile")),
+        *(({}, {name: {}}) for name in ("exec", "auth-provider")),
+    ],
+    ids=lambda entry: "".join(entry),
+)
+async def test_a_kubeconfig_of_somebody_else_names_nothing_of_this_host(
+    of_cluster: dict[str, Any], of_user: dict[str, Any]
+) -> None:
+    content = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1", **of_cluster}}],
+        "users": [{"name": "u", "user": {"token": "t", **of_user}}],
+    }
+    name = next(iter({**of_cluster, **of_user}))
+
+    with pytest.raises(ConfigError, match=f"^Secret a/b: .*{name} is not allowed here"):
+        await parse_kubeconfig(json.dumps(content).encode(), where="Secret a/b")
