@@ -31,17 +31,17 @@ _SAMPLE: Final = 2000
 
 def warn_of_discards(
     informer: str,
-    handlers: Mapping[str, object],
+    handlers: Sequence[tuple[str, object]],
     objects: Sequence[T],
     labels_of: Callable[[T], Mapping[str, str]],
 ) -> None:
     """
     Log a warning if all handlers of an informer together want nearly none of its objects.
 
-    :param handlers: the handlers by name. One that cannot say what it wants, by a method `wants`, counts as one that
-        wants everything
+    :param handlers: the handlers, each with its name. One that cannot say what it wants, by a method `wants`, counts as
+        one that wants everything
     """
-    every = [getattr(handler, "wants", None) for handler in handlers.values()]
+    every = [getattr(handler, "wants", None) for _, handler in handlers]
     if len(objects) < MANY or not every or None in every:
         return
     sample = objects[:: max(1, len(objects) // _SAMPLE)]
@@ -55,7 +55,7 @@ def warn_of_discards(
     log.warning(
         "handlers_discard_nearly_everything",
         informer=informer,
-        handlers=tuple(handlers),
+        handlers=tuple(name for name, _ in handlers),
         held=len(objects),
         wanted_percent=round(100 * len(wanted) / len(sample), 1),
         hint=f"Selection(label_selector={selector!r}) leaves the others on the server"

@@ -554,7 +554,7 @@ class SharedIndexInformer(Generic[T]):
         if not self._synced.synced and self._feeds.has_synced:
             self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
-            handlers = {listener.handler_name: listener.handler for listener in self._processor}
+            handlers = [(listener.handler_name, listener.handler) for listener in self._processor]
             warn_of_discards(self.name, handlers, self._indexer.list(), self._accessor.labels)
         if self._may_relax_collector and len(self._indexer) >= LARGE:
             self._may_relax_collector = False

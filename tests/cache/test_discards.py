@@ -45,8 +45,13 @@ async def test_the_log_names_the_selector_that_would_help() -> None:
 
 @pytest.mark.parametrize(
     ("number", "handlers", "mine"),
-    [(900, [only("run")], 20), (1000, [only("run")], 200), (1000, [only("run"), ResourceEventHandlerFuncs()], 20)],
-    ids=["few objects", "many wanted", "another handler"],
+    [
+        (900, [only("run")], 20),
+        (1000, [only("run")], 200),
+        (1000, [only("run"), ResourceEventHandlerFuncs()], 20),
+        (1000, [only("app"), only("run")], 20),  # which have the same name
+    ],
+    ids=["few objects", "many wanted", "another handler", "another filter"],
 )
 async def test_nothing_is_said_where_a_selector_would_not_help(number: int, handlers: list[Any], mine: int) -> None:
     assert await warnings_of(number, *handlers, mine=mine) == []
