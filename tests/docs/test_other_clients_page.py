@@ -34,7 +34,7 @@ def block_of(section: str, language: str = "python") -> str:
 
 
 def test_each_section_is_of_one_client() -> None:
-    assert set(SECTIONS) == {*PACKAGES, *PROGRAMS, "Their own tests"}
+    assert set(SECTIONS) == {*PACKAGES, *PROGRAMS, "Their own tests", "Watch loops, replaced"}
 
 
 def go_module(folder: Path) -> tuple[Path, list[str]]:
