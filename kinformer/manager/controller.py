@@ -26,11 +26,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypedDict, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
@@ -186,6 +187,8 @@ class Controller:
         self._draining = False
         #: Ends the wait for the caches, and later the syncs. None until :meth:`run` is called.
         self._scope: anyio.CancelScope | None = None
+        #: Where the workers run. None until they start.
+        self._tasks: TaskGroup | None = None
         #: Set when no sync runs any more. None until :meth:`drain` waits for that.
         self._idle: anyio.Event | None = None
         self._running: set[str] = set()
@@ -333,6 +336,21 @@ class Controller:
             self._ended.set()
             self._log.info("controller_stopped")
 
+    def start_soon(
+        self, function: Callable[..., Coroutine[Any, Any, object]], *arguments: Any, name: str | None = None
+    ) -> None:
+        """
+        Start a task beside the workers, from a sync. It is cancelled when :meth:`run` ends.
+
+        An exception that leaves the task ends the controller.
+
+        :param name: the name of the task, for debugging
+        :raises RuntimeError: if the workers do not run
+        """
+        if self._tasks is None:
+            raise RuntimeError(f"controller {self.name} does not run: start tasks from its syncs")
+        self._tasks.start_soon(function, *arguments, name=name)
+
     async def drain(self, grace: float | None = None) -> tuple[str, ...]:
         """
         Hand out no more keys, wait until the running syncs have ended, and make :meth:`run` return.
@@ -382,7 +400,8 @@ class Controller:
         self.started.set()
         self._log.info("controller_started", workers=self.workers)
         with warn_when_blocked():
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as self._tasks:
+                tasks = self._tasks
                 tasks.start_soon(self._catch_up, name=f"first pass of controller {self.name}")
                 for _ in range(self.workers):
                     tasks.start_soon(self._work, name=f"worker of controller {self.name}")

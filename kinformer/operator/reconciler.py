@@ -24,13 +24,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
 
-from kinformer.cache import SharedIndexInformer
+from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.controllerutil.applying import Applier
 from kinformer.controllerutil.finalizers import Finalizer
 from kinformer.controllerutil.writing import update_status_if_changed
 from kinformer.manager import Controller, ControllerContext, ControllerOptions, Requeue
 from kinformer.manager.predicates import Predicate, annotations_changed, any_of, generation_changed, labels_changed
 from kinformer.models import resource_for
+from kinformer.operator.daemons import Daemons
 from kinformer.operator.related import Found, Relation
 from kinformer.operator.webhooks.hooks import Webhooks
 from kinformer.permissions import RECORD_EVENTS, Rule, allow
@@ -110,6 +111,7 @@ class Reconciler(ABC, Generic[T]):
         self.applier = Applier(context.client, self.name, context.informers)
         self._recorder = context.recorder(self.name)
         self._finalizers: dict[str, Finalizer] = {}
+        self._daemons: Daemons[T] | None = None
         #: The related objects, by the names under which the class declares them.
         self.related: dict[str, Found[Any]] = {
             name: relation.found(context, self.objects, self.resource_type)
@@ -139,6 +141,9 @@ class Reconciler(ABC, Generic[T]):
             controller.watch_owned(self.context.informers.informer_for(owned), self.resource_type)
         for found in self.related.values():
             controller.watch_mapped(found.informer, found.keys_of)
+        if type(self).daemon is not Reconciler.daemon:
+            self._daemons = Daemons(self.daemon, controller, self.context)
+            controller.handle(self.objects, ResourceEventHandlerFuncs(delete=self._daemons.forget))
         return controller
 
     @abstractmethod
@@ -149,6 +154,20 @@ class Reconciler(ABC, Generic[T]):
         :param obj: the object from the cache. Do not change it. It may be a little old, and it may be being deleted
         :return: the time (seconds, a timedelta or a :class:`~kinformer.manager.RequeueAfter`) after which to reconcile
             it again; None: when something changes
+        """
+
+    async def daemon(self, obj: T) -> None:
+        """
+        Work that goes on as long as an object is there, for example reading a stream. Override this to have it: a task
+        for each object, beside its syncs.
+
+        It starts after the first :meth:`reconcile` that succeeds. It is cancelled when the object is gone, and when the
+        controller ends. When the spec has changed or the object is being deleted, it is cancelled before
+        :meth:`reconcile` is called, and for a new spec it starts again afterwards. If it raises, that is logged, and it
+        is called again after a wait that grows. Of processes that share the keys, each has the daemons of its own
+        namespaces. Do not shard daemons of a kind without a namespace: they would stay in their first process.
+
+        :param obj: the object as it was when the task started
         """
 
     async def deleted(self, key: str) -> None:
@@ -184,10 +203,15 @@ class Reconciler(ABC, Generic[T]):
 
     async def _sync(self, key: str) -> Requeue:
         obj = self.objects.indexer.get_by_key(key)
+        if self._daemons is not None:
+            await self._daemons.end_old(key, obj)
         if obj is None:
             await self.deleted(key)
             return None
-        return await self.reconcile(obj)
+        after = await self.reconcile(obj)
+        if self._daemons is not None:
+            self._daemons.ensure(key, obj)
+        return after
 
 
 class OptionsOf(Generic[V]):

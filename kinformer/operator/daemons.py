@@ -1,0 +1,112 @@
+"""Daemons: a task for each object, which runs as long as the object is there.
+
+A :class:`~kinformer.operator.Reconciler` that overrides ``daemon`` has them. They are for what must stay open, such as
+a stream. In: the objects that were reconciled, and those that are gone. Out: one task for each object. Work that is
+only repeated needs no task: return the seconds from ``reconcile``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import anyio
+
+from kinformer.backoff import Backoff
+from kinformer.cache import DeletedFinalStateUnknown, deletion_handling_key
+from kinformer.cancellation import ends_worker
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.manager.syncs import error_text, is_of_the_world
+from kinformer.meta import accessor_of
+
+__all__ = ("Daemons",)
+
+T = TypeVar("T")
+
+log = get_logger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class _Daemon:
+    #: The object's uid and generation. Another uid or spec needs another task.
+    version: tuple[str, int]
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+
+class Daemons(Generic[T]):
+    """
+    The tasks of one controller.
+
+    :param work: called with an object. If it raises, it is called again after 1 s, then 2 s, up to 60 s, and at most
+        twice as long. If it returns, it is called again when the spec changes
+    :param controller: the tasks end with its run
+    """
+
+    def __init__(
+        self, work: Callable[[T], Awaitable[None]], controller: Controller, context: ControllerContext
+    ) -> None:
+        self._work = work
+        self._controller = controller
+        self._clock = context.clock
+        self._log = log.bind(controller=controller.name)
+        self._running: dict[str, _Daemon] = {}
+
+    def forget(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """End the task of an object that is gone, or belongs to another process now. Returns at once."""
+        key = deletion_handling_key(obj)
+        if (daemon := self._running.get(key)) is not None:
+            daemon.scope.cancel()
+            self._controller.queue.add(key)  # another object of the name may have been synced meanwhile
+
+    async def end_old(self, key: str, obj: T | None) -> None:
+        """End the task of a key, and wait for its end, unless it is about this very spec and the object stays."""
+        daemon = self._running.get(key)
+        if daemon is None:
+            return
+        cancelled = daemon.scope.cancel_called
+        if not cancelled and obj is not None and _stays(obj) and daemon.version == _version_of(obj):
+            return
+        daemon.scope.cancel()
+        await daemon.ended.wait()
+
+    def ensure(self, key: str, obj: T) -> None:
+        """Start the task of an object that stays, if it was not started for this spec."""
+        if key not in self._running and _stays(obj):
+            daemon = self._running[key] = _Daemon(_version_of(obj))
+            self._controller.start_soon(
+                self._run, key, obj, daemon, name=f"daemon of {self._controller.name} for {key}"
+            )
+
+    async def _run(self, key: str, obj: T, daemon: _Daemon) -> None:
+        backoff = Backoff(initial=1.0, maximum=60.0, clock=self._clock)
+        try:
+            with daemon.scope:
+                while not await self._has_returned(key, obj):
+                    await self._clock.sleep(backoff.next())
+                await anyio.sleep_forever()  # it is not called again for this spec
+        finally:
+            del self._running[key]
+            daemon.ended.set()
+
+    async def _has_returned(self, key: str, obj: T) -> bool:
+        try:
+            await self._work(obj)
+        except BaseException as error:  # of any type: it concerns this object only
+            if ends_worker(error):
+                raise
+            tell = self._log.error if is_of_the_world(error) else self._log.exception
+            tell("daemon_failed", key=key, error=error_text(error))
+            return False
+        return True
+
+
+def _stays(obj: Any) -> bool:
+    return not accessor_of(obj).is_being_deleted(obj)
+
+
+def _version_of(obj: Any) -> tuple[str, int]:
+    accessor = accessor_of(obj)
+    return accessor.uid(obj), accessor.generation(obj)
