@@ -11,8 +11,7 @@ from typing import Any, Unpack
 
 import click
 
-from kinformer.cli.manager import reviewer
-from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
+from kinformer.cli.serving import ServingFlags, address_of, reviewer, secure_serving_of
 from kinformer.cli.signals import Interruption
 from kinformer.client import ClientOptions, connect
 from kinformer.manager import Fleet, KubeconfigContexts, LeaderElection, Sharding

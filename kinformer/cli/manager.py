@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
-from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
+from kinformer.cli.serving import ServingFlags, address_of, reviewer, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
 from kinformer.cli.webhooks import WebhookFlags
@@ -29,7 +29,7 @@ from kinformer.manager.selection import BUILTIN, select_controllers
 from kinformer.meta.validation import dns1123_label_errors
 from kinformer.permissions import Rule
 
-__all__ = ("reviewer", "run", "search_here")
+__all__ = ("run", "search_here")
 
 
 async def run(
@@ -207,11 +207,6 @@ def search_here(selection: Iterable[str]) -> None:
     """If something is named as ``MODULE:NAME``, find modules in the current folder, too, as ``python -m`` does."""
     if any(":" in name for name in selection) and (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
-
-
-async def reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
-    """The client for reviews; None: the manager's own."""
-    return None if kubeconfig is None else await stack.enter_async_context(connect(kubeconfig))
 
 
 async def _account_clients(

@@ -13,10 +13,13 @@ from kinformer.cli.flags import NAMES
 from kinformer.cli.groups import FlagGroup, duration_flag, switch, with_flags
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from kinformer.client import Client
     from kinformer.manager import SecureServing
     from kinformer.manager.serving import ServerTls
 
-__all__ = ("ServingFlags", "address_of", "secure_serving_of", "serving_flags")
+__all__ = ("ServingFlags", "address_of", "reviewer", "secure_serving_of", "serving_flags")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -190,3 +193,14 @@ def _tls_of(flags: ServingFlags) -> ServerTls:
     except ValueError as error:
         raise OptionError(f"--tls-cipher-suites: {error}") from None
     return ServerTls(flags.client_ca_file, minimum, ciphers)
+
+
+async def reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
+    """
+    Return the client for reviews, which the stack closes; None for the manager's own.
+
+    :raises ConfigError: if the kubeconfig cannot be read
+    """
+    from kinformer.client import connect
+
+    return None if kubeconfig is None else await stack.enter_async_context(connect(kubeconfig))
