@@ -26,8 +26,11 @@ from typing import Any, Final, Protocol, TypeVar, overload
 import anyio
 
 from kinformer.clock import FakeClock
+from kinformer.logs import get_logger
 
 __all__ = ("eventually", "quiet", "running", "turn")
+
+log = get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -57,12 +60,20 @@ async def running(what: R) -> AsyncIterator[R]:
     """
     Run a manager, or another object with a method `run`, while the body runs.
 
-    If it raises, the body is cancelled, and the same exception is raised.
+    If it raises, this is logged as an error, the body is cancelled, and the same exception is raised. (If the body is
+    that of a fixture, a test's runner cancels the test, and may show nothing but that.)
     """
     from kinformer.cache.tasks import plain_task_group  # the server alone needs no caches
 
+    async def run() -> None:
+        try:
+            await what.run()
+        except Exception as error:
+            log.error("running_failed", what=type(what).__name__, error=f"{type(error).__name__}: {error}")
+            raise
+
     async with plain_task_group() as tasks:
-        tasks.start_soon(what.run)
+        tasks.start_soon(run)
         yield what
         tasks.cancel_scope.cancel()
 

@@ -47,8 +47,8 @@ class Column:
     A column in kubectl's table.
 
     :param name: the title
-    :param path: the field, by the names of attributes: ``status.ready_replicas``. Or its JSON path:
-        ``.status.readyReplicas``
+    :param path: the field, by the names of attributes: ``status.ready_replicas``,
+        ``status.conditions[?(@.type=="Ready")].last_transition_time``. Or its JSON path: ``.status.readyReplicas``
     :param type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``; if empty, it follows from the field's
         type
     :param description: a description of the column

@@ -187,22 +187,27 @@ def _json_path(path: str, type_: type[Any]) -> str:
     """
     The JSON path of a field: ``status.ready_replicas``, as attributes of the class, is ``.status.readyReplicas``.
 
-    :raises SchemaError: if a class has no such attribute
+    :raises SchemaError: if a class has no such attribute, or the path is neither attributes nor a JSON path
     """
-    if not re.fullmatch(r"[a-z]\w*(\.\w+)*", path):
+    if path.startswith("."):
         return path
-    names, within = [], type_
-    for attribute in path.split("."):
+    if not re.fullmatch(r"[a-z]\w*(\.\w+|\[[^]]+\])*", path):
+        raise SchemaError(
+            f"{type_.__qualname__}: {path}",
+            "this is no path: want attributes, such as status.ready_replicas, or JSON, such as .status.readyReplicas",
+        )
+    made, within = "", type_
+    # A filter of a list, as in "status.conditions[?(@.type=='Ready')].status", is written as it is in JSON.
+    for attribute, chosen in re.findall(r"(\w+)((?:\[[^]]+\])*)", path):
         struct = next((option for option in (within, *_options(within)) if _is_struct(option)), None)
-        if struct is None:
-            names.append(attribute)  # a key of a dict
-            continue
-        fields = {field.name: (field.encode_name, field.type) for field in msgspec.structs.fields(struct)}
-        if attribute not in fields:
-            raise SchemaError(f"{type_.__qualname__}: {path}", f"{struct.__name__} has no attribute {attribute!r}")
-        name, within = fields[attribute]
-        names.append(name)
-    return "." + ".".join(names)
+        name = attribute  # a key of a dict, if no class has it
+        if struct is not None:
+            fields = {field.name: (field.encode_name, field.type) for field in msgspec.structs.fields(struct)}
+            if attribute not in fields:
+                raise SchemaError(f"{type_.__qualname__}: {path}", f"{struct.__name__} has no attribute {attribute!r}")
+            name, within = fields[attribute]
+        made += f".{name}{chosen}"
+    return made
 
 
 def _is_struct(type_: Any) -> bool:

@@ -83,6 +83,8 @@ async def test_the_names_are_where_they_belong(tmp_path: Path, monkeypatch: pyte
     assert project["entry-points"]["kinformer.controllers"] == {
         "gateway-controller": "gateway_controller.controller:GatewayReconciler"
     }
+    # The definition has patterns, which the embedded server checks with an extra.
+    assert "kinformer[envtest]" in project["optional-dependencies"]["dev"]
     definition = yaml.safe_load((made / "deploy" / "crd.yaml").read_text())
     assert definition["metadata"]["name"] == "gateways.acme.io"
     assert definition["spec"]["names"]["kind"] == "Gateway"

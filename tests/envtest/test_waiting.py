@@ -5,6 +5,7 @@ from __future__ import annotations
 import anyio
 import anyio.lowlevel
 import pytest
+from structlog.testing import capture_logs
 
 from kinformer.client import Client
 from kinformer.clock import FakeClock
@@ -139,12 +140,17 @@ async def test_what_is_running_ends_with_the_body() -> None:
     assert runner.cancelled
 
 
-async def test_what_it_raises_ends_the_body_and_is_raised_as_it_is() -> None:
+async def test_what_it_raises_ends_the_body_is_logged_and_raised() -> None:
     error = TimeoutError("no lists")
 
-    with pytest.raises(TimeoutError, match="no lists"):
+    with capture_logs() as logs, pytest.raises(TimeoutError, match="no lists"):
         async with running(Runner(error)):
             await anyio.sleep_forever()
+
+    # Of a body that is a fixture's, a test's runner shows only that the test was cancelled.
+    assert [(line["event"], line["what"], line["error"]) for line in logs] == [
+        ("running_failed", "Runner", "TimeoutError: no lists")
+    ]
 
 
 async def test_what_the_body_raises_is_raised_as_it_is() -> None:

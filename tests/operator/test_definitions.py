@@ -248,7 +248,11 @@ def test_columns_scale_and_selectors_may_name_attributes() -> None:
         group="example.com",
         version="v1",
         plural="nameds",
-        columns=(Column("Ready", "status.ready_replicas"), Column("Age", "metadata.creation_timestamp")),
+        columns=(
+            Column("Ready", "status.ready_replicas"),
+            Column("Since", "status.conditions[?(@.type=='Ready')].last_transition_time", "date"),
+            Column("Age", "metadata.creation_timestamp"),
+        ),
         scale=Scale("spec.replicas", "status.ready_replicas"),
         selectable=("spec.replicas",),
     ):
@@ -258,6 +262,7 @@ def test_columns_scale_and_selectors_may_name_attributes() -> None:
 
     assert [(it["jsonPath"], it["type"]) for it in version["additionalPrinterColumns"]] == [
         (".status.readyReplicas", "integer"),
+        (".status.conditions[?(@.type=='Ready')].lastTransitionTime", "date"),
         (".metadata.creationTimestamp", "date"),
     ]
     assert version["subresources"]["scale"] == {
@@ -270,17 +275,21 @@ def test_columns_scale_and_selectors_may_name_attributes() -> None:
     assert properties["status"]["properties"]["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
 
 
-def test_a_column_of_an_attribute_that_is_not_there_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("status.redy", r"Wrong: status\.redy: Shown has no attribute 'redy'"),
+        ("status.conditions[0].reson", r"V1Condition has no attribute 'reson'"),
+        ("{.status.readyReplicas}", r"Wrong: \{\.status\.readyReplicas\}: this is no path: want attributes, such as"),
+    ],
+)
+def test_a_column_whose_path_leads_nowhere_is_an_error(path: str, error: str) -> None:
     class Wrong(
-        CustomResource[Size, Shown],
-        group="example.com",
-        version="v1",
-        plural="wrongs",
-        columns=(Column("Ready", "status.redy"),),
+        CustomResource[Size, Shown], group="example.com", version="v1", plural="wrongs", columns=(Column("A", path),)
     ):
         pass
 
-    with pytest.raises(SchemaError, match=r"Wrong: status\.redy: Shown has no attribute 'redy'"):
+    with pytest.raises(SchemaError, match=error):
         definition_of(Wrong)
 
 
