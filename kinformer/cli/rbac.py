@@ -70,7 +70,10 @@ async def run(
         raise UndeclaredPermissions(undeclared)
     rules: dict[str, Sequence[Rule]] = {name: it or () for name, it in declared.items()}
     lease = (leader_elect_resource_namespace, leader_elect_resource_name) if leader_elect else None
-    rules["manager"] = manager_rules(
+    account = _account(service_account)
+    # Each manager needs other things, so the roles of two managers in one cluster must not have one name.
+    manager = "manager" if account is None else f"manager:{account.namespace}:{account.name}"
+    rules[manager] = manager_rules(
         lease,
         shards=shard_namespace if shards else "",
         builtin=any(name in builtin for name in names),
@@ -83,8 +86,8 @@ async def run(
                 "the webhooks need a Secret for their certificate: want --webhook-service, --webhook-secret or "
                 "--webhook-cert-dir, as kinformer manager has it"
             )
-        rules["manager"] = (*rules["manager"], *serving.rules(hooks))
-    click.echo(yaml.safe_dump_all(manifests(rules, _account(service_account)), sort_keys=False), nl=False)
+        rules[manager] = (*rules[manager], *serving.rules(hooks))
+    click.echo(yaml.safe_dump_all(manifests(rules, account), sort_keys=False), nl=False)
     sys.stdout.flush()
     return 0
 

@@ -2,7 +2,8 @@
 
 Each controller gets a ClusterRole ``kinformer:NAME``. For permissions in one namespace only, it gets a Role in that
 namespace. The permissions of the manager itself are in roles called ``kinformer:manager``. If a service account is
-given, each role gets a binding to it.
+given, each role gets a binding to it, and those of the manager are called ``kinformer:manager:NAMESPACE:NAME`` after
+it.
 """
 
 from __future__ import annotations
