@@ -7,6 +7,7 @@ usually runs them already. So they run only if they are selected by name, not be
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
@@ -229,6 +230,19 @@ def _make(entry: Any, factory: Any, context: ControllerContext) -> Runnable:
     except (OptionError, ControllerDisabled):
         raise
     except (Exception, SystemExit) as error:
+        hint = (
+            "" if _takes_a_context(factory) else ". It is called with the context alone: want defaults for the others"
+        )
         raise ControllerLoadError(
-            f"controller {entry.name} of {entry.value} cannot be made: {type(error).__name__}: {error}"
+            f"controller {entry.name} of {entry.value} cannot be made: {type(error).__name__}: {error}{hint}"
         ) from error
+
+
+def _takes_a_context(factory: Any) -> bool:
+    try:
+        inspect.signature(factory).bind(None)
+    except ValueError:
+        return True  # it does not say what it takes
+    except TypeError:
+        return False
+    return True

@@ -271,6 +271,16 @@ class Manager:
             return f"controller {name} has not started: {self.lacking[name]}"
         return f"controller {name} waits for its caches"
 
+    def unready(self) -> dict[str, str]:
+        """
+        What ``/readyz`` says: why this manager does not do all of its work yet, by the name of the check.
+
+        A test waits with it, for example until the server asks the webhooks: ``await eventually(lambda: not
+        manager.unready())``.
+        """
+        _, ready = self.checks
+        return {check.name: wrong for check in ready if (wrong := check.wrong())}
+
     async def check_alone(self) -> None:
         """
         Check that no built-in controller would run beside the cluster's own. :meth:`run` does this, too.

@@ -164,6 +164,13 @@ def unmakeable() -> Any:
     return make
 
 
+def greedy() -> Any:
+    def make(context: ControllerContext, store: str) -> Controller:
+        raise AssertionError(store)
+
+    return make
+
+
 async def test_a_controller_that_cannot_be_loaded_is_named_and_the_others_run(
     client: Client, installed: Callable[..., None]
 ) -> None:
@@ -172,6 +179,7 @@ async def test_a_controller_that_cannot_be_loaded_is_named_and_the_others_run(
         Installed("exiting", exiting),
         Installed("noted", lambda: Noted().make),
         Installed("unmakeable", unmakeable),
+        Installed("greedy", greedy),
     )
     with capture_logs() as logs:
         manager = Manager(client, options={"of_the_broken_one": 1})
@@ -182,6 +190,8 @@ async def test_a_controller_that_cannot_be_loaded_is_named_and_the_others_run(
         "ModuleNotFoundError: No module named 'nowhere'",
         "exiting": "controller exiting cannot be loaded from somewhere:make: SystemExit: 2",
         "unmakeable": "controller unmakeable of somewhere:make cannot be made: KeyError: 'no such thing'",
+        "greedy": "controller greedy of somewhere:make cannot be made: TypeError: greedy.<locals>.make() missing 1 "
+        "required positional argument: 'store'. It is called with the context alone: want defaults for the others",
     }
     assert [line["controller"] for line in logs if line["log_level"] == "error"] == list(manager.failed)
 

@@ -60,7 +60,7 @@ async def client(kinformer_client: Client, operator_client: Client, store: FakeS
     """A user's client, while the operator works and the server asks its webhooks."""
     manager = Manager(operator_client, known={"backup-operator": lambda it: Backups(it, store)}, webhooks=SERVING)
     async with running(manager):
-        await eventually(lambda: {view.state for view in manager.inspector.snapshot().webhooks} == {"registered"})
+        await eventually(lambda: not manager.unready())
         yield kinformer_client
 
 

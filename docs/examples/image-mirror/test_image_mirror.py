@@ -20,7 +20,7 @@ async def served(kinformer_client: Client, operator_client: Client) -> AsyncIter
     """A client of a server that asks the webhook."""
     manager = Manager(operator_client, known={"image-mirror": SPEC}, options={"mirror": MIRROR}, webhooks=SERVING)
     async with running(manager):
-        await eventually(lambda: [it.state for it in manager.inspector.snapshot().webhooks] == ["registered"])
+        await eventually(lambda: not manager.unready())
         yield kinformer_client
 
 

@@ -184,7 +184,7 @@ class _Served:
         #: The client of the leader, while this process leads.
         self._leader: Client | None = None
         self._trouble = ""
-        self._registered = False
+        self._registering = self._registered = False
         self._certificate = self._make_certificate(client)
         self.server = WebhookServer(
             _Answers(webhooks, context),
@@ -219,10 +219,12 @@ class _Served:
         """Keep the registration up to date until cancelled."""
         if not self._settings.registers:
             return
-        await self.server.listening.wait()  # before this, the port may not be known
+        self._registering = True
         backoff = Backoff(1.0, _LOOK_EVERY, clock=self._clock)
-        self._leader, known, applied = client, b"", 0.0
+        known, applied = b"", 0.0
         try:
+            await self.server.listening.wait()  # before this, the port may not be known
+            self._leader = client
             while True:
                 wait = _LOOK_EVERY
                 try:
@@ -238,7 +240,7 @@ class _Served:
                     wait = backoff.next()
                 await self._clock.sleep(wait)
         finally:
-            self._leader, self._registered, self._trouble = None, False, ""
+            self._leader, self._registering, self._registered, self._trouble = None, False, False, ""
 
     async def _publish(self, authorities: bytes) -> None:
         """
@@ -267,7 +269,9 @@ class _Served:
         """Why this replica does not serve, or the leader has not registered; empty if all is well."""
         if not self.server.listening.is_set():
             return "the webhooks are not served yet"
-        return f"the webhooks are not registered: {self._trouble}" if self._trouble else ""
+        if self._trouble:
+            return f"the webhooks are not registered: {self._trouble}"
+        return "the webhooks are not registered yet" if self._registering and not self._registered else ""
 
     async def _wrong(self) -> str:
         return self.unready()

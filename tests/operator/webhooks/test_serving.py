@@ -135,6 +135,18 @@ async def test_all_replicas_serve_and_the_leader_registers(client: Client) -> No
             assert before.webhooks[0].client_config.ca_bundle == after.webhooks[0].client_config.ca_bundle
 
 
+async def test_a_manager_is_ready_once_the_server_asks_its_webhooks(client: Client) -> None:
+    await install(client, WebApp, OldWebApp)
+    manager = Manager(client, known={"web-apps": WebApps}, webhooks=HERE)
+    async with running(manager):
+        assert manager.unready()["webhooks"] == "the webhooks are not served yet"
+        await eventually(lambda: not manager.unready())
+
+        assert set(states(manager).values()) == {"registered"}
+        with pytest.raises(Forbidden, match="at most 10"):
+            await client.resource(WebApp).create(web_app(replicas=11))
+
+
 async def test_an_old_versions_write_is_asked_about_in_the_new_one(client: Client) -> None:
     await install(client, WebApp, OldWebApp)
     hooks, seen = Webhooks("versions.example.com"), []
