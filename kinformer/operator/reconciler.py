@@ -43,6 +43,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
+# More than 15 fields: half of them are what an author declares, the others what the methods work with.
 class Reconciler(ABC, Generic[T]):
     """
     The base class of reconcilers. `T` is the type of the objects: a model or a
