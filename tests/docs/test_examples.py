@@ -12,11 +12,11 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FOLDERS = sorted(folder for folder in EXAMPLES.iterdir() if (folder / "manifest.yaml").exists())
 
 
-def test_there_are_eight_operators_and_the_page_names_every_example() -> None:
+def test_there_are_nine_operators_and_the_page_names_every_example() -> None:
     page = (EXAMPLES / "README.md").read_text()
     every = {test.parent.name for test in EXAMPLES.glob("*/test_*.py")}
 
-    assert len(FOLDERS) == 8
+    assert len(FOLDERS) == 9
     assert set(re.findall(r"^\| \[`([a-z-]+)`\]\(", page, re.MULTILINE)) == every
 
 
@@ -39,3 +39,18 @@ def test_the_lines_of_the_backup_operator_are_as_told() -> None:
 
     (told,) = re.findall(r"^\| \*\*Python, without tests\*\* \| ([0-9]+) \|", page, re.MULTILINE)
     assert int(told) == lines_of(EXAMPLES / "backup")
+
+
+def test_the_operators_beside_those_of_kopf_are_as_shown() -> None:
+    folder = EXAMPLES / "page-probe"
+    texts = [(folder / name).read_text() for name in ("page_probe.py", "operator_kopf.py")]
+    (told,) = re.findall(
+        r"^\| \*\*lines .*\*\* \| ([0-9]+) \| ([0-9]+) \|$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    page = (EXAMPLES.parent / "coming-from.md").read_text()
+    (section,) = re.findall(r"^\*\*Side by side(.*?)^A daemon", page, re.MULTILINE | re.DOTALL)
+    theirs, ours = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
+
+    assert [int(count) for count in told] == [sum(bool(line.strip()) for line in text.splitlines()) for text in texts]
+    assert ours in texts[0]
+    assert theirs in texts[1]
