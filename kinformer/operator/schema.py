@@ -208,7 +208,7 @@ _PLAIN: Final[dict[type, Callable[[Any], Schema]]] = {
     types.UUIDType: _format("uuid"),
     types.AnyType: lambda _: {"x-kubernetes-preserve-unknown-fields": True},
     types.RawType: lambda _: {"x-kubernetes-preserve-unknown-fields": True},
-    types.EnumType: lambda type_: _choice([member.value for member in type_.cls]),
+    types.EnumType: lambda type_: _described(_choice([member.value for member in type_.cls]), type_.cls),
     types.LiteralType: lambda type_: _choice(type_.values),
 }
 

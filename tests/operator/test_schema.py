@@ -22,6 +22,12 @@ from kinformer.operator import (
 )
 
 
+class Size(enum.Enum):
+    """How large it is."""
+
+    SMALL = "small"
+
+
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
@@ -57,6 +63,7 @@ def of(type_: Any) -> dict[str, Any]:
         (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
         (dict[str, Any], {"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
         (Colour, {"type": "string", "enum": ["red", "blue"]}),
+        (Size, {"type": "string", "enum": ["small"], "description": "How large it is."}),
         (Literal[1, 2], {"type": "integer", "enum": [1, 2]}),
     ],
     ids=str,

@@ -30,7 +30,7 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, Unpack, cast
+from typing import Any, Final, Generic, TypeVar, Unpack, cast
 
 from kinformer.logs import get_logger
 from kinformer.manager import ControllerContext
@@ -56,19 +56,32 @@ S = TypeVar("S")
 log = get_logger(__name__)
 
 
+#: The reasons of a refusal, by the HTTP status.
+_REASONS: Final = {
+    400: "BadRequest",
+    403: "Forbidden",
+    409: "Conflict",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+
+
 class Denied(Exception):
     """
     Raised by a function to refuse a request.
 
     :param message: the message for the user
     :param code: the HTTP status: 403, or 422 for an object that is not valid
-    :param reason: the reason in the API's words: ``Forbidden``, ``Invalid``
+    :param reason: the reason in the API's words, such as ``Invalid``; if empty, that of the code. Clients raise the
+        error of the reason, whatever the code is
     """
 
-    def __init__(self, message: str, *, code: int = 403, reason: str = "Forbidden") -> None:
+    def __init__(self, message: str, *, code: int = 403, reason: str = "") -> None:
         super().__init__(message)
         self.code = code
-        self.reason = reason
+        self.reason = reason or _REASONS.get(code, "")
 
 
 @dataclass(eq=False, slots=True)

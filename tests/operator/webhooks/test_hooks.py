@@ -67,16 +67,17 @@ async def test_what_a_function_lets_through_is_allowed_with_its_warnings() -> No
     assert seen == [(3, None, "CREATE", "me")]
 
 
-async def test_what_it_refuses_is_refused_with_its_words() -> None:
+@pytest.mark.parametrize(("given", "reason"), [("", "Invalid"), ("Expired", "Expired")])
+async def test_what_it_refuses_is_refused_with_its_words(given: str, reason: str) -> None:
     webhooks = Webhooks("w")
 
     @webhooks.validating(WebApp)
     def check(request: AdmissionRequest[WebApp]) -> None:
-        raise Denied("spec.replicas: at most 10", code=422, reason="Invalid")
+        raise Denied("spec.replicas: at most 10", code=422, reason=given)
 
     assert await asked(webhooks, VALIDATE, review(app())) == {
         "allowed": False,
-        "status": {"status": "Failure", "code": 422, "reason": "Invalid", "message": "spec.replicas: at most 10"},
+        "status": {"status": "Failure", "code": 422, "reason": reason, "message": "spec.replicas: at most 10"},
     }
 
 

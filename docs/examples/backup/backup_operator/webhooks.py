@@ -10,7 +10,7 @@ webhooks = Webhooks("backup-operator.example.com")
 def check(request: AdmissionRequest[Backup]) -> None:
     fields = request.object.spec.schedule.split()
     if len(fields) != 5:
-        raise Denied(f"spec.schedule: want five fields, got {len(fields)}", code=422, reason="Invalid")
+        raise Denied(f"spec.schedule: want five fields, got {len(fields)}", code=422)
     if request.object.spec.retention.keep > 100:
         request.warn("spec.retention.keep: more than 100 backups need much room")
 
