@@ -23,7 +23,7 @@ extensions = [
     "sphinx_copybutton",
     "reference",  # extensions/reference.py
 ]
-exclude_patterns = ["extensions", "deploy/manager", "deploy/sharded", "examples/*/*"]
+exclude_patterns = ["extensions", "deploy/manager", "deploy/sharded", "examples/*/.*"]
 
 # Pages: Markdown as GitHub reads it, so that links, tables and anchors work in both places.
 myst_heading_anchors = 4
