@@ -15,6 +15,7 @@ import pytest
 import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from kubernetes_asyncio.config import kube_config
 from page_probe import Probe, Probes, ProbeSpec
 
 from kinformer.client import Client
@@ -102,6 +103,8 @@ async def test_a_page_is_looked_at_heard_and_forgotten(
 ) -> None:
     kinformer_api_server.write_kubeconfig(tmp_path / "kubeconfig")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    # kubernetes_asyncio reads the variable when it is imported, which another test may have done.
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "kubeconfig"))
     probes = kinformer_client.resource(Probe)
 
     async def is_looked_at() -> None:
