@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import threading
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from kubernetes_asyncio.config import kube_config
 from page_probe import Probe, Probes, ProbeSpec
 
 from kinformer.client import Client
@@ -75,22 +74,23 @@ async def ours(client: Client) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def kopfs() -> AsyncIterator[None]:
-    kopf: Any = pytest.importorskip("kopf", reason="kopf is not installed here")
-    importlib.import_module("operator_kopf")
-    stop = threading.Event()
-    settings = kopf.OperatorSettings()
-    settings.queueing.exit_timeout = 0.1  # it waits so long for keys that have nothing to do
-    run = partial(kopf.run, settings=settings, clusterwide=True, standalone=True, stop_flag=stop)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(anyio.to_thread.run_sync, run)
+async def kopfs(kubeconfig: Path) -> AsyncIterator[None]:
+    """Run it in a process of its own: handlers of kopf belong to the whole process."""
+    pytest.importorskip("kopf", reason="kopf is not installed here")
+    command = [sys.executable, "-m", "kopf", "run", "--all-namespaces", "--standalone", "operator_kopf.py"]
+    async with await anyio.open_process(
+        command,
+        cwd=Path(__file__).parent,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         try:
             yield
         finally:
-            stop.set()
+            process.kill()
 
 
-@pytest.mark.filterwarnings("default")  # what kopf and its client warn of is not this project's
 @pytest.mark.parametrize("which", ["kinformer", "kopf"])
 async def test_a_page_is_looked_at_heard_and_forgotten(
     which: str,
@@ -99,12 +99,8 @@ async def test_a_page_is_looked_at_heard_and_forgotten(
     operator_client: Client,
     pages: Pages,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kinformer_api_server.write_kubeconfig(tmp_path / "kubeconfig")
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-    # kubernetes_asyncio reads the variable when it is imported, which another test may have done.
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "kubeconfig"))
     probes = kinformer_client.resource(Probe)
 
     async def is_looked_at() -> None:
@@ -119,7 +115,7 @@ async def test_a_page_is_looked_at_heard_and_forgotten(
     async def is_gone() -> bool:
         return not (await probes.list("default")).items
 
-    async with ours(operator_client) if which == "kinformer" else kopfs():
+    async with ours(operator_client) if which == "kinformer" else kopfs(tmp_path / "kubeconfig"):
         await probes.create(probe(pages.url("one")))
         await eventually(is_looked_at, seconds=30)
         await probes.patch("a", {"spec": {"url": pages.url("two")}}, "default")
