@@ -123,6 +123,7 @@ from kinformer.client.watch import (
     DEFAULT_IDLE_TIMEOUT,
     WatchStream,
 )
+from kinformer.client.wrapping import WrappedTransport
 from kinformer.client.writes import (
     Writes,
     noting_writes,
@@ -207,6 +208,7 @@ __all__ = (
     "WatchEvent",
     "WatchStalled",
     "WatchStream",
+    "WrappedTransport",
     "WriteOptions",
     "Writes",
     "connect",

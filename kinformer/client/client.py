@@ -129,7 +129,8 @@ class Client:
         """
         Make a client that sends all requests of this one through another transport.
 
-        :param wrap: called with this client's transport; returns an object with the same methods
+        :param wrap: called with this client's transport; returns an object with the same methods: see
+            :class:`~kinformer.client.WrappedTransport`
         """
         return Client(wrap(self._transport))
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client
+from kinformer.client.wrapping import WrappedTransport
 from kinformer.models import encode
 
 if TYPE_CHECKING:
@@ -121,21 +122,14 @@ def _listed(requests: list[str]) -> str:
     return ", ".join(f"{request} ({count} times)" if count > 1 else request for request, count in times.items())
 
 
-class _Counted:
+class _Counted(WrappedTransport):
     """A transport that notes the requests of syncs."""
-
-    def __init__(self, transport: Any) -> None:
-        self._transport = transport
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         """See :meth:`Transport.request`."""
         if (made := _requests.get()) is not None:
             made.append(f"{method} {path}")
-        answer: bytes = await self._transport.request(method, path, **request)
-        return answer
+        return await self._transport.request(method, path, **request)
 
 
 class _Held:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kinformer.client import Client, ClientError
 from kinformer.client.errors import ApiError, ServerUnreachable
 from kinformer.client.permission import with_permission
+from kinformer.client.wrapping import WrappedTransport
 from kinformer.leaderelection.handover import LastWrites
 
 if TYPE_CHECKING:
@@ -120,15 +121,12 @@ class EventGuard(Guard):
         self.open_until(self._now() + seconds)
 
 
-class GuardedTransport:
+class GuardedTransport(WrappedTransport):
     """A transport that sends no write if its guard refuses. Everything else is done by the wrapped transport."""
 
     def __init__(self, transport: Transport, guard: Guard) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._guard = guard
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         """

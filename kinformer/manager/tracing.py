@@ -29,6 +29,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from kinformer.client import Client
 from kinformer.client.errors import ApiError
+from kinformer.client.wrapping import WrappedTransport
 from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
 from kinformer.manager.syncs import RequeueAfter, Sync
@@ -151,15 +152,12 @@ class Tracing:
             self._writes.popitem(last=False)
 
 
-class _TracedTransport:
+class _TracedTransport(WrappedTransport):
     """A transport with a span around each request. Everything else is passed to the wrapped transport."""
 
     def __init__(self, transport: Transport, tracing: Tracing) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._tracing = tracing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         """See :meth:`Transport.request`."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinformer.client import WrappedTransport
+
 __all__ = ("Counted",)
 
 
-class Counted:
+class Counted(WrappedTransport):
     """A transport that counts what is sent."""
 
     def __init__(self, transport: Any) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self.sent: list[str] = []
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:
         self.sent.append(method)
-        answer: bytes = await self._transport.request(method, path, **more)
-        return answer
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
+        return await self._transport.request(method, path, **more)

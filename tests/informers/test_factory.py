@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from kinformer.cache import CacheNotSynced, InformerOptions, InformerStateError, ResourceEventHandlerFuncs
-from kinformer.client import Client, ClientOptions, NotFound, connect
+from kinformer.client import Client, ClientOptions, NotFound, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import InformerTypeConflict, SharedInformerFactory
@@ -85,19 +85,13 @@ async def test_the_server_is_asked_to_drop_managed_fields_unless_wanted(client: 
     await client.resource(V1ConfigMap).create(config_map("a"))
     sent: list[str] = []
 
-    def spying(transport: Any) -> Any:
-        class Spy:
-            def __getattr__(self, name: str) -> Any:
-                return getattr(transport, name)
-
-            async def stream(self, path: str, **options: Any) -> Any:
-                sent.append((options["headers"] or {}).get("Accept", ""))
-                return await transport.stream(path, **options)
-
-        return Spy()
+    class Spy(WrappedTransport):
+        async def stream(self, path: str, **options: Any) -> Any:
+            sent.append((options["headers"] or {}).get("Accept", ""))
+            return await self._transport.stream(path, **options)
 
     async with SharedInformerFactory(
-        client.through(spying), informer_options=InformerOptions(keep_managed_fields=keep)
+        client.through(Spy), informer_options=InformerOptions(keep_managed_fields=keep)
     ) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
@@ -112,22 +106,16 @@ async def test_the_server_is_asked_to_drop_managed_fields_unless_wanted(client: 
 async def test_where_lists_are_compressed_informers_list_and_watches_are_as_ever() -> None:
     asked: list[str] = []
 
-    def spying(transport: Any) -> Any:
-        class Spy:
-            def __getattr__(self, name: str) -> Any:
-                return getattr(transport, name)
+    class Spy(WrappedTransport):
+        async def request(self, method: str, path: str, **options: Any) -> Any:
+            asked.append(f"{method} {path}")
+            return await self._transport.request(method, path, **options)
 
-            async def request(self, method: str, path: str, **options: Any) -> Any:
-                asked.append(f"{method} {path}")
-                return await transport.request(method, path, **options)
-
-            async def stream(self, path: str, **options: Any) -> Any:
-                assert "sendInitialEvents" not in options["params"]
-                stream = await transport.stream(path, **options)
-                asked.append(f"WATCH {path} {type(stream._body).__name__}")
-                return stream
-
-        return Spy()
+        async def stream(self, path: str, **options: Any) -> Any:
+            assert "sendInitialEvents" not in options["params"]
+            stream = await self._transport.stream(path, **options)
+            asked.append(f"WATCH {path} {type(stream._body).__name__}")
+            return stream
 
     async with (
         ApiServer() as server,
@@ -137,7 +125,7 @@ async def test_where_lists_are_compressed_informers_list_and_watches_are_as_ever
         for number in range(3):
             large = {"metadata": {"name": f"m{number}", "namespace": "default"}, "data": {"text": "x" * 60_000}}
             await maps.create(from_dict(V1ConfigMap, large))
-        async with SharedInformerFactory(client.through(spying)) as informers:
+        async with SharedInformerFactory(client.through(Spy)) as informers:
             informer = informers.informer_for(V1ConfigMap)
             informers.start()
             await informers.wait_for_cache_sync(timeout=10)

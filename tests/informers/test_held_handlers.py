@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from kinformer.cache import InformerStateError, SharedIndexInformer
-from kinformer.client import Client, connect
+from kinformer.client import Client, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
@@ -70,19 +70,12 @@ async def world() -> AsyncIterator[World]:
     clock = FakeClock()
     asked: list[str] = []
 
-    class Noting:
+    class Noting(WrappedTransport):
         """A transport that notes what is read by it."""
-
-        def __init__(self, transport: Any) -> None:
-            self._transport = transport
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._transport, name)
 
         async def request(self, method: str, path: str, **request: Any) -> bytes:
             asked.append(f"{method} {path}")
-            answer: bytes = await self._transport.request(method, path, **request)
-            return answer
+            return await self._transport.request(method, path, **request)
 
         async def stream(self, path: str, **request: Any) -> Any:
             asked.append(f"GET {path}")

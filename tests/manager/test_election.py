@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from kinformer.cache import CATCH_UP_TIMEOUT
-from kinformer.client import Client, connect
+from kinformer.client import Client, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.leaderelection import LAST_WRITES_ANNOTATION, LeadershipLost
@@ -80,18 +80,14 @@ class Candidate:
         self.ended = True
 
 
-class _Wire:
+class _Wire(WrappedTransport):
     def __init__(self, transport: Any, candidate: Candidate) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._candidate = candidate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         self._candidate.asked.append(f"{method} {path}")
-        answer: bytes = await self._transport.request(method, path, **request)
-        return answer
+        return await self._transport.request(method, path, **request)
 
     async def stream(self, path: str, *, params: Any, **request: Any) -> Any:
         self._candidate.asked.append(f"WATCH {path}")
@@ -99,19 +95,15 @@ class _Wire:
         return _Body(body, self._candidate) if params.get("timeoutSeconds") != "1" else body
 
 
-class _Releases:
+class _Releases(WrappedTransport):
     def __init__(self, transport: Any, candidate: Candidate) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._candidate = candidate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
     async def request(self, method: str, path: str, *, body: Any = None, **request: Any) -> bytes:
         if method == "PUT" and b'"leaseDurationSeconds":1,' in body:
             await self._candidate.at_release()
-        answer: bytes = await self._transport.request(method, path, body=body, **request)
-        return answer
+        return await self._transport.request(method, path, body=body, **request)
 
 
 class _Body:

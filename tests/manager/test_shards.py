@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.client import Client, connect
+from kinformer.client import Client, WrappedTransport, connect
 from kinformer.client.errors import ConnectionLost
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
@@ -78,23 +78,19 @@ class Process:
         self.ended = True
 
 
-class _Wire:
+class _Wire(WrappedTransport):
     """Sends nothing any more once its process is cut off."""
 
     def __init__(self, transport: Any, process: Process) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._process = process
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         if self._process.is_cut:
             await anyio.sleep_forever()
         if method == "PUT" and path.endswith(f"/{DEFAULT_GROUP}") and self._process.has_no_puts:
             raise ConnectionLost("test", "reset")
-        answer: bytes = await self._transport.request(method, path, **request)
-        return answer
+        return await self._transport.request(method, path, **request)
 
 
 class World:

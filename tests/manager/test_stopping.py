@@ -9,7 +9,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import Client, connect
+from kinformer.client import Client, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
@@ -122,14 +122,8 @@ async def test_the_lease_is_released_after_the_last_sync_before_events(client: C
     async def holder() -> str:
         return (await leases.get("kinformer-manager", "kube-system")).spec.holder_identity or ""
 
-    class Late:
+    class Late(WrappedTransport):
         """Writes the controller's Events only after the Lease is nobody's."""
-
-        def __init__(self, transport: Any) -> None:
-            self._transport = transport
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._transport, name)
 
         async def request(self, method: str, path: str, **request: Any) -> Any:
             while path.endswith("/default/events") and await holder():  # noqa: ASYNC110  # a Lease has no event

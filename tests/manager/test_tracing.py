@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from kinformer.client import Client, NotFound, ServerUnreachable, connect
+from kinformer.client import Client, NotFound, ServerUnreachable, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
@@ -161,16 +161,10 @@ async def test_a_request_without_an_answer_has_an_error_and_no_status_code(spans
 async def test_the_requests_of_a_span_carry_its_trace_to_the_server(client: Client, spans: Spans) -> None:
     sent: list[Any] = []
 
-    class Noting:
-        def __init__(self, transport: Any) -> None:
-            self._transport = transport
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._transport, name)
-
+    class Noting(WrappedTransport):
         async def request(self, method: str, path: str, **request: Any) -> bytes:
             sent.append(request["headers"]["traceparent"])
-            return bytes(await self._transport.request(method, path, **request))
+            return await self._transport.request(method, path, **request)
 
     with pytest.raises(NotFound):
         await spans.tracing.client(client.through(Noting)).resource(V1ConfigMap).get("missing", "default")
