@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -102,8 +103,8 @@ async def test_what_webhooks_need_is_in_the_managers_roles(here: Path) -> None:
     ],
     ids=["no namespace", "no port", "no files", "no address"],
 )
-async def test_flags_that_do_not_fit_are_errors_that_name_them(flags: dict[str, str], said: str) -> None:
+async def test_flags_that_do_not_fit_are_errors_that_name_them(flags: dict[str, Any], said: str) -> None:
     async with connect(url="http://127.0.0.1:1", token="x") as client:
         context = ControllerContext(client, SharedInformerFactory(client))
         with pytest.raises(OptionError, match=said):
-            WebhookFlags(**flags).serve([Webhooks("w")], context, client)  # type: ignore[arg-type]
+            WebhookFlags(**flags).serve([Webhooks("w")], context, client)

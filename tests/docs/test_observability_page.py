@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 import kinformer.client.metrics  # registers its metrics
 import kinformer.leaderelection
 import kinformer.manager.serving.routes
-import kinformer.operator.webhooks  # noqa: F401
+import kinformer.operator.webhooks  # noqa: F401  # as above: each module registers its metrics
 from kinformer.cli.command import main
 from kinformer.client import connect
 from kinformer.manager import Controller, LeaderElection, Manager

@@ -16,7 +16,7 @@ from kinformer.cache import SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import Client, ConfigError, PatchType, connect
 from kinformer.envtest import ApiServer
-from kinformer.manager import Controller, Manager, RequeueAfter, select_controllers
+from kinformer.manager import Controller, ControllerContext, Manager, RequeueAfter, select_controllers
 from kinformer.manager.syncs import seconds_of
 from kinformer.meta import Quantity
 from kinformer.models import V1ConfigMap, V1Deployment, V1ObjectMeta, V1Pod, from_dict, resource_for
@@ -77,7 +77,7 @@ def thing(spec: Any = Spec, **words: Any) -> Any:
     """A custom resource, with other words in its class statement."""
 
     class Thing(
-        CustomResource[spec, None],  # type: ignore[valid-type]
+        CustomResource[spec, None],  # type: ignore[valid-type]  # each row has a spec of its own
         **{"group": "example.com", "version": "v1", "plural": "things", **words},
     ):
         pass
@@ -104,7 +104,7 @@ def informer() -> Any:
 
 
 def untyped() -> Any:
-    class Thing(CustomResource, group="example.com", version="v1", plural="things"):  # type: ignore[type-arg]
+    class Thing(CustomResource, group="example.com", version="v1", plural="things"):  # type: ignore[type-arg]  # the mistake
         pass
 
 
@@ -270,7 +270,9 @@ async def test_without_any_kubeconfig_it_says_where_it_has_looked(monkeypatch: p
 
 
 async def test_a_factory_that_returns_nothing() -> None:
-    wrong: Any = lambda context: None  # noqa: E731
+    def wrong(context: ControllerContext) -> Any:
+        return None
+
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         with pytest.raises(TypeError, match="the factory of controller web returned None: want a Controller"):
             Manager(client, known={"web": wrong})
