@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.metadata import version
@@ -27,6 +27,7 @@ from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
 from kinformer.manager.election import Election
 from kinformer.manager.history import Run
+from kinformer.manager.inspection.quantiles import quantile
 from kinformer.manager.inspection.quotas import Quotas
 from kinformer.manager.inspection.rates import EVERY, Rates
 from kinformer.manager.inspection.shards import shards_view
@@ -195,8 +196,8 @@ class Inspector:
             controller=controller.name,
             depth=len(queue),
             oldest_seconds=history.oldest,
-            latency_median=_share_of(waited, 0.5),
-            latency_99=_share_of(waited, 0.99),
+            latency_median=quantile(waited, 0.5),
+            latency_99=quantile(waited, 0.99),
             delayed=queue.waiting,
             adds_per_second=self._rates.per_second(("adds", number), history.adds, now),
             retries=history.retries,
@@ -217,8 +218,8 @@ class Inspector:
             errors=history.errors,
             syncs_per_second=self._rates.per_second(("syncs", number), history.syncs, now),
             errors_per_second=self._rates.per_second(("errors", number), history.errors, now),
-            seconds_median=_share_of(took, 0.5),
-            seconds_99=_share_of(took, 0.99),
+            seconds_median=quantile(took, 0.5),
+            seconds_99=quantile(took, 0.99),
             failing=history.failing,
             slowest=_keys(controller, history.slowest(_KEYS, self._is_there), now),
             failed=_keys(controller, history.failed_last(_KEYS), now),
@@ -291,15 +292,6 @@ def _keys(controller: Controller, found: Iterable[tuple[Hashable, Run]], now: fl
         )
         for key, run in found
     ]
-
-
-def _share_of(ordered: Sequence[float], share: float) -> float | None:
-    """
-    A quantile: the value that is greater than this share of the others; None if there are no values.
-
-    :param share: such as 0.5 for the median
-    """
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else None
 
 
 def _resident_memory() -> int | None:

@@ -18,10 +18,10 @@ from kinformer.backoff import Backoff
 from kinformer.client import Client, ClientError
 from kinformer.logs import get_logger
 from kinformer.manager import ControllerContext
+from kinformer.manager.inspection.quantiles import quantile
 from kinformer.manager.inspection.views import WebhookView
 from kinformer.manager.serving.certificates import is_loopback
 from kinformer.models import ResourceInfo, resource_for
-from kinformer.operator.webhooks.calls import Calls
 from kinformer.operator.webhooks.certificates import (
     Certificate,
     CertificateError,
@@ -289,7 +289,7 @@ class _Served:
         return made
 
     def _view(self, path: str, kind: str, resource: str) -> WebhookView:
-        calls: Calls = self.server.calls[path]
+        calls = self.server.calls[path]
         times = calls.times
         return WebhookView(
             path=path,
@@ -301,8 +301,8 @@ class _Served:
             failed=calls.failed,
             running=calls.running,
             requests_per_second=None,
-            seconds_median=times[len(times) // 2] if times else None,
-            seconds_99=times[len(times) * 99 // 100] if times else None,
+            seconds_median=quantile(times, 0.5),
+            seconds_99=quantile(times, 0.99),
         )
 
     def _state(self) -> str:
