@@ -57,8 +57,8 @@ def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDef
             first.namespaced,
         ):
             raise ValueError(
-                f"{type_.__qualname__} is {info.plural}.{info.group} ({info.kind}) and "
-                f"{types[0].__qualname__} is {first.plural}.{first.group} ({first.kind}): "
+                f"{type_.__qualname__} is {info.gvr.group_resource} ({info.kind}) and "
+                f"{types[0].__qualname__} is {first.gvr.group_resource} ({first.kind}): "
                 "want versions of one kind, with one scope"
             )
     _check_versions(first, types, infos)
@@ -79,7 +79,7 @@ def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDef
         {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{first.plural}.{first.group}"},
+            "metadata": {"name": str(first.gvr.group_resource)},
             "spec": {
                 "group": first.group,
                 "names": names,
@@ -91,7 +91,7 @@ def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDef
 
 
 def _check_versions(first: ResourceInfo, types: Sequence[type[Any]], infos: Sequence[ResourceInfo]) -> None:
-    called = f"{first.plural}.{first.group}"
+    called = first.gvr.group_resource
     versions = [info.version for info in infos]
     if twice := sorted({version for version in versions if versions.count(version) > 1}):
         raise ValueError(f"{called} has the version {twice[0]} twice")

@@ -251,17 +251,16 @@ def _declared(cls: type[Any], kind: type[Any]) -> dict[str, Any]:
 
 def _permissions_of(type_: type[Any], owns: Iterable[type[Any]], related: Iterable[type[Any]]) -> Iterator[Rule]:
     """What the methods of :class:`Reconciler` do at the server."""
-    name, *owned = (_name_of(kind) for kind in (type_, *owns))
+
+    def named(kind: type[Any]) -> str:
+        return str(resource_for(kind).gvr.group_resource)
+
+    name, *owned = map(named, (type_, *owns))
     yield allow("list watch get patch", name)  # a patch is for finalizers
     # Servers that check who may block the deletion of an owner ask for "update" on its finalizers.
     yield allow("update", f"{name}/status", f"{name}/finalizers")
     if owned:
         yield allow("list watch get create patch", *owned)
-    if followed := [name for kind in related if (name := _name_of(kind)) not in owned]:
+    if followed := [other for other in map(named, related) if other not in owned]:
         yield allow("list watch", *followed)
     yield RECORD_EVENTS
-
-
-def _name_of(type_: type[Any]) -> str:
-    resource = resource_for(type_)
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural

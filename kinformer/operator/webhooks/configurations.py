@@ -8,7 +8,7 @@ applies them itself (:class:`Registration`) and updates them when the authoritie
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,10 +24,13 @@ from kinformer.operator.webhooks.hooks import Webhooks
 from kinformer.operator.webhooks.registered import Hook
 from kinformer.operator.webhooks.server import CONVERT_PATH
 
-__all__ = ("Address", "Registration", "configurations")
+__all__ = ("CONFIGURATIONS", "Address", "Registration", "configurations")
 
-#: The kind of configuration, by whether its webhooks mutate.
-_KINDS: Final = {True: "MutatingWebhookConfiguration", False: "ValidatingWebhookConfiguration"}
+#: The type of a configuration, by whether its webhooks mutate.
+CONFIGURATIONS: Final[Mapping[bool, type[V1MutatingWebhookConfiguration] | type[V1ValidatingWebhookConfiguration]]] = {
+    True: V1MutatingWebhookConfiguration,
+    False: V1ValidatingWebhookConfiguration,
+}
 
 #: cert-manager's annotation.
 _INJECT: Final = "cert-manager.io/inject-ca-from"
@@ -82,13 +85,14 @@ def configurations(
     webhooks: Webhooks, address: Address
 ) -> list[V1MutatingWebhookConfiguration | V1ValidatingWebhookConfiguration]:
     """Make one configuration of all mutating webhooks and one of all validating webhooks, if there are any."""
-    made: list[Any] = []
-    for mutates, type_ in ((True, V1MutatingWebhookConfiguration), (False, V1ValidatingWebhookConfiguration)):
+    made: list[V1MutatingWebhookConfiguration | V1ValidatingWebhookConfiguration] = []
+    for mutates, type_ in CONFIGURATIONS.items():
         hooks = [hook for hook in webhooks.hooks.values() if hook.mutates is mutates]
         if hooks:
+            info = resource_for(type_)
             manifest = {
-                "apiVersion": "admissionregistration.k8s.io/v1",
-                "kind": _KINDS[mutates],
+                "apiVersion": info.api_version,
+                "kind": info.kind,
                 "metadata": {"name": webhooks.name, "annotations": address.annotations},
                 "webhooks": [_webhook(webhooks.name, hook, address) for hook in hooks],
             }
@@ -145,8 +149,7 @@ class Registration:
             await self._apply_conversion(type_)
 
     async def _apply_conversion(self, type_: type[Any]) -> None:
-        info = resource_for(type_)
-        name = f"{info.plural}.{info.group}"
+        name = str(resource_for(type_).gvr.group_resource)
         conversion = {
             "strategy": "Webhook",
             "webhook": {

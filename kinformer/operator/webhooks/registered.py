@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict
 
 from kinformer.client.keywords import check_names
-from kinformer.meta import GroupVersion, parse_selector
+from kinformer.meta import parse_selector
 from kinformer.meta.selectors import Operator
 from kinformer.models import ResourceInfo, resource_for
 
@@ -213,5 +213,4 @@ def _condition(name: str, wanted: str | bool) -> str:
 
 def _path_of(resource: ResourceInfo, verb: str) -> str:
     group = resource.group.replace(".", "-")
-    version = GroupVersion(resource.group, resource.version).version
-    return f"/{verb}-{group}-{version}-{resource.kind.lower()}"
+    return f"/{verb}-{group}-{resource.version}-{resource.kind.lower()}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 from kinformer.backoff import Backoff
@@ -21,7 +21,8 @@ from kinformer.manager import ControllerContext
 from kinformer.manager.inspection.quantiles import quantile
 from kinformer.manager.inspection.views import WebhookView
 from kinformer.manager.serving.certificates import is_loopback
-from kinformer.models import ResourceInfo, resource_for
+from kinformer.meta import GroupKind
+from kinformer.models import resource_for
 from kinformer.operator.webhooks.certificates import (
     Certificate,
     CertificateError,
@@ -29,7 +30,7 @@ from kinformer.operator.webhooks.certificates import (
     ClusterCertificate,
     service_hosts,
 )
-from kinformer.operator.webhooks.configurations import Address, Registration
+from kinformer.operator.webhooks.configurations import CONFIGURATIONS, Address, Registration
 from kinformer.operator.webhooks.hooks import Webhooks
 from kinformer.operator.webhooks.reviews import ConversionRequest, RawRequest
 from kinformer.operator.webhooks.server import CONVERT_PATH, WebhookServer
@@ -42,11 +43,6 @@ log = get_logger(__name__)
 
 #: Seconds between two looks at the authorities, and after which everything is applied again.
 _LOOK_EVERY, _APPLY_EVERY = 30.0, 300.0
-
-_CONFIGURATIONS: Final = {
-    True: "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    False: "validatingwebhookconfigurations.admissionregistration.k8s.io",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +128,12 @@ class WebhookServing:
             rules.append(allow("create", "secrets", namespace=namespace))
         if not self.registers:
             return tuple(rules)
-        for mutates, resource in _CONFIGURATIONS.items():
+        for mutates, type_ in CONFIGURATIONS.items():
+            resource = str(resource_for(type_).gvr.group_resource)
             names = [one.name for one in webhooks if any(hook.mutates is mutates for hook in one.hooks.values())]
             if names:
                 rules += allow("get patch", resource, names=names), allow("create", resource)
-        if crds := [_name_of(resource_for(type_)) for one in webhooks for type_ in one.converted]:
+        if crds := _converted_by(webhooks):
             rules.append(allow("get patch", "customresourcedefinitions.apiextensions.k8s.io", names=crds))
         return tuple(rules)
 
@@ -146,12 +143,13 @@ class _Answers:
 
     def __init__(self, webhooks: Sequence[Webhooks], context: ControllerContext) -> None:
         self._context = context
-        self._by_path = {path: one for one in webhooks for path in one.paths}
-        if len(self._by_path) < sum(len(one.paths) for one in webhooks):
-            paths = [path for one in webhooks for path in one.paths]
-            twice = next(path for path in paths if paths.count(path) > 1)
-            raise OptionError(f"two webhooks have the path {twice}: give one of them another, with path=")
-        self._converting = {_kind_of(type_): one for one in webhooks for type_ in one.converted}
+        self._by_path: dict[str, Webhooks] = {}
+        for one in webhooks:
+            for path in one.paths:
+                if path in self._by_path:
+                    raise OptionError(f"two webhooks have the path {path}: give one of them another, with path=")
+                self._by_path[path] = one
+        self._converting = {resource_for(type_).gvk.group_kind: one for one in webhooks for type_ in one.converted}
         self._any = webhooks[0]
 
     @property
@@ -168,7 +166,7 @@ class _Answers:
     def answer_conversion(self, asked: ConversionRequest) -> bytes:
         # All objects of a review are of one kind. Whoever does not convert this kind answers that it does not.
         first = asked.objects[0] if asked.objects else {}
-        kind = str(first.get("apiVersion")).rpartition("/")[0], str(first.get("kind"))
+        kind = GroupKind(str(first.get("apiVersion")).rpartition("/")[0], str(first.get("kind")))
         return self._converting.get(kind, self._any).answer_conversion(asked)
 
 
@@ -278,14 +276,13 @@ class _Served:
 
     def views(self) -> list[WebhookView]:
         """The state of each webhook, conversions last."""
-        hooks = [(hook.path, hook) for one in self._webhooks for hook in one.hooks.values()]
         made = [
-            self._view(path, "mutating" if hook.mutates else "validating", _name_of(hook.resource))
-            for path, hook in hooks
+            self._view(hook.path, "mutating" if hook.mutates else "validating", str(hook.resource.gvr.group_resource))
+            for one in self._webhooks
+            for hook in one.hooks.values()
         ]
         if CONVERT_PATH in self.server.calls:
-            kinds = [_name_of(resource_for(type_)) for one in self._webhooks for type_ in one.converted]
-            made.append(self._view(CONVERT_PATH, "conversion", ", ".join(kinds)))
+            made.append(self._view(CONVERT_PATH, "conversion", ", ".join(_converted_by(self._webhooks))))
         return made
 
     def _view(self, path: str, kind: str, resource: str) -> WebhookView:
@@ -320,11 +317,6 @@ def _checked(declared: Sequence[Any]) -> list[Webhooks]:
     return list(declared)
 
 
-def _kind_of(type_: type[Any]) -> tuple[str, str]:
-    info = resource_for(type_)
-    return info.group, info.kind
-
-
-def _name_of(resource: ResourceInfo) -> str:
-    """The name of a resource as in kubectl, which is also that of its definition."""
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+def _converted_by(webhooks: Sequence[Webhooks]) -> list[str]:
+    """The custom resources whose versions are converted, as in kubectl. Their definitions have the same names."""
+    return [str(resource_for(type_).gvr.group_resource) for one in webhooks for type_ in one.converted]
