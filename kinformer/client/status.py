@@ -13,7 +13,16 @@ import msgspec
 from kinformer.meta import GroupResource
 from kinformer.models import DECODE_ERRORS
 
-__all__ = ("About", "Status", "StatusCause", "StatusDetails", "decode_status", "generic_status", "status_in")
+__all__ = (
+    "About",
+    "Status",
+    "StatusCause",
+    "StatusDetails",
+    "decode_status",
+    "generic_status",
+    "reason_of",
+    "status_in",
+)
 
 CAUSE_UNEXPECTED_RESPONSE: Final = "UnexpectedServerResponse"
 
@@ -121,23 +130,28 @@ def status_in(data: bytes | msgspec.Raw) -> Status | None:
         return None
 
 
+def reason_of(code: int) -> str:
+    """The reason that an API server gives with an HTTP status; empty if it has none for it."""
+    if code in _GENERIC:
+        return _GENERIC[code][0]
+    return _OWN_WORDS.get(code, "InternalError" if code >= 500 else "")
+
+
 def generic_status(code: int, method: str, about: About, text: str, retry_after: int, path: str = "") -> Status:
     """
     The Status for a response without one, as client-go makes it (NewGenericServerResponse).
 
     :param path: names what was not found, if `about` does not
     """
-    reason, message = _GENERIC.get(
-        code, ("", f"the server responded with the status code {code} but did not return more information")
-    )
+    silent = f"the server responded with the status code {code} but did not return more information"
+    reason, message = _GENERIC.get(code, (reason_of(code), silent))
     if code in _OWN_WORDS:
-        reason, message = _OWN_WORDS[code], text
+        message = text
         if code == 406 and text in ("", "unknown"):
             message = "the server was unable to respond with a content type that the client supports"
     elif code == 409 and method == "POST":
         reason = "AlreadyExists"
-    elif not reason and code >= 500:
-        reason = "InternalError"
+    elif code not in _GENERIC and code >= 500:
         message = f'an error on the server ("{text}") has prevented the request from succeeding'
     resource, name = about
     if resource is not None:

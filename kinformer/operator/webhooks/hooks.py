@@ -30,8 +30,9 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, Unpack, cast
+from typing import Any, Generic, TypeVar, Unpack, cast
 
+from kinformer.client.status import reason_of
 from kinformer.logs import get_logger
 from kinformer.manager import ControllerContext
 from kinformer.models import ObjectDecodeError, decode, encode, resource_for, to_dict
@@ -56,18 +57,6 @@ S = TypeVar("S")
 log = get_logger(__name__)
 
 
-#: The reasons of a refusal, by the HTTP status.
-_REASONS: Final = {
-    400: "BadRequest",
-    403: "Forbidden",
-    409: "Conflict",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-}
-
-
 class Denied(Exception):
     """
     Raised by a function to refuse a request.
@@ -81,7 +70,7 @@ class Denied(Exception):
     def __init__(self, message: str, *, code: int = 403, reason: str = "") -> None:
         super().__init__(message)
         self.code = code
-        self.reason = reason or _REASONS.get(code, "")
+        self.reason = reason or reason_of(code)
 
 
 @dataclass(eq=False, slots=True)

@@ -67,17 +67,20 @@ async def test_what_a_function_lets_through_is_allowed_with_its_warnings() -> No
     assert seen == [(3, None, "CREATE", "me")]
 
 
-@pytest.mark.parametrize(("given", "reason"), [("", "Invalid"), ("Expired", "Expired")])
-async def test_what_it_refuses_is_refused_with_its_words(given: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "given", "reason"),
+    [(422, "", "Invalid"), (422, "Expired", "Expired"), (403, "", "Forbidden"), (404, "", "NotFound"), (418, "", "")],
+)
+async def test_what_it_refuses_is_refused_with_its_words(code: int, given: str, reason: str) -> None:
     webhooks = Webhooks("w")
 
     @webhooks.validating(WebApp)
     def check(request: AdmissionRequest[WebApp]) -> None:
-        raise Denied("spec.replicas: at most 10", code=422, reason=given)
+        raise Denied("spec.replicas: at most 10", code=code, reason=given)
 
     assert await asked(webhooks, VALIDATE, review(app())) == {
         "allowed": False,
-        "status": {"status": "Failure", "code": 422, "reason": reason, "message": "spec.replicas: at most 10"},
+        "status": {"status": "Failure", "code": code, "reason": reason, "message": "spec.replicas: at most 10"},
     }
 
 
