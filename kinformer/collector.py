@@ -32,19 +32,15 @@ LARGE: Final = 1000
 THRESHOLD: Final = 100_000
 
 
-def relax(*, tells: bool = True) -> None:
+def relax() -> None:
     """
     Make the collector start less often, for the rest of the process.
 
     A collector that is switched off, or has a higher threshold, is not changed. A second call has no effect.
-
-    :param tells: say so in the log, at the level debug. Not for a command that has not set up its log: its output may
-        be read by a program
     """
     youngest, *older = gc.get_threshold()
     # A threshold of 0 switches the collector off, like gc.disable(). That is left as it is.
     off = not gc.isenabled() or youngest == 0
     if not off and youngest < THRESHOLD and os.environ.get("KINFORMER_GC", "") != "default":
         gc.set_threshold(THRESHOLD, *older)
-        if tells:
-            log.debug("collector_relaxed", threshold=THRESHOLD, before=youngest)
+        log.debug("collector_relaxed", threshold=THRESHOLD, before=youngest)

@@ -313,9 +313,7 @@ def rbac(**options: Any) -> None:
     """
     from kinformer.cli.rbac import run
 
-    names = ("webhook_service", "webhook_secret", "webhook_cert_dir", "webhook_register")
-    webhooks = WebhookFlags(**{name: options.pop(name) for name in names})
-    run_command(partial(run, webhooks=webhooks, **options))
+    run_command(partial(run, webhooks=WebhookFlags.taken_from(options), **options))
 
 
 class _WithImport(click.Command):
@@ -574,7 +572,7 @@ def run_command(
     from kinformer.cli.signals import run_until_signal
     from kinformer.collector import relax
 
-    relax(tells=False)
+    relax()
     _exit_with(lambda: run_until_signal(command, interrupted, interruption))
 
 

@@ -28,8 +28,12 @@ class FlagGroup:
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> Self:
-        """Make the group from a command's options, and remove its values from them."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+        """
+        Make the group from a command's options, and remove its values from them.
+
+        A flag that the command does not have gets the default of its field.
+        """
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
 
 
 def with_flags(command: F, *flags: Callable[[F], F]) -> F:
