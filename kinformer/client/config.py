@@ -25,7 +25,13 @@ from kinformer.client.errors import ConfigError
 from kinformer.client.exec_plugin import ExecCredential, ExecPlugin
 from kinformer.client.impersonation import Impersonation
 from kinformer.client.keywords import check_names
-from kinformer.client.kubeconfig import KubeconfigContext, existing_files, parse_context, read_context
+from kinformer.client.kubeconfig import (
+    KubeconfigContext,
+    default_kubeconfig,
+    existing_files,
+    parse_context,
+    read_context,
+)
 from kinformer.client.proxies import checked_proxy, environment_proxy, without_password
 from kinformer.client.tls import TlsSource
 from kinformer.clock import Clock, RealClock
@@ -101,7 +107,7 @@ async def load_endpoint(
         return await load_in_cluster(clock=clock)
     if kubeconfig is not None:
         return await load_kubeconfig(os.fspath(kubeconfig), context, clock=clock, exec_timeout=exec_timeout)
-    named = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    named = default_kubeconfig()
     if in_cluster is None and not existing_files(named) and all(os.environ.get(name) for name in _IN_CLUSTER):
         return await load_in_cluster(clock=clock)
     if in_cluster is None and not os.environ.get("KUBECONFIG") and not existing_files(named):

@@ -22,7 +22,14 @@ from kinformer.client.errors import ConfigError
 from kinformer.client.impersonation import Impersonation
 from kinformer.client.tls import TlsSource
 
-__all__ = ("KubeconfigContext", "existing_files", "parse_context", "read_context", "read_contexts")
+__all__ = (
+    "KubeconfigContext",
+    "default_kubeconfig",
+    "existing_files",
+    "parse_context",
+    "read_context",
+    "read_contexts",
+)
 
 #: The name of the extension of a cluster's entry that is passed to exec plug-ins.
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -132,6 +139,11 @@ class KubeconfigContext:
             if isinstance(extension, Mapping) and extension.get("name") == _EXEC_EXTENSION:
                 info["config"] = extension.get("extension")
         return info
+
+
+def default_kubeconfig() -> str:
+    """What ``KUBECONFIG`` lists; if it is not set, ``~/.kube/config``."""
+    return os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
 
 
 def existing_files(path: str) -> list[Path]:

@@ -17,13 +17,12 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 import anyio
 
 from kinformer.client import Client, ClientOptions, ConfigError, connect
-from kinformer.client.kubeconfig import KubeconfigContext, existing_files, read_contexts
+from kinformer.client.kubeconfig import KubeconfigContext, default_kubeconfig, existing_files, read_contexts
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 
@@ -118,8 +117,7 @@ class KubeconfigContexts:
         *,
         clock: Clock | None = None,
     ) -> None:
-        default = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
-        self._path = os.fspath(path) if path is not None else default
+        self._path = os.fspath(path) if path is not None else default_kubeconfig()
         self._contexts = tuple(dict.fromkeys(contexts))
         self._clock = clock or RealClock()
 
