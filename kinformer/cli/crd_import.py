@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import click
-import yaml
 
 from kinformer.cli.crd import CrdError
-from kinformer.cli.manifests import read_manifests
+from kinformer.cli.manifests import Manifest, parse_manifests, read_manifests
 from kinformer.client import NotFound, connect
 from kinformer.models import V1CustomResourceDefinition, to_dict
 from kinformer.operator.source import NoDefinition, source_of
@@ -29,12 +28,12 @@ async def run(*, source: str) -> int:
     :param source: a file or a URL of YAML or JSON with one definition, or the name of a definition of the cluster that
         kubectl would use
     :raises CrdError: if there is no definition or several, or no classes can be made from it
-    :raises ManifestError: if the file cannot be read
+    :raises ManifestError: if the file cannot be read, or there is something else than objects in it
     """
     if "://" in source:
-        found = await _of_url(source)
+        found = _definitions(parse_manifests(await _content(source), source))
     elif source.endswith(_SIGNS_OF_A_FILE) or "/" in source:
-        found = [manifest.obj for manifest in read_manifests(Path(source)) if manifest.obj["kind"] == _KIND]
+        found = _definitions(read_manifests(Path(source)))
     else:
         found = [await _of_cluster(source)]
     if len(found) != 1:
@@ -47,14 +46,16 @@ async def run(*, source: str) -> int:
     return 0
 
 
-async def _of_url(url: str) -> list[Mapping[str, Any]]:
+def _definitions(manifests: Iterable[Manifest]) -> list[Mapping[str, Any]]:
+    return [manifest.obj for manifest in manifests if manifest.obj["kind"] == _KIND]
+
+
+async def _content(url: str) -> bytes:
     try:
         async with aiohttp.ClientSession(trust_env=True, raise_for_status=True) as session:
-            text = await (await session.get(url)).text()
-        documents = list(yaml.safe_load_all(text))
-    except (aiohttp.ClientError, TimeoutError, yaml.YAMLError, UnicodeDecodeError) as error:
+            return await (await session.get(url)).read()
+    except (aiohttp.ClientError, TimeoutError) as error:
         raise CrdError(f"{url} cannot be read: {error or type(error).__name__}") from error
-    return [one for one in documents if isinstance(one, dict) and one.get("kind") == _KIND]
 
 
 async def _of_cluster(name: str) -> Mapping[str, Any]:

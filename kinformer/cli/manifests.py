@@ -11,7 +11,7 @@ import yaml
 
 from kinformer.client import AlreadyExists, ApiError, Client, NoKindMatch, PatchType
 
-__all__ = ("Manifest", "ManifestError", "apply_manifests", "read_manifests")
+__all__ = ("Manifest", "ManifestError", "apply_manifests", "parse_manifests", "read_manifests")
 
 
 class ManifestError(Exception):
@@ -51,9 +51,20 @@ def read_manifests(path: Path) -> list[Manifest]:
 
 def _read(file: Path) -> Iterator[Manifest]:
     try:
-        text = file.read_text(encoding="utf-8")
+        return parse_manifests(file.read_bytes(), str(file))
     except OSError as error:
         raise ManifestError(f"{file}: {error.strerror}") from error
+
+
+def parse_manifests(content: bytes, file: str) -> Iterator[Manifest]:
+    """
+    The objects of some YAML.
+
+    :param file: the name of the file, or its URL, for errors
+    :raises ManifestError: if it is not YAML, or something in it is not an object
+    """
+    try:
+        text = content.decode()
     except UnicodeDecodeError as error:
         raise ManifestError(f"{file}: is not text: {error.reason} at byte {error.start}") from error
     loader = yaml.SafeLoader(text)

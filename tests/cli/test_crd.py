@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from kinformer.cli import crd_import
 from kinformer.cli.crd import CrdError
@@ -79,6 +81,20 @@ async def test_a_definition_is_imported_from_a_cluster_or_a_url(
             await crd_import.run(source="shops.example.com")
         with pytest.raises(CrdError, match=r"/nothing cannot be read: 40[13]"):
             await crd_import.run(source=f"{server.url}/nothing")
+
+    assert "class Bakery(" in capsys.readouterr().out
+
+
+async def test_a_definition_in_a_list_is_imported_from_a_url(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = {"apiVersion": "v1", "kind": "List", "items": [yaml.safe_load(BAKERY.read_text())]}
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=yaml.safe_dump(listed))
+
+    app = web.Application()
+    app.router.add_get("/list.yaml", answer)
+    async with TestServer(app) as server:
+        await crd_import.run(source=str(server.make_url("/list.yaml")))
 
     assert "class Bakery(" in capsys.readouterr().out
 
