@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import click
 import yaml
 
+from kinformer.cli.modules import search_here
 from kinformer.models import resource_for, to_dict
 from kinformer.operator import CustomResource, SchemaError, definition_of
 
@@ -31,9 +30,7 @@ async def run(*, packages: Sequence[str]) -> int:
     :param packages: the names of the packages or modules
     :raises CrdError: if one cannot be imported, there is no custom resource, or a definition cannot be made
     """
-    # As with `python -m`, a package in the current folder need not be installed.
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+    search_here()
     modules = [module for name in packages for module in _modules(name)]
     found = definitions_in(modules)
     if not found:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import click
 
-from kinformer.cli.serving import ServingFlags, address_of, reviewer, secure_serving_of
+from kinformer.cli.serving import ServingFlags, address_of, serving_with_reviewers
 from kinformer.cli.signals import Interruption
 from kinformer.client import ClientOptions, connect
 from kinformer.manager import Fleet, KubeconfigContexts, LeaderElection, Sharding
@@ -49,14 +49,9 @@ async def run_fleet(
     :raises UnknownControllerError: if a controller is not known
     """
     async with AsyncExitStack() as stack:
-        secure = secure_serving_of(serving)
-        if secure is not None:
-            authorization = await reviewer(stack, serving.authorization_kubeconfig)
-            secure = replace(
-                secure,
-                authentication=await reviewer(stack, serving.authentication_kubeconfig),
-                authorization=authorization or await stack.enter_async_context(connect(kubeconfig, context)),
-            )
+        secure = await serving_with_reviewers(stack, serving)
+        if secure is not None and secure.authorization is None:
+            secure = replace(secure, authorization=await stack.enter_async_context(connect(kubeconfig, context)))
         fleet = Fleet(
             KubeconfigContexts(kubeconfig, () if _ALL in contexts else contexts),
             endpoint=address_of(serving),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -14,7 +13,8 @@ from typing import Any
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
-from kinformer.cli.serving import ServingFlags, address_of, reviewer, secure_serving_of
+from kinformer.cli.modules import search_here
+from kinformer.cli.serving import ServingFlags, address_of, serving_with_reviewers
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
 from kinformer.cli.webhooks import WebhookFlags
@@ -23,13 +23,14 @@ from kinformer.client.account import account_endpoint
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.beside import NAMESPACE
+from kinformer.manager.cluster_part import FleetOptions
 from kinformer.manager.loading import builtin_controllers, find_controllers, known_controllers, webhooks_of
 from kinformer.manager.rbac import declared_permissions, manager_rules
 from kinformer.manager.selection import BUILTIN, select_controllers
 from kinformer.meta.validation import dns1123_label_errors
 from kinformer.permissions import Rule
 
-__all__ = ("run", "search_here")
+__all__ = ("run",)
 
 
 async def run(
@@ -102,7 +103,8 @@ async def run(
     :raises OptionError: if an option is not valid
     """
     selection = _names(controllers)
-    search_here(selection)
+    if any(":" in name for name in selection):
+        search_here()
     chosen = tuple(dict.fromkeys(name for text in namespaces for name in _names(text)))
     for name in chosen:
         if problems := dns1123_label_errors(name):
@@ -113,10 +115,18 @@ async def run(
     limits = ClientOptions(
         qps=kube_api_qps,
         burst=kube_api_burst,
-        # One for all accounts: it is a guard against a process that deletes too much.
-        delete_limiter=TokenBucket(kube_api_delete_qps, kube_api_delete_burst) if kube_api_delete_qps else None,
+        delete_qps=kube_api_delete_qps,
+        delete_burst=kube_api_delete_burst,
         outage=outage,
     )
+    common: FleetOptions = {
+        "controllers": selection,
+        "options": _parsed(extra_options),
+        "flags": {name: it for name, it in options.items() if it is not None},
+        "namespaces": chosen,
+        "beside_kube_controller_manager": beside_kube_controller_manager,
+        "required": _names(require_controllers),
+    }
     if contexts:
         from kinformer.cli.fleet import run_fleet  # most processes work for one cluster
 
@@ -132,24 +142,16 @@ async def run(
             serving=serving,
             leader_election=settings,
             sharding=group,
-            # Each cluster has limits of its own.
-            client_options=replace(
-                limits,
-                delete_limiter=None,
-                delete_qps=kube_api_delete_qps or None,
-                delete_burst=kube_api_delete_burst,
-            ),
+            client_options=limits,
             cache_sync_timeout=cache_sync_timeout,
             grace=shutdown_grace,
             interruption=interruption,
             shown_flags=shown_flags,
-            controllers=selection,
-            options=_parsed(extra_options),
-            flags={name: it for name, it in options.items() if it is not None},
-            namespaces=chosen,
-            beside_kube_controller_manager=beside_kube_controller_manager,
-            required=_names(require_controllers),
+            **common,
         )
+    if kube_api_delete_qps:
+        # One limit for all accounts: it is a guard against a process that deletes too much.
+        limits = replace(limits, delete_limiter=TokenBucket(kube_api_delete_qps, kube_api_delete_burst))
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(connect(kubeconfig, context, options=limits))
         if settings is not None:
@@ -158,29 +160,18 @@ async def run(
             settings = replace(settings, client=own)
         if group is not None:
             group = replace(group, client=await stack.enter_async_context(connect(kubeconfig, context)))
-        secure = secure_serving_of(serving)
-        if secure is not None:
-            secure = replace(
-                secure,
-                authentication=await reviewer(stack, serving.authentication_kubeconfig),
-                authorization=await reviewer(stack, serving.authorization_kubeconfig),
-            )
+        secure = await serving_with_reviewers(stack, serving)
         clients = await _account_clients(stack, client, accounts or {}, limits)
         manager = Manager(
             client,
-            controllers=selection,
-            options=_parsed(extra_options),
-            flags={name: it for name, it in options.items() if it is not None},
-            namespaces=chosen,
             endpoint=address_of(serving),
             secure=secure,
-            beside_kube_controller_manager=beside_kube_controller_manager,
             leader_election=settings,
             sharding=group,
-            required=_names(require_controllers),
             cache_sync_timeout=cache_sync_timeout,
             clients=clients,
             webhooks=webhooks if webhooks.webhook_port else None,
+            **common,
         )
         manager.pages.flags = shown_flags
         if not manager.controllers:
@@ -201,12 +192,6 @@ async def run(
         with interruption.stops(partial(manager.stop, shutdown_grace)):
             await manager.run()
     return 0
-
-
-def search_here(selection: Iterable[str]) -> None:
-    """If something is named as ``MODULE:NAME``, find modules in the current folder, too, as ``python -m`` does."""
-    if any(":" in name for name in selection) and (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
 
 
 async def _account_clients(

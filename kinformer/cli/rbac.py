@@ -10,7 +10,7 @@ from typing import Any
 import click
 import yaml
 
-from kinformer.cli.manager import search_here
+from kinformer.cli.modules import search_here
 from kinformer.cli.webhooks import WebhookFlags, namespaced_name
 from kinformer.manager import OptionError, select_controllers
 from kinformer.manager.loading import builtin_controllers, find_controllers, load_factory, webhooks_of
@@ -60,7 +60,8 @@ async def run(
     :raises UndeclaredPermissions: if a controller does not declare which permissions it needs
     :raises OptionError: if the service account is not of the form ``NAMESPACE/NAME``
     """
-    search_here(controllers)
+    if any(":" in name for name in controllers):
+        search_here()
     selection, known = find_controllers(controllers or ("*", BUILTIN))
     builtin = builtin_controllers(known)
     names = select_controllers(selection, known, builtin, partial(_is_optional, known))

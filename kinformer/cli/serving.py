@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kinformer.manager import SecureServing
     from kinformer.manager.serving import ServerTls
 
-__all__ = ("ServingFlags", "address_of", "reviewer", "secure_serving_of", "serving_flags")
+__all__ = ("ServingFlags", "address_of", "secure_serving_of", "serving_flags", "serving_with_reviewers")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -195,12 +195,21 @@ def _tls_of(flags: ServingFlags) -> ServerTls:
     return ServerTls(flags.client_ca_file, minimum, ciphers)
 
 
-async def reviewer(stack: AsyncExitStack, kubeconfig: Path | None) -> Client | None:
+async def serving_with_reviewers(stack: AsyncExitStack, flags: ServingFlags) -> SecureServing | None:
     """
-    Return the client for reviews, which the stack closes; None for the manager's own.
+    The same as :func:`secure_serving_of`, with the clients for reviews that the flags name. The stack closes them.
 
-    :raises ConfigError: if the kubeconfig cannot be read
+    :raises ConfigError: if a kubeconfig cannot be read
+    :raises OptionError: see :func:`secure_serving_of`
     """
     from kinformer.client import connect
 
-    return None if kubeconfig is None else await stack.enter_async_context(connect(kubeconfig))
+    async def reviewer(kubeconfig: Path | None) -> Client | None:
+        return None if kubeconfig is None else await stack.enter_async_context(connect(kubeconfig))
+
+    secure = secure_serving_of(flags)
+    return secure and replace(
+        secure,
+        authentication=await reviewer(flags.authentication_kubeconfig),
+        authorization=await reviewer(flags.authorization_kubeconfig),
+    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kinformer.cli.modules import search_here
 from kinformer.simulation import Checks, Faults, Plan, Report, Trial, WorldOptions, explore, replay, systematic
 from kinformer.simulation.explore import Failure, Run
 from kinformer.simulation.scenario_file import read_scenario
@@ -100,8 +100,7 @@ def run(
         page=page,
         output=output,
     )
-    # As `python -m` does: modules in the working directory can be imported. The user's controllers are often there.
-    sys.path.insert(0, str(Path.cwd()))
+    search_here()
     _check_controllers(controllers)
     trial = Trial(read_scenario(scenario, controllers), asked.checks, WorldOptions(nodes=nodes))
     report = _play(trial, asked)
