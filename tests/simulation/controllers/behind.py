@@ -19,6 +19,7 @@ from tests.golden.scenario import Scenario
 from tests.simulation.controllers import csi
 from tests.simulation.controllers.catalogue import Case
 from tests.simulation.controllers.steps import NAMESPACE
+from tests.simulation.controllers.writes import create, delete, patch
 
 __all__ = ("BEHIND", "make_route")
 
@@ -79,8 +80,6 @@ _TOKEN: dict[str, Any] = {
     "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "bot"}},
 }
 _ENDS = {"spec": {"restartPolicy": "Never", "containers": _CONTAINERS}}
-_MORE_TIME = {"spec": {"ttlSecondsAfterFinished": 9000}}
-_JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
 
 
 def _pod(**spec: Any) -> dict[str, Any]:
@@ -88,7 +87,7 @@ def _pod(**spec: Any) -> dict[str, Any]:
 
 
 def _taints(*taints: dict[str, str]) -> dict[str, Any]:
-    return {"patch": {"kind": "Node", "name": "n", "type": "merge", "body": {"spec": {"taints": list(taints)}}}}
+    return patch("Node", "n", spec={"taints": list(taints)})
 
 
 BEHIND = (
@@ -129,7 +128,7 @@ BEHIND = (
         [
             {"create": [_CLAIM, _pod(nodeName="n", volumes=_MOUNTED)]},
             {"wait": 20},
-            {"delete": {"kind": "PersistentVolumeClaim", "name": "c"}},
+            delete("PersistentVolumeClaim", "c"),
             {"sleep": 300},
         ],
         plans=("seed=0 hide(manager,pods/case/p,event=1,seconds=120)",),
@@ -138,14 +137,7 @@ BEHIND = (
         "legacy-token-cleaner-behind",
         ["legacy-service-account-token-cleaner"],
         [
-            {
-                "create": {
-                    "apiVersion": "v1",
-                    "kind": "ServiceAccount",
-                    "metadata": {"name": "bot"},
-                    "secrets": [{"name": "old"}],
-                }
-            },
+            create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
             {"legacy_token": {"account": "bot", "name": "old"}},
             {"create": _pod(nodeName="n", volumes=[{"name": "v", "secret": {"secretName": "old"}}])},
             {"sleep": 50 * 3600},
@@ -158,14 +150,7 @@ BEHIND = (
         ["tests.simulation.controllers.behind:make_route"],
         [
             {"create": {**_NODE, "spec": {"podCIDR": "10.244.1.0/24", "podCIDRs": ["10.244.1.0/24"]}}},
-            {
-                "create": {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": {"name": "route-n"},
-                    "data": {"target_node": "n", "destination_cidr": "10.244.1.0/24"},
-                }
-            },
+            create("ConfigMap", "route-n", data={"target_node": "n", "destination_cidr": "10.244.1.0/24"}),
             {"sleep": 120},
         ],
         plans=("seed=0 hide(manager,nodes/n,event=1,seconds=60)",),
@@ -175,22 +160,8 @@ BEHIND = (
         ["cloud-node-lifecycle"],
         [
             # The cloud says of a node of such a name that it is gone.
-            {
-                "create": {
-                    **_NODE,
-                    "metadata": {"name": "n-gone"},
-                    "status": {"conditions": [{**_READY, "status": "False"}]},
-                }
-            },
-            {
-                "patch": {
-                    "kind": "Node",
-                    "name": "n-gone",
-                    "type": "strategic",
-                    "subresource": "status",
-                    "body": {"status": {"conditions": [_READY]}},
-                }
-            },
+            create("Node", "n-gone", status={"conditions": [{**_READY, "status": "False"}]}),
+            patch("Node", "n-gone", type_="strategic", subresource="status", status={"conditions": [_READY]}),
             {"sleep": 120},
         ],
         plans=("seed=0 hide(manager,nodes/n-gone,event=2,seconds=60)",),
@@ -201,15 +172,7 @@ BEHIND = (
         [
             _REQUEST,
             {"wait": 23.5 * 3600},
-            {
-                "patch": {
-                    "kind": "CertificateSigningRequest",
-                    "name": "${ns}-r",
-                    "type": "merge",
-                    "subresource": "approval",
-                    "body": {"status": {"conditions": [_APPROVED]}},
-                }
-            },
+            patch("CertificateSigningRequest", "${ns}-r", subresource="approval", status={"conditions": [_APPROVED]}),
             {"sleep": 3600},
         ],
         plans=("seed=0 hide(manager,certificatesigningrequests.certificates.k8s.io/case-r,event=2,seconds=3000)",),
@@ -229,18 +192,11 @@ BEHIND = (
         "ttl-after-finished-behind",
         ["job", "ttl-after-finished"],
         [
-            {"create": {**_JOB, "spec": {"ttlSecondsAfterFinished": 60, "template": _ENDS}}},
+            create("Job", "j", "batch/v1", spec={"ttlSecondsAfterFinished": 60, "template": _ENDS}),
             {"wait": 5},
             {"run_pods": {"phase": "Succeeded", "ready": False}},
             {"wait": 20},
-            {
-                "patch": {
-                    "kind": "Job",
-                    "name": "j",
-                    "type": "merge",
-                    "body": {"spec": {"ttlSecondsAfterFinished": 9000}},
-                }
-            },
+            patch("Job", "j", spec={"ttlSecondsAfterFinished": 9000}),
             {"wait": 600},
         ],
         plans=("seed=0 silent(manager,jobs.batch,event=5,seconds=300)",),
@@ -255,7 +211,7 @@ BEHIND = (
             csi.pod("one", "n", "shared"),
             {"sleep": 1},
             csi.pod("two", "n", "shared"),
-            {"delete": {"kind": "Pod", "name": "one", "options": {"gracePeriodSeconds": 0}}},
+            delete("Pod", "one", gracePeriodSeconds=0),
             {"sleep": 130},
         ],
         begin=csi.begin,

@@ -19,6 +19,7 @@ from tests.golden.keys import key_flags
 from tests.golden.scenario import Scenario
 from tests.simulation.controllers import csi, gated, groups, selinux, storage
 from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
+from tests.simulation.controllers.writes import create, delete, patch, patch_status
 
 __all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
 
@@ -136,19 +137,6 @@ def _case(
     )
 
 
-def _create(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Step:
-    metadata = {"name": name, **fields.pop("metadata", {})}
-    return {"create": {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}}
-
-
-def _patch(kind: str, name: str, **body: Any) -> Step:
-    return {"patch": {"kind": kind, "name": name, "type": "merge", "body": body}}
-
-
-def _delete(kind: str, name: str) -> Step:
-    return {"delete": {"kind": kind, "name": name}}
-
-
 _SETTLE: Step = {"settle": 2}
 #: What kubelets do in the end: pods that are to go are gone, and the others run. What follows from that is waited for.
 _KUBELETS: tuple[Step, ...] = (_SETTLE, {"end_pods": {}}, _SETTLE, {"run_pods": {}}) * 3 + (_SETTLE,)
@@ -223,7 +211,7 @@ _WIDGETS = {"group": "example.com", "resource": "widgets"}
 
 
 def _api_server(name: str) -> Step:
-    return _create("Lease", name, "coordination.k8s.io/v1", metadata=_SERVERS, spec={"holderIdentity": name})
+    return create("Lease", name, "coordination.k8s.io/v1", metadata=_SERVERS, spec={"holderIdentity": name})
 
 
 def _stored_by(resource: str, *servers: str) -> Step:
@@ -232,7 +220,7 @@ def _stored_by(resource: str, *servers: str) -> Step:
         {"apiServerID": one, "encodingVersion": f"v{ord(one) % 2}", "decodableVersions": ["v0", "v1"]}
         for one in servers
     ]
-    return _patch_status("StorageVersion", resource, storageVersions=entries)
+    return patch_status("StorageVersion", resource, storageVersions=entries)
 
 
 def _widgets(stored: str) -> dict[str, Any]:
@@ -247,7 +235,7 @@ def _pod_with_device(name: str, **spec: Any) -> Step:
     """A pod on a node whose devices are those of the claim ``shared``."""
     container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}}
     claims = [{"name": "d", "resourceClaimName": "shared"}]
-    return _create("Pod", name, spec={"containers": [container], "resourceClaims": claims, "nodeName": "n", **spec})
+    return create("Pod", name, spec={"containers": [container], "resourceClaims": claims, "nodeName": "n", **spec})
 
 
 def _allocated_claim() -> tuple[Step, ...]:
@@ -255,13 +243,9 @@ def _allocated_claim() -> tuple[Step, ...]:
     finalizer = {"finalizers": ["resource.kubernetes.io/delete-protection"]}
     allocation = {"devices": {"results": [_DEVICE]}}
     return (
-        _create("ResourceClaim", "shared", _DEVICES, metadata=finalizer, spec=_DEVICE_CLAIM),
-        _patch_status("ResourceClaim", "shared", allocation=allocation),
+        create("ResourceClaim", "shared", _DEVICES, metadata=finalizer, spec=_DEVICE_CLAIM),
+        patch_status("ResourceClaim", "shared", allocation=allocation),
     )
-
-
-def _patch_status(kind: str, name: str, **status: Any) -> Step:
-    return {"patch": {"kind": kind, "name": name, "type": "merge", "subresource": "status", "body": {"status": status}}}
 
 
 def _policy(expression: str) -> dict[str, Any]:
@@ -285,30 +269,29 @@ def _labelled(name: str, level: str) -> Step:
         "volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": "shared"}}],
         "securityContext": {"seLinuxOptions": {"level": level}},
     }
-    return _create("Pod", name, spec=spec)
+    return create("Pod", name, spec=spec)
 
 
 def _in_use(node: str, *disks: str) -> Step:
     """A kubelet says which volumes it uses."""
     names = [f"kubernetes.io/csi/{csi.DRIVER}^{disk}" for disk in disks]
-    patch = _patch("Node", node, status={"volumesInUse": names or None})["patch"]
-    return {"patch": {**patch, "subresource": "status"}}
+    return patch_status("Node", node, volumesInUse=names or None)
 
 
 _OWN = (
     _case(
         "replicationcontroller",
         "replicationcontroller",
-        _create("ReplicationController", "web", spec={"replicas": 3, "selector": {"app": "a"}, "template": _TEMPLATE}),
+        create("ReplicationController", "web", spec={"replicas": 3, "selector": {"app": "a"}, "template": _TEMPLATE}),
         _SETTLE,
         {"run_pods": {}},
         _SETTLE,
-        _patch("ReplicationController", "web", spec={"replicas": 0}),
+        patch("ReplicationController", "web", spec={"replicas": 0}),
     ),
     _case(
         "ttl-after-finished",
         "job ttl-after-finished",
-        _create("Job", "j", "batch/v1", spec={"ttlSecondsAfterFinished": 20, "template": _JOB}),
+        create("Job", "j", "batch/v1", spec={"ttlSecondsAfterFinished": 20, "template": _JOB}),
         _SETTLE,
         {"run_pods": {"phase": "Succeeded", "ready": False}},
         {"sleep": 60},
@@ -318,8 +301,8 @@ _OWN = (
     _case(
         "clusterrole-aggregation",
         "clusterrole-aggregation",
-        _create("ClusterRole", "part", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("get")]),
-        _create(
+        create("ClusterRole", "part", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("get")]),
+        create(
             "ClusterRole",
             "whole",
             _RBAC,
@@ -327,22 +310,22 @@ _OWN = (
             rules=[],
         ),
         _SETTLE,
-        _patch("ClusterRole", "part", rules=[_rule("get"), _rule("list")]),
+        patch("ClusterRole", "part", rules=[_rule("get"), _rule("list")]),
         _SETTLE,
-        _create("ClusterRole", "more", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("watch")]),
+        create("ClusterRole", "more", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("watch")]),
     ),
     _case(
         "endpointslicemirroring",
         "endpointslicemirroring",
-        _create("Service", "s", spec={"ports": [{"port": 80}]}),
-        _create("Endpoints", "s", subsets=_subset("10.0.0.1", "10.0.0.2")),
+        create("Service", "s", spec={"ports": [{"port": 80}]}),
+        create("Endpoints", "s", subsets=_subset("10.0.0.1", "10.0.0.2")),
         _SETTLE,
-        _patch("Endpoints", "s", subsets=_subset("10.0.0.2", "10.0.0.3")),
+        patch("Endpoints", "s", subsets=_subset("10.0.0.2", "10.0.0.3")),
         _SETTLE,
-        _create("Service", "t", spec={"ports": [{"port": 80}]}),
-        _create("Endpoints", "t", subsets=_subset("10.0.1.1")),
+        create("Service", "t", spec={"ports": [{"port": 80}]}),
+        create("Endpoints", "t", subsets=_subset("10.0.1.1")),
         _SETTLE,
-        _delete("Endpoints", "t"),
+        delete("Endpoints", "t"),
         # Slices were made 12,000 times while the garbage collector deleted them, until the deletion was heard of.
         plans=("seed=0 hide(manager,endpoints/case/t,event=2)",),
     ),
@@ -351,15 +334,12 @@ _OWN = (
         "csrcleaner",
         next(step for step in Scenario.read(SCENARIOS / "csr_denied.json").steps if "create" in step),
         _SETTLE,
-        {
-            "patch": {
-                "kind": "CertificateSigningRequest",
-                "name": "${ns}-r",
-                "type": "merge",
-                "subresource": "approval",
-                "body": {"status": {"conditions": [{"type": "Denied", "status": "True", "reason": "R"}]}},
-            }
-        },
+        patch(
+            "CertificateSigningRequest",
+            "${ns}-r",
+            subresource="approval",
+            status={"conditions": [{"type": "Denied", "status": "True", "reason": "R"}]},
+        ),
         {"sleep": 3 * 3600},
     ),
     _case(
@@ -367,9 +347,9 @@ _OWN = (
         "nodeipam",
         {"create": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}} for i in range(3)]},
         _SETTLE,
-        _delete("Node", "n1"),
+        delete("Node", "n1"),
         _SETTLE,
-        _create("Node", "n3"),
+        create("Node", "n3"),
         # Which node gets which range depends on the order in which the controller hears of them.
         may_differ=("nodes/*:spec.podCIDR", "nodes/*:spec.podCIDRs"),
     ),
@@ -378,14 +358,14 @@ _OWN = (
         "ttl",
         {"create": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}} for i in range(3)]},
         _SETTLE,
-        _delete("Node", "n1"),
+        delete("Node", "n1"),
         _SETTLE,
-        _patch("Node", "n2", metadata={"annotations": {"node.alpha.kubernetes.io/ttl": "77"}}),
+        patch("Node", "n2", metadata={"annotations": {"node.alpha.kubernetes.io/ttl": "77"}}),
     ),
     _case(
         "persistentvolume-expander",
         "persistentvolume-binder persistentvolume-expander pvc-protection pv-protection",
-        _create(
+        create(
             "StorageClass",
             "growing",
             "storage.k8s.io/v1",
@@ -393,13 +373,13 @@ _OWN = (
             allowVolumeExpansion=True,
         ),
         # One that is there: to make one is to make a directory.
-        _create("PersistentVolume", "v", spec=_VOLUME),
+        create("PersistentVolume", "v", spec=_VOLUME),
         _SETTLE,
-        _create("PersistentVolumeClaim", "c", spec=_CLAIM),
+        create("PersistentVolumeClaim", "c", spec=_CLAIM),
         _SETTLE,
-        _patch("PersistentVolumeClaim", "c", spec={"resources": {"requests": {"storage": "2Gi"}}}),
+        patch("PersistentVolumeClaim", "c", spec={"resources": {"requests": {"storage": "2Gi"}}}),
         _SETTLE,
-        _delete("PersistentVolumeClaim", "c"),
+        delete("PersistentVolumeClaim", "c"),
         plans=(
             # The volume's reference says which version of the claim it was made for: the comparison leaves it aside.
             "seed=0 conflict(manager,write=1)",
@@ -415,11 +395,11 @@ _OWN = (
     _case(
         "persistentvolume-provisioning",
         "tests.simulation.controllers.storage:make_binder pvc-protection pv-protection",
-        _create("StorageClass", "shelf", "storage.k8s.io/v1", provisioner=storage.PROVISIONER),
-        _create("PersistentVolumeClaim", "one", spec=_CLAIM | {"storageClassName": "shelf"}),
-        _create("PersistentVolumeClaim", "two", spec=_CLAIM | {"storageClassName": "shelf"}),
+        create("StorageClass", "shelf", "storage.k8s.io/v1", provisioner=storage.PROVISIONER),
+        create("PersistentVolumeClaim", "one", spec=_CLAIM | {"storageClassName": "shelf"}),
+        create("PersistentVolumeClaim", "two", spec=_CLAIM | {"storageClassName": "shelf"}),
         _SETTLE,
-        _delete("PersistentVolumeClaim", "one"),
+        delete("PersistentVolumeClaim", "one"),
         # Who begins on an old view may have a volume made for a claim that is gone, and takes it back. Kubernetes does
         # the same: where the claim says already who makes its volume, the server is not asked for it.
         churn_left_out=("persistentvolumes/*",),
@@ -438,7 +418,7 @@ _OWN = (
         csi.pod("two", "b", "shared"),
         _SETTLE,
         _in_use("a", csi.EXCLUSIVE, "shared"),
-        {"delete": {"kind": "Pod", "name": "one", "options": {"gracePeriodSeconds": 0}}},
+        delete("Pod", "one", gracePeriodSeconds=0),
         csi.pod("three", "b", csi.EXCLUSIVE),
         _SETTLE,
         _in_use("a"),
@@ -449,14 +429,14 @@ _OWN = (
     _case(
         "resourcequota",
         "resourcequota",
-        _create("ResourceQuota", "q", spec={"hard": {"configmaps": "3", "pods": "2"}}),
+        create("ResourceQuota", "q", spec={"hard": {"configmaps": "3", "pods": "2"}}),
         _SETTLE,
-        _create("ConfigMap", "a"),
-        _create("ConfigMap", "b"),
+        create("ConfigMap", "a"),
+        create("ConfigMap", "b"),
         _SETTLE,
-        _delete("ConfigMap", "a"),
+        delete("ConfigMap", "a"),
         _SETTLE,
-        _patch("ResourceQuota", "q", spec={"hard": {"configmaps": "5"}}),
+        patch("ResourceQuota", "q", spec={"hard": {"configmaps": "5"}}),
         # A worker of each queue recounted it at once: one wrote what was no longer so, the other saw nothing to write.
         plans=("seed=0 restart(manager,write=3,version=-4)",),
     ),
@@ -468,28 +448,28 @@ _OWN = (
         _pod_with_device("two"),
         _SETTLE,
         # The claim stays with the second pod, and then with none.
-        _patch_status("Pod", "one", phase="Succeeded"),
+        patch_status("Pod", "one", phase="Succeeded"),
         _SETTLE,
-        _delete("Pod", "two"),
+        delete("Pod", "two"),
         {"end_pods": {}},
         _SETTLE,
         # Who dies between the two writes of a release leaves the finalizer, as Kubernetes does: a claim that has it may
         # be about to get devices. The claim's deletion takes it away.
-        _delete("ResourceClaim", "shared"),
+        delete("ResourceClaim", "shared"),
         plans=("seed=0 crash(manager,write=4)", "seed=0 cut(manager,request=9)"),
     ),
     _case(
         "podgroup-protection",
         "podgroup-protection-controller",
-        _create("PodGroup", "g", _SCHEDULING, metadata={"finalizers": [f"{_GROUP}/podgroup-protection"]}, spec=_BASIC),
+        create("PodGroup", "g", _SCHEDULING, metadata={"finalizers": [f"{_GROUP}/podgroup-protection"]}, spec=_BASIC),
         _SETTLE,
-        _create("Pod", "one", spec=_IN_GROUP),
-        _create("Pod", "two", spec=_IN_GROUP),
-        _delete("PodGroup", "g"),
+        create("Pod", "one", spec=_IN_GROUP),
+        create("Pod", "two", spec=_IN_GROUP),
+        delete("PodGroup", "g"),
         _SETTLE,
-        _patch_status("Pod", "one", phase="Succeeded"),
+        patch_status("Pod", "one", phase="Succeeded"),
         _SETTLE,
-        _delete("Pod", "two"),
+        delete("Pod", "two"),
         begin=groups.begin,
         # The cache did not have the pods yet: without a list from the server, the group went.
         plans=("seed=0 silent(manager,pods,event=1,seconds=1)",),
@@ -498,12 +478,12 @@ _OWN = (
         "resourcepoolstatusrequest",
         "resourcepoolstatusrequest-controller",
         *_allocated_claim(),
-        _create("ResourceSlice", "s", _DEVICES, spec=_SLICE),
-        _create("ResourcePoolStatusRequest", "early", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
+        create("ResourceSlice", "s", _DEVICES, spec=_SLICE),
+        create("ResourcePoolStatusRequest", "early", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
         {"sleep": 2 * 3600},
         # The answer to the first one is gone by now.
-        _create("ResourceSlice", "t", _DEVICES, spec=_SLICE | {"pool": {**_SLICE_POOL, "name": "q"}}),
-        _create("ResourcePoolStatusRequest", "late", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
+        create("ResourceSlice", "t", _DEVICES, spec=_SLICE | {"pool": {**_SLICE_POOL, "name": "q"}}),
+        create("ResourcePoolStatusRequest", "late", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
         # The answer did not show the slice that was made just before its request.
         plans=("seed=19",),
         # An answer is final. Before it, the controller compares its caches with a watch of its own. No API server hides
@@ -513,12 +493,12 @@ _OWN = (
     _case(
         "selinux-warning",
         "selinux-warning-controller persistentvolume-binder",
-        _create("CSIDriver", csi.DRIVER, "storage.k8s.io/v1", spec={"seLinuxMount": True}),
+        create("CSIDriver", csi.DRIVER, "storage.k8s.io/v1", spec={"seLinuxMount": True}),
         *csi.disk("shared", "ReadWriteMany"),
         _labelled("one", "s0:c1"),
         _labelled("two", "s0:c2"),
         _SETTLE,
-        _delete("Pod", "one"),
+        delete("Pod", "one"),
         _labelled("three", "s0:c3"),
         begin=selinux.begin,
     ),
@@ -526,15 +506,15 @@ _OWN = (
         "device-taint-eviction",
         "device-taint-eviction-controller",
         *_allocated_claim(),
-        _create("ResourceSlice", "s", _DEVICES, spec=_SLICE),
+        create("ResourceSlice", "s", _DEVICES, spec=_SLICE),
         _pod_with_device("one"),
         {"reserve": {"claim": "shared", "pod": "one"}},
         # This one does not use the claim.
         _pod_with_device("two"),
         _SETTLE,
-        _create("DeviceTaintRule", "away", f"{_DEVICES}beta2", spec={"taint": {"key": "a", "effect": "NoExecute"}}),
+        create("DeviceTaintRule", "away", f"{_DEVICES}beta2", spec={"taint": {"key": "a", "effect": "NoExecute"}}),
         _SETTLE,
-        _patch("DeviceTaintRule", "away", spec={"deviceSelector": {"driver": "d.example.com"}}),
+        patch("DeviceTaintRule", "away", spec={"deviceSelector": {"driver": "d.example.com"}}),
         _SETTLE,
         {"end_pods": {}},
         feature_gates="DRADeviceTaintRules=true",
@@ -544,37 +524,37 @@ _OWN = (
     _case(
         "storageversion-gc",
         "storage-version-gc",
-        *(_create("StorageVersion", one, "internal.apiserver.k8s.io/v1alpha1", spec={}) for one in ("x", "y", "z")),
+        *(create("StorageVersion", one, "internal.apiserver.k8s.io/v1alpha1", spec={}) for one in ("x", "y", "z")),
         *(_api_server(one) for one in "abc"),
         _stored_by("x", *"abc"),
         _stored_by("y", "b"),
         _SETTLE,
-        _delete("Lease", "kube-system/b"),
+        delete("Lease", "kube-system/b"),
         # This server has no Lease at all.
         _stored_by("z", "e", "c"),
         _SETTLE,
         _api_server("b"),
         _stored_by("z", *"bc"),
-        _delete("Lease", "kube-system/c"),
+        delete("Lease", "kube-system/c"),
         begin=gated.servers_are_known,
     ),
     _case(
         "storage-version-migrator",
         "svm",
-        _create("ConfigMap", "a"),
-        _create("StorageVersionMigration", "m", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
-        _create("StorageVersionMigration", "n", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
-        _create("CustomResourceDefinition", "widgets.example.com", "apiextensions.k8s.io/v1", spec=_widgets("v1")),
+        create("ConfigMap", "a"),
+        create("StorageVersionMigration", "m", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
+        create("StorageVersionMigration", "n", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
+        create("CustomResourceDefinition", "widgets.example.com", "apiextensions.k8s.io/v1", spec=_widgets("v1")),
         _SETTLE,
-        _patch("CustomResourceDefinition", "widgets.example.com", spec=_widgets("v2")),
-        _create("StorageVersionMigration", "w", _MIGRATION, spec={"resource": _WIDGETS}),
+        patch("CustomResourceDefinition", "widgets.example.com", spec=_widgets("v2")),
+        create("StorageVersionMigration", "w", _MIGRATION, spec={"resource": _WIDGETS}),
         # The version of the resource when the migration began.
         may_differ=("storageversionmigrations.storagemigration.k8s.io/*:status.resourceVersion",),
     ),
     _case(
         "podcertificaterequest-cleaner",
         "podcertificaterequest-cleaner-controller",
-        _create("PodCertificateRequest", "r", _CERTIFICATES, spec=_REQUEST),
+        create("PodCertificateRequest", "r", _CERTIFICATES, spec=_REQUEST),
         {"sleep": 3600},
     ),
     _case(
@@ -582,7 +562,7 @@ _OWN = (
         "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         _SETTLE,
         *(
-            _create("ClusterTrustBundle", f"kubernetes.io:kube-apiserver-serving:{one}", _CERTIFICATES, spec=_BUNDLE)
+            create("ClusterTrustBundle", f"kubernetes.io:kube-apiserver-serving:{one}", _CERTIFICATES, spec=_BUNDLE)
             for one in ("old", "older")
         ),
         begin=gated.signer_has_a_bundle,
@@ -590,7 +570,7 @@ _OWN = (
     _case(
         "legacy-service-account-token-cleaner",
         "legacy-service-account-token-cleaner",
-        _create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
+        create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
         {"legacy_token": {"account": "bot", "name": "old"}},
         # It looks once a day: marks the token on the first day, and takes it away on the third.
         {"sleep": 3 * 24 * 3600 + 60},
@@ -602,18 +582,18 @@ _OWN = (
     _case(
         "ephemeral-volume",
         "ephemeral-volume",
-        _create("Pod", "p", spec=_SCRATCH),
-        _create("Pod", "q", spec=_SCRATCH),
+        create("Pod", "p", spec=_SCRATCH),
+        create("Pod", "q", spec=_SCRATCH),
         _SETTLE,
-        _delete("PersistentVolumeClaim", "p-scratch"),
+        delete("PersistentVolumeClaim", "p-scratch"),
         _SETTLE,
-        _delete("Pod", "q"),
+        delete("Pod", "q"),
     ),
     _case(
         "service-cidr",
         "service-cidr-controller",
-        _create("ServiceCIDR", "narrow", _NETWORKING, spec={"cidrs": ["10.1.0.0/24"]}),
-        _create(
+        create("ServiceCIDR", "narrow", _NETWORKING, spec={"cidrs": ["10.1.0.0/24"]}),
+        create(
             "IPAddress",
             "10.1.0.9",
             _NETWORKING,
@@ -621,34 +601,30 @@ _OWN = (
             spec={"parentRef": {"resource": "services", "namespace": "default", "name": "s"}},
         ),
         _SETTLE,
-        _delete("ServiceCIDR", "narrow"),
+        delete("ServiceCIDR", "narrow"),
         {"sleep": 15},
-        _create("ServiceCIDR", "wide", _NETWORKING, spec={"cidrs": ["10.1.0.0/16"]}),
+        create("ServiceCIDR", "wide", _NETWORKING, spec={"cidrs": ["10.1.0.0/16"]}),
         {"sleep": 15},
-        _delete("ServiceCIDR", "wide"),
+        delete("ServiceCIDR", "wide"),
         {"sleep": 15},
-        _delete("IPAddress", "10.1.0.9"),
+        delete("IPAddress", "10.1.0.9"),
     ),
     _case(
         "volumeattributesclass-protection",
         "volumeattributesclass-protection-controller",
-        _create(
-            "VolumeAttributesClass", "gold", "storage.k8s.io/v1", driverName="d.example.com", parameters={"a": "b"}
-        ),
-        _create("PersistentVolumeClaim", "c", spec=_CLAIM | {"volumeAttributesClassName": "gold"}),
+        create("VolumeAttributesClass", "gold", "storage.k8s.io/v1", driverName="d.example.com", parameters={"a": "b"}),
+        create("PersistentVolumeClaim", "c", spec=_CLAIM | {"volumeAttributesClassName": "gold"}),
         _SETTLE,
-        _delete("VolumeAttributesClass", "gold"),
+        delete("VolumeAttributesClass", "gold"),
         _SETTLE,
-        _delete("PersistentVolumeClaim", "c"),
+        delete("PersistentVolumeClaim", "c"),
     ),
     _case(
         "validatingadmissionpolicy-status",
         "validatingadmissionpolicy-status-controller",
-        _create(
-            "ValidatingAdmissionPolicy", "p", "admissionregistration.k8s.io/v1", spec=_policy("object.spec.x == 1")
-        ),
+        create("ValidatingAdmissionPolicy", "p", "admissionregistration.k8s.io/v1", spec=_policy("object.spec.x == 1")),
         _SETTLE,
-        _patch("ValidatingAdmissionPolicy", "p", spec=_policy("object.spec.replicas > 1")),
+        patch("ValidatingAdmissionPolicy", "p", spec=_policy("object.spec.replicas > 1")),
     ),
     _case(
         "bootstrap-tokens",

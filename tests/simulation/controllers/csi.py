@@ -15,6 +15,7 @@ from kinformer.client import NotFound, PatchType
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1VolumeAttachment
 from kinformer.simulation.world import World
+from tests.simulation.controllers.writes import create
 
 __all__ = ("DRIVER", "EXCLUSIVE", "begin", "disk", "make_driver", "node", "pod")
 
@@ -65,8 +66,7 @@ def node(name: str) -> dict[str, Any]:
     """A step that makes a node whose volumes the controller attaches."""
     annotations = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    metadata = {"name": name, "annotations": annotations}
-    return {"create": {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": ready}}
+    return create("Node", name, metadata={"annotations": annotations}, status=ready)
 
 
 def disk(name: str, mode: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -74,11 +74,9 @@ def disk(name: str, mode: str) -> tuple[dict[str, Any], dict[str, Any]]:
     spec = {"accessModes": [mode], "storageClassName": ""}
     claim = {**spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}
     source = {"csi": {"driver": DRIVER, "volumeHandle": name}, "claimRef": {"namespace": "${ns}", "name": name}}
-    volume = {**spec, "capacity": {"storage": "1Gi"}, **source}
-    meta = {"metadata": {"name": name}}
     return (
-        {"create": {"apiVersion": "v1", "kind": "PersistentVolume", **meta, "spec": volume}},
-        {"create": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **meta, "spec": claim}},
+        create("PersistentVolume", name, spec={**spec, "capacity": {"storage": "1Gi"}, **source}),
+        create("PersistentVolumeClaim", name, spec=claim),
     )
 
 
@@ -87,4 +85,4 @@ def pod(name: str, node: str, *disks: str) -> dict[str, Any]:
     volumes = [{"name": disk, "persistentVolumeClaim": {"claimName": disk}} for disk in disks]
     containers = [{"name": "c", "image": "i"}]
     spec = {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": containers, "volumes": volumes}
-    return {"create": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}}
+    return create("Pod", name, spec=spec)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.simulation.controllers.writes import create
+
 __all__ = ("CRON_JOBS", "JOBS")
 
 _POD = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
@@ -15,14 +17,7 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def _job(name: str = "j", **spec: Any) -> dict[str, Any]:
-    return {
-        "create": {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {"name": name},
-            "spec": {"template": {"spec": _POD}, **spec},
-        }
-    }
+    return create("Job", name, "batch/v1", spec={"template": {"spec": _POD}, **spec})
 
 
 def _end(count: int, phase: str = "Succeeded", **which: Any) -> dict[str, Any]:
@@ -37,9 +32,7 @@ def _all_end(phase: str, selector: str = "") -> dict[str, Any]:
 
 def _cron_job(**spec: Any) -> dict[str, Any]:
     template = {"spec": {"template": {"spec": _POD}}}
-    metadata = {"name": "c"}
-    spec = {"schedule": "* * * * *", "jobTemplate": template, **spec}
-    return {"create": {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}}
+    return create("CronJob", "c", "batch/v1", spec={"schedule": "* * * * *", "jobTemplate": template, **spec})
 
 
 JOBS: dict[str, list[dict[str, Any]]] = {
