@@ -131,18 +131,23 @@ def manifests_of(given: Iterable[Any]) -> Iterator[dict[str, Any]]:
             yield from manifests_of(document for document in yaml.safe_load_all(each) if document)
             continue
         obj = each if isinstance(each, Mapping) else _manifest_of(each)
-        if obj.get("kind") == "List":
+        kind = obj.get("kind") if isinstance(obj, Mapping) else None
+        if kind == "List":
             yield from manifests_of(obj.get("items") or ())
             continue
-        if not obj.get("kind") or not obj.get("apiVersion") or not (obj.get("metadata") or {}).get("name"):
+        if not kind or not obj.get("apiVersion") or not (obj.get("metadata") or {}).get("name"):
             raise ValueError(f"a manifest needs apiVersion, kind and a name: {each!r}")
         yield dict(obj)
 
 
-def _manifest_of(model: Any) -> dict[str, Any]:
-    """A model as a manifest. Its type says of which kind it is."""
-    info = resource_for(type(model))
-    return {"apiVersion": info.api_version, "kind": info.kind, **to_dict(model)}
+def _manifest_of(obj: Any) -> Any:
+    """An object as a manifest. A known type names the kind if the object does not."""
+    manifest = to_dict(obj)
+    try:
+        info = resource_for(type(obj))
+    except LookupError:
+        return manifest
+    return {"apiVersion": info.api_version, "kind": info.kind, **manifest}
 
 
 def controllers_of(

@@ -111,6 +111,7 @@ MISTAKES = {
     "[{apply: x, delete: y}]": "step 1: is one of apply, patch",
     "[apply: nowhere.yaml]": "step 1: .*No such file",
     "[apply: {kind: Pod}]": "step 1: a manifest needs apiVersion, kind and a name",
+    "[apply: 5]": "step 1: a manifest needs apiVersion, kind and a name: 5",
     "[apply: []]": "step 1: apply: there is no object",
     "[delete: web]": "step 1: delete names an object, like pods/default/web-0, not 'web'",
     "[patch: {object: pods/default/a}]": "step 1: a patch has an object",
