@@ -272,7 +272,7 @@ class Process:
         self.errors: list[BaseException] = []
         self._world = world
         self._numbers = itertools.count(1)
-        #: How many writes of the user are to come before the next life; and what ends the waiting for them.
+        #: The next life begins after so many writes of the user, or when this event is set.
         self._away_for = 0
         self._may_return = anyio.Event()
         self._is_wanted = True
@@ -331,6 +331,7 @@ class Process:
                 await anyio.sleep(self.options.restart_after)
             if self._away_for:
                 await self._may_return.wait()
+                self._away_for = 0
 
     def _ended(self, life: Life, error: Exception | None = None) -> None:
         if life.is_cut_off or (error is None and self._is_over):
@@ -423,20 +424,15 @@ class Process:
         if self._away_for:
             return
         self._away_for, self._may_return = writes, anyio.Event()
-        self._return = self._world.loop.call_later(seconds, self._come_back)
+        self._world.loop.call_later(seconds, self._may_return.set)
         self.kill()
 
     def note_user_write(self) -> None:
         """Note that the user has written something, which may bring the process back."""
-        if self._away_for == 1:
-            self._come_back()
-        elif self._away_for:
+        if self._away_for:
             self._away_for -= 1
-
-    def _come_back(self) -> None:
-        self._return.cancel()
-        self._away_for = 0
-        self._may_return.set()
+            if not self._away_for:
+                self._may_return.set()
 
     def doom(self, life: Life, within: float) -> None:
         """Kill a life at its next request, or after `within` seconds if there is none."""

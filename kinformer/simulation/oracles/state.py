@@ -49,7 +49,7 @@ class FinalState(Oracle):
             yield self.violation(str(difference), *sorted(records))
 
 
-#: Seconds.
+#: Larger than any rounding error of virtual times, in seconds.
 _ROUNDING: Final = 1e-6
 
 
@@ -74,9 +74,9 @@ class Quiet(Oracle):
         return ()
 
     def finish(self, ending: Ending) -> Iterator[Violation]:
-        # A run may end just so many seconds after the last write: what is late must not depend on rounding.
-        last = ending.time - self.seconds + _ROUNDING
-        late = [record for record in self._writes if record.time > last]
+        # A run may end exactly this long after its last write. Rounding must not decide whether that write is late.
+        since = ending.time - self.seconds + _ROUNDING
+        late = [record for record in self._writes if record.time > since]
         if late:
             times = Counter((record.actor, record.object, record.detail.partition(" ")[0]) for record in late)
             often = ", ".join(
