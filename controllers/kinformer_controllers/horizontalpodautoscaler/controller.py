@@ -101,7 +101,7 @@ class HorizontalPodAutoscalerController:
         self._selectors = TargetSelectors()
         self._turns = Turns(options.horizontal_pod_autoscaler_sync_period, self._shares, self._clock)
         self._histories: dict[str, History] = {}
-        #: The pods of namespaces with many autoscalers.
+        #: The pods of each namespace that has many autoscalers.
         self._labelled: dict[str, Labelled[V1Pod]] = {}
         self.controller = Controller(
             COMPONENT,
@@ -276,8 +276,6 @@ class HorizontalPodAutoscalerController:
             labelled = Labelled(pods, lambda pod: pod.metadata.labels)
             if self._shares(namespace):
                 self._labelled[namespace] = labelled
-            else:
-                self._labelled.pop(namespace, None)
         return labelled.selected(selector)
 
     def _target_of(self, hpa: V2HorizontalPodAutoscaler, scale: Scale, now: datetime) -> Target:

@@ -31,7 +31,11 @@ def remove_condition(status: V2HorizontalPodAutoscalerStatus, type_: str) -> Non
 
 
 def shown(status: V2HorizontalPodAutoscalerStatus | None) -> tuple[Any, ...]:
-    """A status as it is compared: Kubernetes takes nothing and an empty list for the same, also zero for numbers."""
+    """
+    The fields of a status that are compared.
+
+    As in Kubernetes, a missing list is the same as an empty one, and a missing number is the same as zero.
+    """
     if status is None:
         return (0, 0, None, [], [])
     return (

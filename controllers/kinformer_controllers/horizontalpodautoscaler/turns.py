@@ -1,7 +1,7 @@
 """When an autoscaler is evaluated next: once in a period, and together with the others of its namespace.
 
 Autoscalers of one namespace can use one list of its pods' metrics, if they are evaluated one after the other. So in a
-namespace with many, each period has one time at which all are due. The times of namespaces are spread over the period.
+namespace with many autoscalers, all are due at one time in each period. Each namespace has another such time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kinformer.workqueue import RateLimiter
 
 __all__ = ("Turns",)
 
-#: An autoscaler that was evaluated so late that less than this part of the period is left waits for the turn after.
+#: If less than this part of the period is left until the next turn, an autoscaler waits for the turn after it.
 _LEAST: Final = 0.1
 
 
 class Turns(RateLimiter[str]):
     """
-    For how long an autoscaler waits. A failed evaluation is repeated after the period, like any other.
+    How long an autoscaler waits for its next evaluation. It is the same after a failed one.
 
     :param shares: whether a namespace has many autoscalers
     """

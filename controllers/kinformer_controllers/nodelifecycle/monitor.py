@@ -52,7 +52,7 @@ _WORKERS: Final = 8
 #: The number of tries to write a node's conditions in one pass, and the seconds between them.
 _TRIES: Final = 5
 _PAUSE: Final = 0.02
-#: The number of nodes after which other tasks run.
+#: The number of nodes after which other tasks get their turn.
 _PIECE: Final = 64
 
 
@@ -109,13 +109,13 @@ class NodeMonitor:
         await self._note_changes(nodes)
         zones: dict[str, list[V1NodeCondition | None]] = defaultdict(list)
 
-        restless: list[V1Node] = []
+        others: list[V1Node] = []
         for number, node in enumerate(nodes):
             if number % _PIECE == 0:
                 await anyio.lowlevel.checkpoint()
-            if not self._is_quiet(node, zones):
-                restless.append(node)
-        await parallelize_until(_WORKERS, len(restless), lambda piece: self._check_node(restless[piece], zones))
+            if not self._check_ready(node, zones):
+                others.append(node)
+        await parallelize_until(_WORKERS, len(others), lambda piece: self._check_node(others[piece], zones))
         await self._handle_disruption(zones, nodes)
         self._tainter.release()
         ALL_NODES_SECONDS.observe(self._clock.monotonic() - began)
@@ -147,14 +147,14 @@ class NodeMonitor:
         if self._disruption.add_zone(zone):
             self._tainter.add_zone(zone)
 
-    def _is_quiet(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> bool:
-        """Check a node. If it is ready and has no taints, nothing else is to be done, and it is added to its zone."""
+    def _check_ready(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> bool:
+        """Check a node if it is ready and has no taints. Otherwise return False: it has yet to be checked."""
         began, name = self._clock.monotonic(), node.metadata.name
         try:
             seen = self._seen(node, self._leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}"))
             if seen.conditions or seen.ready is None or seen.ready.status != "True" or node.spec.taints:
                 return False
-        except Exception:  # such as a node that cannot be decoded; _check_node says so
+        except Exception:  # of any type, such as a node that cannot be decoded; _check_node logs it
             return False
         zone = zone_key(node)
         if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
