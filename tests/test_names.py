@@ -7,7 +7,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 LONGEST = 12
-DEFINED = re.compile(r"^(?:async )?def test_(\w+)", re.MULTILINE)
+DEFINED = re.compile(r"^[ \t]*(?:async )?def test_(\w+)", re.MULTILINE)
 
 
 def test_a_tests_name_has_at_most_a_dozen_words() -> None:
