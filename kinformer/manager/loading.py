@@ -179,7 +179,7 @@ def _checked(name: str, made: Any) -> Runnable:
 
     :raises TypeError: if it cannot
     """
-    runnable = made.controller() if callable(getattr(made, "controller", None)) else made
+    runnable = made.controller() if _is_reconciler(made) else made
     if not callable(getattr(runnable, "run", None)):
         raise TypeError(
             f"the factory of controller {name} returned {made!r}: want a Controller, or an object that has a run()"
@@ -189,7 +189,11 @@ def _checked(name: str, made: Any) -> Runnable:
 
 def _declaring(factory: Any, given: Any) -> Any:
     """What declares webhooks: a factory, or the class of the :class:`~kinformer.operator.Reconciler` that it gave."""
-    return factory if isinstance(factory, ControllerSpec) or not hasattr(given, "controller") else type(given)
+    return type(given) if _is_reconciler(given) and not isinstance(factory, ControllerSpec) else factory
+
+
+def _is_reconciler(made: Any) -> bool:
+    return callable(getattr(made, "controller", None))
 
 
 def load_factory(entry: Any) -> Any:

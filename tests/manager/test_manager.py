@@ -222,6 +222,20 @@ async def test_a_controller_that_says_it_has_nothing_to_do_is_left_out(
     assert not Manager(client, controllers=["*"], known={"idle": idle}).controllers
 
 
+async def test_a_factory_declares_for_an_object_that_holds_its_controller(client: Client) -> None:
+    class Holder:
+        def __init__(self, context: ControllerContext) -> None:
+            self.controller = Noted().make(context)
+
+        async def run(self) -> None:
+            await self.controller.run()
+
+    def make(context: ControllerContext) -> Holder:
+        return Holder(context)
+
+    assert Manager(client, known={"holder": make}).factories == {"holder": make}
+
+
 async def test_builtin_controllers_run_when_named_and_the_star_means_others(
     client: Client, installed: Callable[..., None]
 ) -> None:
