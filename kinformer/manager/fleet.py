@@ -44,6 +44,7 @@ from kinformer.manager.configuration import COMPONENT
 from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import make_endpoint
 from kinformer.manager.health import PING, HealthCheck
+from kinformer.manager.inspection import Inspector
 from kinformer.manager.inspection.fleet import FleetInspector
 from kinformer.manager.inspection.views import ClusterView
 from kinformer.manager.manager import Manager
@@ -94,7 +95,7 @@ class Fleet:
         clock: Clock | None = None,
         **options: Unpack[FleetOptions],
     ) -> None:
-        if (leader_election or sharding) and any(it is not None and it.client for it in (leader_election, sharding)):
+        if any(it is not None and it.client is not None for it in (leader_election, sharding)):
             raise OptionError("the Leases of a fleet are in its clusters: give no client for them")
         self._source = source
         self._clock = clock or RealClock()
@@ -116,7 +117,7 @@ class Fleet:
         self._tasks: TaskGroup | None = None
         self._grace = SHUTDOWN_GRACE
         self._stopping, self._stopped = anyio.Event(), anyio.Event()
-        self.inspector = FleetInspector(self._clock, lambda: self.managers, self._views)
+        self.inspector = FleetInspector(self._clock, self._inspectors, self._views)
         #: The contents of the endpoint's status pages.
         self.pages = StatusPages(COMPONENT, self._configurations)
         self.endpoint = None
@@ -235,6 +236,9 @@ class Fleet:
 
     def _readiness(self) -> dict[str, bool]:
         return {name: not part.unready for name, part in list(self._parts.items())}
+
+    def _inspectors(self) -> dict[str, Inspector]:
+        return {name: manager.inspector for name, manager in self.managers.items()}
 
     def _views(self) -> list[ClusterView]:
         return [part.view() for part in self._parts.values()]

@@ -6,57 +6,40 @@ Names and keys of each cluster's part begin with the name of the cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from kinformer.clock import Clock
-from kinformer.manager.inspection.inspector import Inspector, process_view, text_of
+from kinformer.manager.inspection.inspector import Inspected, Inspector, process_view, text_of
 from kinformer.manager.inspection.views import ClusterView, KeyView, Snapshot
 
 __all__ = ("FleetInspector",)
 
 V = TypeVar("V", bound=msgspec.Struct)
 
-#: Seconds for which a snapshot is used again.
-_HOLDS: Final = 0.5
 
-
-class _Manager(Protocol):
-    @property
-    def inspector(self) -> Inspector: ...
-
-
-class FleetInspector:
+class FleetInspector(Inspected):
     """
     Makes snapshots of the state of a fleet.
 
-    :param managers: returns the managers, by the names of their clusters
+    :param inspectors: returns the inspectors of the managers, by the names of their clusters
     :param clusters: returns the state of each cluster
     """
 
     def __init__(
         self,
         clock: Clock,
-        managers: Callable[[], Mapping[str, _Manager]],
+        inspectors: Callable[[], Mapping[str, Inspector]],
         clusters: Callable[[], list[ClusterView]],
     ) -> None:
-        self.clock = clock
-        self._managers = managers
+        super().__init__(clock)
+        self._inspectors = inspectors
         self._clusters = clusters
-        self._began = clock.monotonic()
-        self._last: tuple[float, Snapshot] | None = None
 
     def inspectors(self) -> Mapping[str, Inspector]:
         """See :meth:`~kinformer.manager.inspection.inspector.Inspected.inspectors`."""
-        return {name: manager.inspector for name, manager in self._managers().items()}
-
-    def snapshot(self) -> Snapshot:
-        """A snapshot of the state. It is at most half a second old."""
-        now = self.clock.monotonic()
-        if self._last is None or now - self._last[0] >= _HOLDS:
-            self._last = now, self._make_snapshot(now)
-        return self._last[1]
+        return self._inspectors()
 
     def _make_snapshot(self, now: float) -> Snapshot:
         parts = {cluster: inspector.snapshot() for cluster, inspector in self.inspectors().items()}

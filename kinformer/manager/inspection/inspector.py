@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -56,19 +57,34 @@ _HOLDS: Final = 0.5
 _KEYS: Final = 10
 
 
-class Inspected(Protocol):
-    """What the page, ``kinformer top`` and ``kinformer debug`` look at: a manager, or a fleet of them."""
+class Inspected(ABC):
+    """
+    What the page, ``kinformer top`` and ``kinformer debug`` look at: a manager, or a fleet of them.
 
-    clock: Clock
+    :param clock: for times
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._began = clock.monotonic()
+        self._last: tuple[float, Snapshot] | None = None
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the state. It is at most half a second old."""
+        now = self.clock.monotonic()
+        if self._last is None or now - self._last[0] >= _HOLDS:
+            self._last = now, self._make_snapshot(now)
+        return self._last[1]
 
+    @abstractmethod
     def inspectors(self) -> Mapping[str, Inspector]:
         """The inspectors of managers, by the names of their clusters: one without a name, or those of a fleet."""
 
+    @abstractmethod
+    def _make_snapshot(self, now: float) -> Snapshot: ...
 
-class Inspector:
+
+class Inspector(Inspected):
     """
     Makes snapshots of the state of one manager.
 
@@ -92,19 +108,17 @@ class Inspector:
         shards: Callable[[], ShardsSnapshot] | None = None,
         webhooks: Callable[[], list[WebhookView]] = list,
     ) -> None:
+        super().__init__(clock)
         self.informers = informers
         self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
-        self.clock = clock
         #: Returns how keys are divided between processes; None if they are not.
         self.shards = shards
         self._webhooks = webhooks
         self._election = election
         self._server = server
-        self._began = clock.monotonic()
         self._rates = Rates()
         self._sizes = Sizes()
         self._quotas = Quotas(informers)
-        self._last: tuple[float, Snapshot] | None = None
 
     async def run(self) -> None:
         """Read the counters each second until cancelled, so that even the first snapshot has rates."""
@@ -115,14 +129,6 @@ class Inspector:
     def inspectors(self) -> Mapping[str, Inspector]:
         """See :meth:`Inspected.inspectors`."""
         return {"": self}
-
-    def snapshot(self) -> Snapshot:
-        """A snapshot of the state. It is at most half a second old."""
-        now = self.clock.monotonic()
-        if self._last is None or now - self._last[0] >= _HOLDS:
-            self._read_counters(now)
-            self._last = now, self._make_snapshot(now)
-        return self._last[1]
 
     def _read_counters(self, now: float) -> None:
         if not self._rates.is_due(now):
@@ -141,6 +147,7 @@ class Inspector:
         self._rates.read(now, counters)
 
     def _make_snapshot(self, now: float) -> Snapshot:
+        self._read_counters(now)
         quotas, total = self._quotas.fullest()
         leader = self.leader
         return Snapshot(
