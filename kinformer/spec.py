@@ -123,12 +123,10 @@ def declared_by(factory: Any, what: str) -> Any:
     :return: None if it is not declared
     :raises ImportError: if it is in a module that cannot be imported
     """
-    declared = getattr(factory, what, None)
-    if declared is None:
-        declared = getattr(getattr(factory, "__self__", None), what, None)
     if isinstance(factory, ControllerSpec) and what == "webhooks":
         return _imported(factory.webhooks) if factory.webhooks else None
-    return declared
+    declared = getattr(factory, what, None)
+    return getattr(getattr(factory, "__self__", None), what, None) if declared is None else declared
 
 
 def _imported(path: str) -> Any:

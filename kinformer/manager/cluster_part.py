@@ -43,8 +43,8 @@ log = get_logger(__name__)
 
 #: Seconds before a cluster's manager is made again, at first and at most.
 _FIRST, _LONGEST = 1.0, 300.0
-#: A manager that has run for longer than this, in seconds, is made again as soon as after its first failure.
-_WELL: Final = 600.0
+#: If a cluster fails later than this after its last failure, in seconds, its waits start again with the first one.
+_RESET: Final = 900.0
 #: The health checks of the process. A cluster has none of them.
 _OF_THE_PROCESS: Final = frozenset({PING.name, "event-loop"})
 
@@ -145,7 +145,7 @@ class ClusterPart:
     async def _keep(self, cluster: Cluster) -> None:
         """Run the cluster's manager, and make it again after each failure."""
         clock = self._settings.clock
-        backoff = Backoff(_FIRST, _LONGEST, jitter=0.5, reset_after=_LONGEST + _WELL, clock=clock)
+        backoff = Backoff(_FIRST, _LONGEST, jitter=0.5, reset_after=_RESET, clock=clock)
         while not self._stops:
             try:
                 await self._work(cluster)

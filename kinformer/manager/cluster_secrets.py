@@ -69,14 +69,14 @@ class KubeconfigSecrets:
         """See :meth:`~kinformer.manager.clusters.ClusterSource.run`."""
         changed = anyio.Event()
 
-        def tell(*_: V1Secret) -> None:
+        def tell(*_: object) -> None:
             changed.set()
 
         async with SharedInformerFactory(
             self._client, namespace=self._namespace, by_type={V1Secret: self._selection}, clock=self._clock
         ) as informers:
             secrets = informers.informer_for(V1Secret)
-            secrets.add_event_handler(ResourceEventHandlerFuncs(add=tell, update=tell, delete=lambda _: tell()))
+            secrets.add_event_handler(ResourceEventHandlerFuncs(add=tell, update=tell, delete=tell))
             informers.start()
             await secrets.wait_synced()
             while True:
@@ -87,11 +87,11 @@ class KubeconfigSecrets:
     def _clusters(self, secrets: list[V1Secret]) -> list[Cluster]:
         found: dict[str, Cluster] = {}
         for secret in sorted(secrets, key=lambda it: it.metadata.name):
-            where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
-            label = (secret.metadata.labels or {}).get(self._name_label, "")
-            name = label if self._name_label else secret.metadata.name
             if secret.metadata.deletion_timestamp is not None:
                 continue
+            where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
+            labels = secret.metadata.labels or {}
+            name = labels.get(self._name_label, "") if self._name_label else secret.metadata.name
             if not name or name in found:
                 why = f"it has no label {self._name_label}" if not name else f"another Secret has the cluster {name}"
                 log.error("cluster_ignored", secret=where, why=why)
