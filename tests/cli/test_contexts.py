@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from kinformer.client import connect
 from kinformer.envtest import ApiServer, eventually
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from tests.cli.commands import kinformer, output_until, running
+from tests.ports import free_port
 
 OPERATOR = """
 from kinformer.models import V1ConfigMap
@@ -25,12 +25,6 @@ class Maps(Reconciler[V1ConfigMap]):
 
     async def reconcile(self, obj: V1ConfigMap) -> None: ...
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def merged(**servers: tuple[str, str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.operator.webhooks import Webhooks
 from kinformer.options import OptionError
 from tests.cli.commands import kinformer, output_until, running
+from tests.ports import free_port
 
 OPERATOR = """
 from kinformer.informers import SharedInformerFactory
@@ -52,10 +52,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_a_file_with_a_reconciler_and_its_webhooks_is_an_operator(here: Path) -> None:
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         server.write_kubeconfig(here / "kubeconfig")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        flags = ("--webhook-bind-address", "127.0.0.1", "--webhook-port", port)
+        flags = ("--webhook-bind-address", "127.0.0.1", "--webhook-port", free_port())
         async with running(
             "manager", "--kubeconfig", here / "kubeconfig", "--controllers", "my_maps:Maps", *flags
         ) as process:

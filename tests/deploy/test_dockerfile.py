@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dockerfile import copy, rooted, stages
+from tests.ports import free_port
 
 REPOSITORY = Path(__file__).parents[2]
 DEPLOY = REPOSITORY / "docs" / "deploy"
@@ -146,8 +146,7 @@ def test_it_runs_as_nobody_on_a_root_that_cannot_be_written_to(built: Path) -> N
 def test_as_nobody_it_says_in_one_line_what_it_cannot_reach(built: Path) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can become nobody (setpriv)")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     kubeconfig = built / "kubeconfig"
     kubeconfig.write_text(
         "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import socket
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ import pytest
 
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
+from tests.ports import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -30,12 +30,6 @@ async def test_a_recipe_works(name: str, block: str, monkeypatch: pytest.MonkeyP
     with anyio.fail_after(60):
         async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
             await recipe(*[client, server, free_port()][: len(inspect.signature(recipe).parameters)])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize(

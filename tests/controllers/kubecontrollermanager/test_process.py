@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from kinformer.spec import ControllerSpec
 from kinformer_controllers.deployment.spec import SPEC as DEPLOYMENT_SPEC
 from kinformer_controllers.replicaset.spec import SPEC as REPLICA_SET_SPEC
 from tests.cli.commands import kinformer, output_until, running
+from tests.ports import free_port
 
 LABELS = {"app": "web"}
 DEPLOYMENT = {
@@ -31,12 +31,6 @@ DEPLOYMENT = {
         "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
     },
 }
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def certificates(folder: Path) -> ssl.SSLContext:
