@@ -74,7 +74,7 @@ class Attributes:
     warnings: list[str] = field(default_factory=list)
 
     def seen_as(self, resource: Resource, obj: dict[str, Any] | None) -> dict[str, Any] | None:
-        """An object of this write at a version: conversion changes only its kind and apiVersion."""
+        """An object of this write, at the version of `resource`, with its kind and apiVersion."""
         if obj is None:
             return None
         gvk = self.gvk or GroupVersionKind(resource.group, resource.version, resource.kind)

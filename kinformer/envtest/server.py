@@ -49,7 +49,7 @@ from kinformer.envtest.storage import Journal, JournalError, Storage, first_vers
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.envtest.system_pods import running_system_pods
-from kinformer.envtest.webhooks import ServiceResolver, Webhooks
+from kinformer.envtest.webhooks import Caller, ServiceResolver, Webhooks
 from kinformer.envtest.writes import WriteLog
 
 if TYPE_CHECKING:
@@ -174,11 +174,12 @@ class ApiServer:
         self.operations = Operations(
             self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._users.issue
         )
-        self.webhooks = Webhooks(self.operations, self.clock, self._resolve_service)
+        # Admission and conversion webhooks are called over the same connections.
+        self._caller = Caller(self.clock, self._resolve_service)
         self._conversions = Conversions(
-            self.storage, self._strategies.definitions, self.webhooks.caller, self.operations.new_uid
+            self.storage, self._strategies.definitions, self._caller, self.operations.new_uid
         )
-        self.webhooks.convert = self._conversions.convert
+        self.webhooks = Webhooks(self.operations, self._caller, self._conversions.convert)
 
     # -- where it is ------------------------------------------------------------------------------------------------
 
@@ -303,7 +304,7 @@ class ApiServer:
         listener = self._listen(self._host, self._port)
         stack.callback(listener.close)
         self._port = listener.getsockname()[1]
-        stack.push_async_callback(self.webhooks.close)
+        stack.push_async_callback(self._caller.close)
         handler = self._handler(self._advertise or f"{self._host}:{self._port}", self.watches, self.faults)
         await stack.enter_async_context(serving(handler, listener, self._ssl_context(), self.watches.end_all))
         loops = await stack.enter_async_context(anyio.create_task_group())

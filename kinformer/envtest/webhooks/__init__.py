@@ -8,7 +8,8 @@ webhooks are called with the new one. The real server does the same when its wri
 
 from __future__ import annotations
 
+from kinformer.envtest.webhooks.calling import Caller, ServiceResolver
 from kinformer.envtest.webhooks.session import WebhookSession, WebhooksPending
-from kinformer.envtest.webhooks.webhooks import ServiceResolver, Webhooks
+from kinformer.envtest.webhooks.webhooks import Webhooks
 
-__all__ = ("ServiceResolver", "WebhookSession", "Webhooks", "WebhooksPending")
+__all__ = ("Caller", "ServiceResolver", "WebhookSession", "Webhooks", "WebhooksPending")

@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 
-from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.access import Authorizer
 from kinformer.envtest.admission import Attributes
@@ -18,7 +17,7 @@ from kinformer.envtest.policies.conditions import ConditionError, Subject
 from kinformer.envtest.policies.matching import Matcher, NamespaceMissing
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems
-from kinformer.envtest.webhooks.calling import Caller, ServiceResolver
+from kinformer.envtest.webhooks.calling import Caller
 from kinformer.envtest.webhooks.configuration import GROUP, MUTATING, VALIDATING, Hook, HookList
 from kinformer.envtest.webhooks.review import CallFailed, Verdict, denial, make_review, read_review
 from kinformer.envtest.webhooks.session import WebhookSession
@@ -26,7 +25,7 @@ from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 from kinformer.meta.patch import PatchError, apply_json_patch
 
-__all__ = ("ServiceResolver", "Webhooks")
+__all__ = ("Webhooks",)
 
 log = get_logger(__name__)
 
@@ -48,10 +47,6 @@ _EXEMPT = frozenset(
 Converter = Callable[[dict[str, Any], Resource, Resource], Awaitable[dict[str, Any]]]
 
 
-async def _as_it_is(obj: dict[str, Any], source: Resource, target: Resource) -> dict[str, Any]:
-    return obj
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """What a webhook is sent: the resource at the version that it wants, and the objects at that version."""
@@ -65,22 +60,17 @@ class Webhooks:
     """
     The webhooks of one server.
 
-    :param resolve: finds the address of a service
+    :param convert: converts objects for the webhooks that want another version
     """
 
-    def __init__(self, operations: Operations, clock: Clock, resolve: ServiceResolver):
+    def __init__(self, operations: Operations, caller: Caller, convert: Converter):
         self._operations = operations
         self._mutating = HookList(operations.storage, MUTATING)
         self._validating = HookList(operations.storage, VALIDATING)
         self._matcher = Matcher(operations.storage, operations.registry)
         self._authorizer = Authorizer(operations.storage)
-        #: Calls the webhooks. Conversion webhooks are called through it too.
-        self.caller = Caller(clock, resolve)
-        #: Converts an object from the resource's version to another one.
-        self.convert: Converter = _as_it_is
-
-    async def close(self) -> None:
-        await self.caller.close()
+        self._caller = caller
+        self._convert = convert
 
     def session(self, *, always: bool = False) -> WebhookSession | None:
         """
@@ -98,9 +88,9 @@ class Webhooks:
     def _may_be_called(self, hook: Hook, attributes: Attributes) -> bool:
         """Whether a webhook is called, or whether that depends on the object at another version."""
         resource = self._wanted(hook, attributes)
-        if resource is None or resource.version != attributes.resource.version:
+        if resource is None or _is_converted(attributes, resource):
             return resource is not None
-        return self._holds(hook, attributes, _Seen(resource, *self._as_they_are(attributes, resource)))
+        return self._holds(hook, attributes, _seen(attributes, resource, attributes.object, attributes.old_object))
 
     def _wanted(self, hook: Hook, attributes: Attributes) -> Resource | None:
         """
@@ -129,11 +119,6 @@ class Webhooks:
             name = "" if attributes.is_name_generated else attributes.name
             raise status.forbidden(attributes.resource.group_resource, name, str(error)) from None
 
-    def _as_they_are(
-        self, attributes: Attributes, resource: Resource
-    ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        return attributes.seen_as(resource, attributes.object), attributes.seen_as(resource, attributes.old_object)
-
     async def _match(self, hook: Hook, attributes: Attributes) -> _Seen | None:
         """
         What a webhook is sent. None if it is not called.
@@ -144,12 +129,10 @@ class Webhooks:
         resource = self._wanted(hook, attributes)
         if resource is None:
             return None
-        if resource.version == attributes.resource.version or attributes.gvk is not None:
-            seen = _Seen(resource, *self._as_they_are(attributes, resource))
-        else:
-            objects = (attributes.object, attributes.old_object)
-            done = [it and await self.convert(it, attributes.resource, resource) for it in objects]
-            seen = _Seen(resource, *(attributes.seen_as(resource, it) for it in done))
+        objects = [attributes.object, attributes.old_object]
+        if _is_converted(attributes, resource):
+            objects = [obj and await self._convert(obj, attributes.resource, resource) for obj in objects]
+        seen = _seen(attributes, resource, *objects)
         return seen if self._holds(hook, attributes, seen) else None
 
     # -- mutating ---------------------------------------------------------------------------------------------------
@@ -211,8 +194,8 @@ class Webhooks:
             raise _internal(f'admission webhook "{hook.name}" made no object of the object')
         for name in ("kind", "apiVersion"):
             patched.pop(name, None)
-        if seen.resource.version != attributes.resource.version and attributes.gvk is None:
-            patched = await self.convert(patched, seen.resource, attributes.resource)
+        if _is_converted(attributes, seen.resource):
+            patched = await self._convert(patched, seen.resource, attributes.resource)
         obj = self._normal(attributes, copy.deepcopy(patched))
         if attributes.is_name_generated:
             obj["metadata"]["name"] = attributes.name
@@ -284,7 +267,7 @@ class Webhooks:
         uid = self._operations.new_uid()
         try:
             body = make_review(hook, uid, attributes, seen.resource, seen.object, seen.old)
-            verdict = read_review(hook, uid, await self.caller.post(hook, body), mutating)
+            verdict = read_review(hook, uid, await self._caller.post(hook, body), mutating)
         except CallFailed as error:
             text = f'failed calling webhook "{hook.name}": {error}'
             log.warning("webhook_failed", webhook=hook.name, ignored=hook.ignores_failure, error=str(error))
@@ -295,6 +278,15 @@ class Webhooks:
         if not verdict.allowed:
             raise denial(hook, verdict.status)
         return verdict
+
+
+def _is_converted(attributes: Attributes, resource: Resource) -> bool:
+    """Whether the objects are converted for a webhook that wants this version. The bodies of subresources are not."""
+    return attributes.gvk is None and resource.version != attributes.resource.version
+
+
+def _seen(attributes: Attributes, resource: Resource, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> _Seen:
+    return _Seen(resource, attributes.seen_as(resource, obj), attributes.seen_as(resource, old))
 
 
 def _as_created(attributes: Attributes, obj: dict[str, Any] | None) -> dict[str, Any] | None:
