@@ -2,9 +2,9 @@
 
     python -m scripts.compat [--sources FOLDER] [--write] [SUITE …]
 
-``compat.toml`` says which suites there are, and why which of their tests fail. The suites run in an environment of
-their own, ``.venv-compat``, with pinned versions. Each has a server of its own, with all controllers. A suite that
-cannot be had is skipped with the reason. A failure without a cause ends the command with 1.
+``compat.toml`` lists the suites, with the causes of the failures that are known. The suites run in an environment of
+their own, ``.venv-compat``, with pinned versions. Each has a server of its own, with all controllers. A suite that is
+not available is skipped, and the table says why. If a test fails for which there is no cause, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-__all__ = ("Outcome", "main", "read_report")
+__all__ = ("Outcome", "main", "read_report", "with_table")
 
 _ROOT: Final = Path(__file__).parents[1]
 _SUITES: Final = tomllib.loads((_ROOT / "scripts" / "compat.toml").read_text(encoding="utf-8"))
 _VENV: Final = _ROOT / ".venv-compat"
 _BUILD: Final = _ROOT / "build" / "compat"
 _PAGE: Final = _ROOT / "docs" / "other-clients.md"
-#: The most seconds of one suite, and of the start of a server.
+#: How the table in that page begins.
+_TABLE: Final = "| suite | passed |"
+#: Seconds: the longest run of a suite, and the longest start of a server.
 _LIMIT: Final = 1800
 _START_WITHIN: Final = 60
 #: The versions that pytest-kind downloads, unless they are there.
@@ -47,7 +49,14 @@ class Unavailable(Exception):
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a suite: counts, the causes of failures with their tests, and failures without a cause."""
+    """
+    The result of a suite.
+
+    :param causes: the failed tests, by the cause that ``compat.toml`` gives
+    :param unexplained: the failed tests without a cause
+    :param outdated: the patterns of causes that match no failed test
+    :param why_not: why the suite was not run; empty if it was
+    """
 
     passed: int = 0
     skipped: int = 0
@@ -70,24 +79,29 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, help="a folder that has the projects' sources, by suite")
     parser.add_argument("--write", action="store_true", help=f"write the table into {_PAGE.relative_to(_ROOT)}")
     given = parser.parse_args(arguments)
+    if given.write and given.suites:
+        parser.error("--write needs the results of all suites")
+    if unknown := [name for name in given.suites if name not in _SUITES["suites"]]:
+        parser.error(f"there is no suite {unknown[0]!r}: want one of {', '.join(_SUITES['suites'])}")
     outcomes = {name: _outcome(name, given.sources) for name in given.suites or _SUITES["suites"]}
-    table = "\n".join(
-        [
-            "| suite | passed | failed | skipped | why |",
-            "|---|---|---|---|---|",
-            *map(_row, *zip(*outcomes.items(), strict=True)),
-        ]
-    )
-    sys.stdout.write(f"{table}\n")
+    rows = (_row(name, outcome) for name, outcome in outcomes.items())
+    table = "".join(f"{row}\n" for row in (f"{_TABLE} failed | skipped | why |", "|---|---|---|---|---|", *rows))
+    sys.stdout.write(table)
     if given.write:
-        head, _, _ = _PAGE.read_text(encoding="utf-8").partition("| suite | passed |")
-        _PAGE.write_text(f"{head}{table}\n", encoding="utf-8")
+        _PAGE.write_text(with_table(_PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
     for name, outcome in outcomes.items():
         for test in outcome.unexplained:
-            sys.stdout.write(f"{name}: {test} failed, and scripts/compat.toml has no cause\n")
+            sys.stdout.write(f"{name}: {test} failed, and scripts/compat.toml has no cause for it\n")
         for pattern in outcome.outdated:
-            sys.stdout.write(f"{name}: no test failed here that matches {pattern}\n")
+            sys.stdout.write(f"{name}: no test that matches {pattern} has failed\n")
     return int(any(outcome.unexplained for outcome in outcomes.values()))
+
+
+def with_table(page: str, table: str) -> str:
+    """The page with another table of results."""
+    before, _, after = page.partition(_TABLE)
+    _, blank, after = after.partition("\n\n")
+    return f"{before}{table.rstrip()}{blank}{after}"
 
 
 def _row(name: str, outcome: Outcome) -> str:
@@ -105,8 +119,7 @@ def _outcome(name: str, sources: Path | None) -> Outcome:
         if "why_not" in suite:
             raise Unavailable(suite["why_not"])
         _make_environment()
-        folder = _had(name, suite, sources)
-        return _run(name, suite, folder)
+        return _run(name, suite, _unpacked(name, suite, sources))
     except Unavailable as error:
         return Outcome(why_not=str(error))
 
@@ -115,11 +128,11 @@ def _outcome(name: str, sources: Path | None) -> Outcome:
 
 
 def _make_environment() -> None:
+    if shutil.which("kubectl") is None:
+        raise Unavailable("there is no kubectl here")
     stamp, wanted = _VENV / "packages", "\n".join(_SUITES["environment"]["packages"])
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    if shutil.which("kubectl") is None:
-        raise Unavailable("there is no kubectl here")
     venv.create(_VENV, with_pip=True, clear=True)
     _pip("install", *_SUITES["environment"]["packages"])
     stamp.write_text(wanted)
@@ -133,8 +146,8 @@ def _pip(*arguments: str) -> None:
         raise Unavailable((errors or done.stderr.splitlines() or ["pip failed"])[-1].strip())
 
 
-def _had(name: str, suite: dict[str, Any], sources: Path | None) -> Path:
-    """The folder of a suite's sources, unpacked anew."""
+def _unpacked(name: str, suite: dict[str, Any], sources: Path | None) -> Path:
+    """Unpack the sources of a suite, and return their folder."""
     folder = _BUILD / name
     shutil.rmtree(folder, ignore_errors=True)
     if sources is not None and (sources / name).is_dir():
@@ -152,7 +165,7 @@ def _had(name: str, suite: dict[str, Any], sources: Path | None) -> Path:
             with urllib.request.urlopen(suite["archive"], timeout=60) as answer:
                 archive.write_bytes(answer.read())
         except OSError as error:
-            raise Unavailable(f"no sdist has its tests, and {suite['archive']} cannot be had: {error}") from None
+            raise Unavailable(f"no sdist has its tests, and {suite['archive']} was not fetched: {error}") from None
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     (unpacked,) = folder.iterdir()
@@ -268,7 +281,7 @@ def read_report(report: Path, causes: dict[str, str]) -> Outcome:
             outcome.passed += 1
         elif results == {"skipped"}:
             outcome.skipped += 1
-        elif (case.get("classname", ""), test) not in failed:  # a test may fail, and then its end fails, too
+        elif (case.get("classname", ""), test) not in failed:  # a test that fails may have an error in its teardown too
             failed.add((case.get("classname", ""), test))
             pattern = next((it for it in causes if fnmatchcase(test.replace("[", "("), it)), None)
             if pattern is None:

@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from scripts.compat import read_report
+from scripts.compat import read_report, with_table
 
 ROOT = Path(__file__).parents[2]
 SUITES = tomllib.loads((ROOT / "scripts" / "compat.toml").read_text())["suites"]
@@ -27,6 +27,14 @@ def test_the_table_has_each_suite_and_only_causes_that_are_declared() -> None:
     for (_, *row), suite in zip(rows, SUITES.values(), strict=True):
         causes = re.findall(r"\d+: (.*?)(?:<br>|$)", row[-1])
         assert set(causes) <= set(suite.get("causes", {}).values())
+
+
+def test_a_new_table_leaves_the_rest_of_the_page_alone() -> None:
+    page = (ROOT / "docs" / "other-clients.md").read_text()
+    (old,) = re.findall(r"^\| suite \| passed \|.*\n(?:\|.*\n)+", page, re.MULTILINE)
+    new = "| suite | passed |\n|---|---|\n| kr8s | 1 |\n"
+
+    assert with_table(page, new) == page.replace(old, new)
 
 
 def test_a_failure_has_a_declared_cause_or_is_reported(tmp_path: Path) -> None:
