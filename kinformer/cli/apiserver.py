@@ -29,7 +29,7 @@ async def serve(
     :param kubeconfig_out: where to write a kubeconfig; None: print the token instead
     :param fake_nodes: the number of fake nodes
     :param with_manager: do not run the controllers that a manager can run
-    :param certificate: put a client certificate into the kubeconfig, beside the token
+    :param certificate: add a client certificate to the kubeconfig
     :param options: the parameters of :class:`~kinformer.envtest.ApiServer`
     :raises ServerError: if the port is in use, or the data cannot be used
     :raises OSError: if the kubeconfig cannot be written
@@ -39,9 +39,11 @@ async def serve(
     async with ApiServer(**options) as server:
         if kubeconfig_out is not None:
             server.write_kubeconfig(kubeconfig_out, certificate=certificate)
-            click.echo(f"serving on {server.url} for whoever has {kubeconfig_out}")
+            access = f"for whoever has {kubeconfig_out}"
         else:
-            click.echo(f"serving on {server.url} with bearer token {server.token}")
+            access = f"with bearer token {server.token}"
+        without_tls = "" if server.url.startswith("https:") else " (kubectl needs --tls: it sends no token over HTTP)"
+        click.echo(f"serving on {server.url} {access}{without_tls}")
         if fake_nodes:
             ca = server.authority.certificate if server.authority is not None else None
             async with connect(url=server.url, token=server.token, ca_data=ca) as client:

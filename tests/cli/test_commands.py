@@ -53,7 +53,9 @@ def controller_of(replicas: int) -> V1ReplicationController:
 async def test_the_kubeconfig_of_apiserver_is_complete_once_it_says_that_it_serves(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     async with running("apiserver", "--port", 0, "--kubeconfig-out", kubeconfig) as process:
-        assert "serving on http://127.0.0.1:" in await output_until(process, "\n")
+        said = await output_until(process, "\n")
+        assert "serving on http://127.0.0.1:" in said
+        assert "(kubectl needs --tls: it sends no token over HTTP)" in said
         async with connect(kubeconfig) as client:
             names = {item.metadata.name for item in (await client.resource(V1Namespace).list()).items}
         process.send_signal(signal.SIGINT)
@@ -98,7 +100,9 @@ async def test_apiserver_with_a_file_keeps_everything_in_it_over_tls(tmp_path: P
     options = ("--port", 0, "--tls", "--data", tmp_path / "data", "--kubeconfig-out", kubeconfig)
     for make in (True, False):
         async with running("apiserver", *options) as process:
-            assert "serving on https://" in await output_until(process, "\n")
+            said = await output_until(process, "\n")
+            assert "serving on https://" in said
+            assert "--tls" not in said
             async with connect(kubeconfig) as client:
                 namespaces = client.resource(V1Namespace)
                 if make:
