@@ -9,7 +9,7 @@ test that turns the clock turns theirs, too.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kinformer.clock import Clock
@@ -18,11 +18,12 @@ from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.serving import ServerError
 
 if TYPE_CHECKING:
+    from kinformer.client import Client
     from kinformer.manager import Manager
 
-__all__ = ("USER_AGENT", "Served", "check_not_doubled", "chosen", "installed", "running_controllers")
+__all__ = ("USER_AGENT", "Served", "check_not_doubled", "chosen", "connected", "installed", "running_controllers")
 
-#: The User-Agent of these controllers' requests.
+#: The User-Agent of the requests of a server's own clients.
 USER_AGENT: Final = "kinformer-envtest-controllers"
 
 
@@ -102,6 +103,15 @@ def check_not_doubled(controllers: Collection[str], loops: Collection[str]) -> N
             )
 
 
+def connected(server: Served) -> AbstractAsyncContextManager[Client]:
+    """A client with the server's own token, over its port and on its clock."""
+    from kinformer.client import ClientOptions, connect
+
+    ca = server.authority.certificate if server.authority is not None else None
+    named = ClientOptions(user_agent=USER_AGENT)
+    return connect(url=server.url, token=server.token, ca_data=ca, clock=server.clock, options=named)
+
+
 @asynccontextmanager
 async def running_controllers(
     server: Served, names: Collection[str], options: dict[str, Any]
@@ -114,13 +124,10 @@ async def running_controllers(
     :raises OptionError: if no controller has an option, or its value has the wrong type
     :raises ControllerLoadError: if none of them can be loaded
     """
-    from kinformer.client import ClientOptions, connect
     from kinformer.envtest.waiting import running
     from kinformer.manager import Manager
 
-    ca = server.authority.certificate if server.authority is not None else None
-    named = ClientOptions(user_agent=USER_AGENT)
-    async with connect(url=server.url, token=server.token, ca_data=ca, clock=server.clock, options=named) as client:
+    async with connected(server) as client:
         manager = Manager(
             client, controllers=names, options=options, clock=server.clock, beside_kube_controller_manager=True
         )

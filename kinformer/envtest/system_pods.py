@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from kinformer.client import AlreadyExists, Client, ClientOptions, PatchType, connect
-from kinformer.envtest.controllers import USER_AGENT, Served
+from kinformer.client import AlreadyExists, Client, PatchType
+from kinformer.envtest.controllers import Served, connected
 from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.waiting import running
 
@@ -19,12 +19,10 @@ __all__ = ("running_system_pods",)
 
 @asynccontextmanager
 async def running_system_pods(server: Served) -> AsyncIterator[None]:
-    """Make the objects, unless they are there already, and keep the pods ready while the block runs."""
+    """Create the objects that are not there yet, and keep the pods ready while the block runs."""
     from kinformer.envtest.nodes import FakeNodes
 
-    ca = server.authority.certificate if server.authority is not None else None
-    named = ClientOptions(user_agent=USER_AGENT)
-    async with connect(url=server.url, token=server.token, ca_data=ca, clock=server.clock, options=named) as client:
+    async with connected(server) as client:
         await _create_objects(client)
         nodes = FakeNodes(
             client,

@@ -95,7 +95,7 @@ class FakeNodes:
     :param pod_network: the network of the pods' addresses, from the second address on. It limits the number of running
         pods
     :param node_network: the network of the nodes' own addresses, from the second address on
-    :param schedules: whether pods without a node are bound. Two agents of one server must not both do this
+    :param schedules: whether pods without a node are bound to one. Only one agent of a server may do this
     :param workers: the number of pods that are processed at once
     """
 
@@ -219,9 +219,10 @@ class FakeNodes:
             await self._pods.patch(pod.metadata.name, {"status": status}, pod.metadata.namespace, subresource="status")
 
     async def _end(self, pod: V1Pod) -> None:
-        """Make a deleted pod not ready. When its watch has shown that, remove it."""
+        """Make a deleted pod not ready. When the cache shows that, remove it."""
         meta = pod.metadata
-        if pod.spec.node_name not in (*self.nodes, *([None] if self._schedules else [])):
+        node = pod.spec.node_name
+        if not (self._schedules if node is None else node in self.nodes):
             return
         status = terminating(pod, self._clock.now())
         if status is not None:
