@@ -1,4 +1,4 @@
-"""Running mypy in tests without it reading all of kinformer each time."""
+"""Run mypy in tests without checking all of kinformer each time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _CACHE = Path(__file__).parents[1] / ".mypy_cache"
 
 def copied_cache(folder: Path) -> Path:
     """
-    A folder for ``--cache-dir`` that knows what ``make types`` found out about kinformer, if that was run.
+    A folder for ``--cache-dir`` with the results of ``make types`` for kinformer, if that was run.
 
-    It is a copy, as a run with other options makes the checkout's own cache forget.
+    It is a copy, because a run with other options would replace the results in the checkout's own cache.
 
-    :param folder: one that is not there yet
+    :param folder: where the copy is made, if nothing is there yet
     """
-    if _CACHE.is_dir():
+    if _CACHE.is_dir() and not folder.exists():
         shutil.copytree(_CACHE, folder)
     return folder

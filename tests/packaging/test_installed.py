@@ -101,8 +101,7 @@ def test_its_command_knows_its_version_and_makes_projects(installed: Path, tmp_p
 
 def mypy(file: Path, installed: Path) -> tuple[int, list[str]]:
     """Its status and lines, in an environment with the wheel, from a folder with nothing else."""
-    known = file.parent / "known"
-    cache = known if known.exists() else copied_cache(known)
+    cache = copied_cache(file.parent / "known")
     options = ("--strict", "--cache-dir", str(cache), "--python-executable", str(installed))
     command = [sys.executable, "-m", "mypy", *options, file.name]
     done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
