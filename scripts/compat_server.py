@@ -2,8 +2,8 @@
 
     python -m scripts.compat_server KUBECONFIG
 
-``make compat`` runs it for suites whose tests need what ``ls`` or ``date`` write. They are other people's commands, so
-it is for nothing else.
+``make compat`` runs it for suites whose tests need the output of commands such as ``ls`` or ``date``. Do not use it for
+anything else: its clients can run any command on this machine.
 """
 
 from __future__ import annotations

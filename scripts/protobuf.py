@@ -1,4 +1,4 @@
-"""Write the numbers of Kubernetes' protobuf fields, which the embedded server reads requests with.
+"""Write the table of Kubernetes' protobuf fields with which the embedded server reads requests.
 
     python -m scripts.protobuf KUBERNETES
 

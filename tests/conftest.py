@@ -22,6 +22,6 @@ def anyio_backend() -> str:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end, so no collection of garbage has to look at it."""
+    """Spare the garbage collector the objects that were imported and collected: they stay to the end."""
     gc.collect()
     gc.freeze()

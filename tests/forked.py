@@ -1,11 +1,11 @@
-"""Processes of ``kinformer`` and ``pytest`` that need not import it: each is forked from one that has done so.
+"""Start ``kinformer`` and ``pytest`` quickly: each process is forked from one that has imported the program.
 
-A start takes 10 ms of CPU in place of 400 to 600, and one of pytest 100 in place of 1,000. All else is as a user has
-it: a process of its own, with its own event loop, signals, standard streams, folder and environment. What a start
-imports, and that it imports enough, is tested with whole processes, in ``tests/cli/test_start.py`` and wherever a
-program or an installed package is run.
+A start takes 10 ms of CPU instead of 400 to 600, and a start of pytest 100 ms instead of 1,000. All else is as for a
+user: the process has its own event loop, signals, standard streams, folder and environment. Whether a start imports the
+right modules is tested with complete processes, in ``tests/cli/test_start.py`` and wherever a program or an installed
+package is run.
 
-``tests/forking.py`` is the process that they are forked from.
+``tests/forking.py`` is the process that they are forked from. It is a program, and imports no other part of the tests.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Started:
         self.returncode: int | None = None
 
     def send_signal(self, number: int) -> None:
-        with suppress(ProcessLookupError):  # it has ended, and nobody has waited for it
+        with suppress(ProcessLookupError):  # it has ended, and wait() was not called yet
             if self.returncode is None:
                 os.kill(self.pid, number)
 
@@ -97,7 +97,7 @@ class Started:
         return self.returncode
 
     async def to_its_end(self) -> Ended:
-        """What it writes, and its status when it has ended. It is killed if that is not waited for."""
+        """Wait for its end, and return its output and its status. If this is cancelled, the process is killed."""
         said: dict[Output, bytes] = {}
 
         async def read(output: Output) -> None:
@@ -181,9 +181,9 @@ def start(
 
 @cache
 def _parent(program: str) -> socket.socket:
-    """Where the process is asked that the others are forked from. It ends when this process does."""
+    """The socket for requests to the process that the others are forked from. That process ends with this one."""
     ours, its = socket.socketpair()
-    # Ctrl-C in a terminal ends the tests, and these end what they have started.
+    # Ctrl-C in a terminal must reach the tests alone: they end the processes that they have started.
     command = [sys.executable, "-P", "-u", forking.__file__, program, str(its.fileno())]
     process = subprocess.Popen(command, pass_fds=[its.fileno()], start_new_session=True)
     its.close()

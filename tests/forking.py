@@ -1,8 +1,8 @@
-"""The process that others are forked from, when it has imported a program: ``forking.py PROGRAM SOCKET``.
+"""A process that imports a program once, and forks a process for each request: ``forking.py PROGRAM SOCKET``.
 
-It is asked over the socket: with the length of a request, three streams and another socket, and then with the request.
-It answers over the other socket: with the number of the process that it has forked, and with its status when that has
-ended. It ends when nobody can ask any longer. ``tests/forked.py`` is who asks.
+A request comes over the socket: first its length, with three streams and another socket, and then its text. The answers
+go over the other socket: the number of the process that was forked, and its status when it has ended. This process ends
+when the socket is closed. ``tests/forked.py`` sends the requests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _USED: Final = ("kinformer.bench", "kinformer.envtest", "kinformer.manager", "ki
 
 def _serve(asked: socket.socket, main: Callable[[], object]) -> None:
     """
-    Fork as often as asked. Whoever is left when nobody can ask any longer is killed.
+    Fork a process for each request. When the socket is closed, kill those that still run.
 
     :param main: runs the program in the process that was forked
     """
@@ -90,7 +90,7 @@ def _be(
     environment: Mapping[str, str],
     ends: Sequence[int],
 ) -> NoReturn:
-    """Be the process that was asked for."""
+    """Become the process that was asked for: set up what a request says, and run the program."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number, end in enumerate(ends):
@@ -102,7 +102,8 @@ def _be(
     os.chdir(folder)
     time.tzset()
     sys.argv[1:] = arguments
-    sys.path[1:1] = environment.get("PYTHONPATH", "").split(os.pathsep) if "PYTHONPATH" in environment else []
+    if "PYTHONPATH" in environment:
+        sys.path[1:1] = environment["PYTHONPATH"].split(os.pathsep)
     status = 0
     try:
         main()
@@ -118,7 +119,7 @@ def _be(
 
 
 def _end(status: int) -> NoReturn:
-    """As the interpreter does, but for what it would free: it has nothing else to do before the process is gone."""
+    """End the process as the interpreter does, but without freeing its objects one by one."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -136,19 +137,19 @@ def _command() -> Callable[[], object]:
 def _pytest() -> Callable[[], object]:
     import pytest
 
-    # It imports its plug-ins, and changes how they assert: in a folder without tests.
+    # A run in a folder without tests imports the plug-ins, and rewrites their assertions.
     with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         pytest.main(["--rootdir", folder, "-p", "no:cacheprovider", folder])
     return lambda: sys.exit(pytest.console_main())
 
 
 def _prepare(program: str) -> Callable[[], object]:
-    """Import what a program uses; what runs it."""
-    # What a program that is given by `-c` or `-m` has in this place: the folder in which it runs.
+    """Import what a program uses. Returns the function that runs it."""
+    # As with `-c` and `-m`: the folder in which it runs.
     sys.path.insert(0, "")
     main = {"kinformer": _command, "pytest": _pytest}[program]()
     sys.argv = [program]
-    # No collection of a process that is forked looks at what was imported.
+    # The garbage collector of a forked process need not look at what was imported.
     gc.freeze()
     return main
 

@@ -40,12 +40,12 @@ class Budget:
     """
     Measures what the controllers of one manager cost: the requests of each sync, and the objects in their caches.
 
-    It counts nothing that depends on the machine, so its figures are the same everywhere. What a controller does
-    outside its syncs, such as recording Events, is not counted.
+    It counts nothing that depends on the machine, so its figures are the same everywhere. Requests outside syncs, such
+    as those that record Events, are not counted.
     """
 
     def __init__(self) -> None:
-        #: The controller, the key and the requests of the dearest sync, and of the one with the most writes.
+        #: The sync with the most requests, in words, with its requests. Then the same of the sync with the most writes.
         self._most: tuple[str, list[str]] = ("", [])
         self._most_writes: tuple[str, list[str]] = ("", [])
         self._held: dict[str, _Held] = {}
@@ -81,7 +81,7 @@ class Budget:
         :param objects: how many objects each informer may hold at a time, by its name, such as ``deployments``. An
             informer without a name here may hold none
         :param object_bytes: how many bytes an object of an informer may have on average, as JSON. It shows whether an
-            informer holds whole objects, or what a transformer or the metadata leave of them
+            informer holds whole objects, or only the parts that a transformer keeps, or only metadata
         :raises AssertionError: if something costs more; the message names all that does
         """
         told = []
@@ -147,7 +147,7 @@ class _Held:
         self._look(new)
 
     def on_delete(self, obj: Any, /) -> None:
-        """Fewer objects cost less."""
+        """Nothing is measured: fewer objects cost less."""
 
     def _look(self, obj: Any) -> None:
         self._bytes += len(encode(obj))

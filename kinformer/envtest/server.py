@@ -105,7 +105,7 @@ class ApiServer:
     :param apis: groups and versions to serve besides those that kube-apiserver serves by default, like its
         ``--runtime-config``: ``("resource.k8s.io/v1beta2",)`` for DeviceTaintRules. Only kinds that a controller of
         kube-controller-manager needs are known
-    :param system_pods: have a control plane's node, its pods in ``kube-system`` and their owners, with the names and
+    :param system_pods: make a control plane's node, its pods in ``kube-system`` and their owners, with the names and
         labels of a kubeadm cluster, and the service ``kubernetes``. A fake node keeps the pods ready
     :raises ServerError: if the token is empty, or one of `apis` is not known
     """
@@ -197,7 +197,7 @@ class ApiServer:
         """
         A kubeconfig, in YAML, whose only context is this server.
 
-        :param certificate: put a client certificate that may do everything beside the token
+        :param certificate: add a client certificate, which may do everything, as the token may
         :raises ServerError: if a certificate is asked for, and the server has no TLS or has not started
         """
         name = "kinformer"

@@ -60,8 +60,8 @@ async def running(what: R) -> AsyncIterator[R]:
     """
     Run a manager, or another object with a method `run`, while the body runs.
 
-    If it raises, this is logged as an error, the body is cancelled, and the same exception is raised. (If the body is
-    that of a fixture, a test's runner cancels the test, and may show nothing but that.)
+    If it raises, this is logged as an error, the body is cancelled, and the same exception is raised. If the body is a
+    fixture's, the test's runner may show only that the test was cancelled. Then the log has the reason.
     """
     from kinformer.cache.tasks import plain_task_group  # the server alone needs no caches
 

@@ -83,8 +83,8 @@ def built() -> Iterator[Path]:
         root.chmod(0o755)
         build, _ = stages(DOCKERFILE.read_text())
         environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8"}
-        # Byte code of all libraries takes half of the build, and says nothing about its steps. That it is not compiled
-        # is said by a false value, as pip has it.
+        # Byte code of all libraries takes half of the build, and says nothing about its steps. pip reads this variable
+        # as the value of "compile", so 0 means that nothing is compiled.
         environment["PIP_NO_COMPILE"] = "0"
         for instruction, rest in build.steps:
             if instruction == "COPY":
@@ -92,7 +92,7 @@ def built() -> Iterator[Path]:
             elif instruction == "RUN":
                 words = rooted(rest, root, python)
                 if "compileall" in words:
-                    words[-1:] = ["-l", words[-1]]  # of one folder, and of none below it
+                    words[-1:] = ["-l", words[-1]]  # only this folder, without those below it
                 done = subprocess.run(words, env=environment, capture_output=True, text=True)
                 assert done.returncode == 0, f"{rest}\n{done.stdout}{done.stderr}"
         # What the second stage leaves behind is not there.

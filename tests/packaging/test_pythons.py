@@ -13,7 +13,7 @@ import pytest
 from tests.packaging.conftest import Distributions, run
 from tests.packaging.test_installed import PROGRAM
 
-#: What is installed for each. The wheel made from the sdist is the same as the wheel, so one of them is enough.
+#: What is installed for each. The wheel made from the sdist is the same for each Python, so one sdist is enough.
 VERSIONS = {"3.11": "wheel", "3.12": "sdist", "3.13": "wheel", "3.14": "wheel"}
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
@@ -31,7 +31,7 @@ def python_of(version: str) -> Path:
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The package index; what needs it is skipped where it is not to be reached."""
+    """Skip the tests that need the package index if it cannot be reached."""
     folder = tmp_path_factory.mktemp("index")
     reachable = subprocess.run(
         [*PIP, "install", "-q", "--retries", "1", "--target", folder, "idna"],
@@ -40,7 +40,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> None:
         check=False,
     )
     if reachable.returncode:
-        pytest.skip(f"no package index is to be reached: {reachable.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"the package index cannot be reached: {reachable.stderr.strip().splitlines()[-1]}")
 
 
 @pytest.mark.timeout(600)

@@ -20,7 +20,7 @@ __all__ = ("FakeContainers", "FakeProcess", "PortFunction", "ProcessFunction", "
 
 T = TypeVar("T")
 
-#: Control-D. A terminal sends it in place of the end of its input.
+#: Control-D. A terminal sends it instead of closing the input.
 _END_OF_INPUT: Final = b"\x04"
 
 
@@ -153,7 +153,9 @@ class FakeContainers:
 
     def find_log(self, where: Where, words: Iterable[str]) -> FakeLog | None:
         """
-        :param words: the container's command line
+        The log of a container. If nothing is registered for its pod, the log is the container's command line.
+
+        :param words: the command line
         """
         found = self._logs.find(where)
         if found is None and self._echoes(where):
@@ -181,7 +183,7 @@ class FakeContainers:
 
 
 async def _echo(process: FakeProcess) -> None:
-    # Any other command may not wait for its input: most clients leave the input of a command like ls open.
+    # Other commands do not wait for the end of their input: most clients leave it open for a command like ls.
     if process.command and process.command != ("cat",):
         await process.write(" ".join(process.command) + "\n")
         return

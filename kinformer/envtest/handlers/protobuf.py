@@ -1,7 +1,7 @@
-"""Protobuf bodies: decode what kubectl and Go clients send, to the object that the same request has in JSON.
+"""Protobuf bodies: decode the objects that kubectl and Go clients send into the form that they have in JSON.
 
-``protobuf.txt`` has the numbers of the fields. Their names and types are those of kubernetes_asyncio's metadata, and
-``registry/forms.txt`` adds what it does not say. A type is compiled when it is first needed.
+``protobuf.txt`` has the numbers of the fields. Their names and types come from kubernetes_asyncio's metadata, and
+details of types from ``registry/forms.txt``. The table is read, and a type compiled, when it is first needed.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BadProtobuf(ValueError):
-    """A body is no protobuf of Kubernetes."""
+    """A body is not a protobuf message of Kubernetes."""
 
 
 def read_protobuf(body: bytes, others: Mapping[str, str]) -> Obj:
     """
     Decode an object. Unknown fields are left out, as in Kubernetes.
 
-    :param others: the types of the kinds that are no resources, such as Scale
+    :param others: the types of kinds that are not resources, such as Scale
     :raises BadProtobuf: if it cannot be decoded
-    :raises LookupError: if there is no protobuf of its kind, as of custom resources
+    :raises LookupError: if its kind has no protobuf, such as a custom resource
     """
     if not body.startswith(_PREFIX):
         prefix = " ".join(map(str, _PREFIX))
@@ -53,18 +53,10 @@ def read_protobuf(body: bytes, others: Mapping[str, str]) -> Obj:
         head = {number: value.decode() for number, value in _fields(unknown.get(1, b""))}
         api_version, kind = head.get(1, ""), head.get(2, "")
         if not kind:
-            raise BadProtobuf("Object 'Kind' is missing")
+            raise ValueError("Object 'Kind' is missing")
         model = others.get(kind) or model_name_of(GroupVersionKind(*GroupVersion.parse(api_version), kind))
         return {"apiVersion": api_version, "kind": kind, **_message(model)(unknown.get(2, b""))}
-    except (
-        AttributeError,
-        IndexError,
-        OverflowError,
-        TypeError,
-        UnicodeDecodeError,
-        ValueError,
-        struct.error,
-    ) as error:
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError, struct.error) as error:
         raise BadProtobuf(f"the data is no protobuf message: {error}") from None
 
 
@@ -158,7 +150,12 @@ _message = cache(_Message)
 
 
 def _reader(type_: str, form: str) -> Read:
-    """What reads a value of a type, in the notation of kubernetes_asyncio and of ``forms.txt``."""
+    """
+    The reader of a type's values.
+
+    :param type_: in kubernetes_asyncio's notation
+    :param form: the marks of the field in ``forms.txt``
+    """
     for mark, read in _MARKED.items():
         if mark in form:
             return read
@@ -170,7 +167,7 @@ def _reader(type_: str, form: str) -> Read:
 
 
 def _entry(read: Read, type_: str) -> Read:
-    """What reads an entry of a map."""
+    """The reader of a map's entries."""
     zero = 0 if type_ in ("int", "bool") else b""
 
     def read_entry(data: bytes) -> Obj:

@@ -110,7 +110,9 @@ def status_at(pod: V1Pod, placement: Placement, script: PodScript, now: datetime
 
 def terminating(pod: V1Pod, now: datetime) -> dict[str, Any] | None:
     """
-    The status of a pod whose containers are being stopped, for a patch: not ready. None if it is not ready already.
+    A patch of the status of a pod whose containers are being stopped: it makes the pod not ready.
+
+    :return: None if the pod is already not ready
     """
     status = to_dict(pod.status) if pod.status is not None else {}
     ready = [
