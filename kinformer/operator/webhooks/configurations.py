@@ -47,7 +47,7 @@ class Address:
     :param authorities: the certificates of the authorities to trust, in PEM; empty: those that the API server trusts
         anyway
     :param inject_ca_from: the namespace and the name of cert-manager's Certificate, as ``NAMESPACE/NAME``. cert-manager
-        then writes its authority into the configurations
+        then writes its authority into the configurations, and `authorities` are left out
     :raises ValueError: if both or neither of `service` and `url` are given, or the URL does not begin with ``https://``
     """
 
@@ -76,7 +76,7 @@ class Address:
             made["service"] = {"namespace": namespace, "name": name, "path": path, "port": self.port}
         else:
             made["url"] = f"{self.url.rstrip('/')}{path}"
-        if self.authorities:
+        if self.authorities and not self.inject_ca_from:
             made["caBundle"] = base64.b64encode(self.authorities).decode()
         return made
 
@@ -153,7 +153,8 @@ class Registration:
         conversion = {
             "strategy": "Webhook",
             "webhook": {
-                "clientConfig": self._address.client_config(CONVERT_PATH),
+                # A merge patch keeps what it does not name, and a URL beside a Service is refused.
+                "clientConfig": {"service": None, "url": None, **self._address.client_config(CONVERT_PATH)},
                 "conversionReviewVersions": ["v1"],
             },
         }

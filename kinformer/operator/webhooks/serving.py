@@ -9,7 +9,7 @@ so when it begins to lead, when the authorities change, and every few minutes, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,11 +107,12 @@ class WebhookServing:
 
         :raises OptionError: if API servers would not know where the webhooks are
         """
-        if self.service is not None and self.url:
-            raise OptionError("webhooks are found by a Service or by a URL: want one of the two")
-        if self.url and not self.url.startswith("https://"):
-            raise OptionError(f"{self.url} is not an address of webhooks: want a URL that begins with https://")
-        if self.service is None and not self.url and not is_loopback(self.host):
+        if self.service is not None or self.url:
+            try:
+                Address(service=self.service, url=self.url)
+            except ValueError as error:
+                raise OptionError(str(error)) from None
+        elif not is_loopback(self.host):
             raise OptionError(
                 "API servers do not know where the webhooks are: want --webhook-service NAMESPACE/NAME, or "
                 "--webhook-url"
@@ -248,9 +249,8 @@ class _Served:
         """
         if self._leader is None:
             return
-        address = replace(self._address(), authorities=b"" if self._settings.inject_ca_from else authorities)
         for webhooks in self._webhooks:
-            await Registration(self._leader, webhooks, address).apply()
+            await Registration(self._leader, webhooks, self._address()).publish(authorities)
         if not self._registered:
             log.info("webhooks_registered", names=[one.name for one in self._webhooks])
         self._registered, self._trouble = True, ""

@@ -21,6 +21,7 @@ from kinformer.clock import Clock, FakeClock
 from kinformer.envtest import ApiServer, running
 from kinformer.models import (
     V1ConfigMap,
+    V1CustomResourceDefinition,
     V1MutatingWebhookConfiguration,
     V1Namespace,
     V1ObjectMeta,
@@ -477,3 +478,20 @@ async def test_what_a_server_refuses_comes_out(api_server: ApiServer) -> None:
     async with connect(url=api_server.url, token=api_server.token) as client:
         with pytest.raises(ApiError):
             await Registration(client, webhooks, Address(url="https://127.0.0.1:1")).apply()
+
+
+def test_cert_manager_alone_writes_the_authority_that_it_injects() -> None:
+    address = Address(service=("ops", "shops"), authorities=b"pem", inject_ca_from="ops/shops")
+
+    assert "caBundle" not in address.client_config("/convert")
+
+
+async def test_a_conversion_moves_from_a_url_to_a_service(client: Client) -> None:
+    await install(client, WebApp, OldWebApp)
+    for address in (Address(url="https://127.0.0.1:1"), Address(service=("ops", "shops"))):
+        await Registration(client, of_shops(), address).apply()
+
+    definition = await client.resource(V1CustomResourceDefinition).get("webapps.example.com")
+    webhook: Any = definition.spec.conversion and definition.spec.conversion.webhook
+    assert webhook.client_config.url is None
+    assert webhook.client_config.service.name == "shops"
