@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
 
 from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.controllerutil.applying import Applier
@@ -33,9 +33,11 @@ from kinformer.manager.predicates import Predicate, annotations_changed, any_of,
 from kinformer.models import resource_for
 from kinformer.operator.daemons import Daemons
 from kinformer.operator.related import Found, Relation
-from kinformer.operator.webhooks.hooks import Webhooks
 from kinformer.permissions import RECORD_EVENTS, Rule, allow
 from kinformer.record import NORMAL, WARNING
+
+if TYPE_CHECKING:
+    from kinformer.operator.webhooks import Webhooks
 
 __all__ = ("OptionsOf", "Reconciler")
 
