@@ -121,19 +121,13 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
             "statusReplicasPath": options.scale.status_replicas,
             "labelSelectorPath": options.scale.selector,
         }
-        scale = {name: _json_path(path, type_) for name, path in paths.items() if path}
-        for path in scale.values():
-            _found(schema, path, type_)
-        subresources["scale"] = scale
+        subresources["scale"] = {name: _path_in(schema, path, type_) for name, path in paths.items() if path}
     if subresources:
         made["subresources"] = subresources
     if options.columns:
         made["additionalPrinterColumns"] = [_column(column, schema, type_) for column in options.columns]
     if options.selectable:
-        selectable = [_json_path(path, type_) for path in options.selectable]
-        for path in selectable:
-            _found(schema, path, type_)
-        made["selectableFields"] = [{"jsonPath": path} for path in selectable]
+        made["selectableFields"] = [{"jsonPath": _path_in(schema, path, type_)} for path in options.selectable]
     if options.deprecated:
         made["deprecated"] = True
         if isinstance(options.deprecated, str):
@@ -181,6 +175,17 @@ def _column_type(schema: Schema) -> str:
         return "date"
     kind = schema.get("type")
     return kind if kind in _COLUMN_TYPES else "string"
+
+
+def _path_in(schema: Schema, path: str, type_: type[Any]) -> str:
+    """
+    The JSON path of a field that a schema has.
+
+    :raises SchemaError: if it has none
+    """
+    made = _json_path(path, type_)
+    _found(schema, made, type_)
+    return made
 
 
 def _json_path(path: str, type_: type[Any]) -> str:
