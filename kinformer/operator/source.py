@@ -6,7 +6,7 @@ then added as an annotation, so nothing of a schema is lost:
 
 - An object with fields is a class of ``Fields``. Objects with the same schema share one class.
 - A description is a docstring, or ``Meta(description=…)``.
-- An enumeration is a ``Literal``, and an int-or-string is ``int | str``.
+- An enumeration is a ``Literal``, and an int-or-string is ``int | str``. The values of an enumeration come back sorted.
 - An object that may have fields beside those of its schema is a ``dict``, which keeps them.
 - A default is the field's default. The defaults of lists and objects are only in the annotation: the server sets them.
 """
@@ -19,14 +19,15 @@ import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
 from kinformer.operator.custom_resource import Fields, Scale
-from kinformer.operator.schema import Schema
+from kinformer.operator.schema import Schema, schema_of
 
 __all__ = ("NoDefinition", "source_of")
 
@@ -42,15 +43,31 @@ _IMPORTED: Final = frozenset(
 )
 
 _LIST_TYPE: Final = "x-kubernetes-list-type"
+_LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _VALIDATIONS: Final = "x-kubernetes-validations"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 
+#: The types without parts, by their names in the source.
+_PLAIN: Final[Mapping[str, Any]] = {
+    "str": str,
+    "bytes": bytes,
+    "datetime": datetime,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "int | str": int | str,
+    "dict[str, Any]": dict[str, Any],
+    "Any": Any,
+}
+_BOUNDS: Final = {"minimum": "ge", "maximum": "le", "multipleOf": "multiple_of"}
 #: The arguments of Meta that stand for a word of a schema, by the type that they are for.
-_SIZES: Final = {
+_LIMITS: Final[Mapping[str, Mapping[str, str]]] = {
     "str": {"minLength": "min_length", "maxLength": "max_length"},
     "list": {"minItems": "min_length", "maxItems": "max_length"},
     "dict": {"minProperties": "min_length", "maxProperties": "max_length"},
+    "int": _BOUNDS,
+    "float": _BOUNDS,
 }
 _RULE: Final = {"rule": "", "message": "", "fieldPath": "field_path", "reason": "reason"}
 
@@ -66,12 +83,12 @@ class _Type:
 
     :param text: as the source writes it
     :param made: the schema that it stands for
-    :param sizes: the arguments of Meta that it may have
+    :param limits: the arguments of Meta that it may have
     """
 
     text: str
     made: Schema
-    sizes: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 def source_of(definition: Mapping[str, Any]) -> str:
@@ -223,7 +240,7 @@ class _Writer:
         type_ = self._type(schema, hint, in_status, owner)
         left = {name: value for name, value in schema.items() if type_.made.get(name, _MISSING) != value}
         left |= {name: None for name in type_.made if name not in schema}
-        meta = {argument: left.pop(name) for name, argument in type_.sizes.items() if name in left}
+        meta = {argument: left.pop(name) for name, argument in type_.limits.items() if name in left}
         if "ge" in meta and left.get("exclusiveMinimum") is True:
             del left["exclusiveMinimum"]
             meta["gt"] = meta.pop("ge")
@@ -249,17 +266,15 @@ class _Writer:
             return _Type(called, {**made, "description": description} if description else made)
         if kind == "object" and isinstance(inner := schema.get("additionalProperties"), dict):
             values = self._annotated(inner, f"{hint}Value", in_status=in_status, owner=owner)
-            made = {"type": "object", "additionalProperties": inner}
-            if values == "Any":
-                made = {"type": "object", _PRESERVE: True}
-            return _Type(f"dict[str, {values}]", made, _SIZES["dict"])
+            text, made = f"dict[str, {values}]", {"type": "object", "additionalProperties": inner}
+            return _Type(text, _plain(text).made if text in _PLAIN else made, _LIMITS["dict"])
         if kind == "object":
-            return _Type("dict[str, Any]", {"type": "object", _PRESERVE: True})
+            return _plain("dict[str, Any]")
         if kind == "array":
             items = self._annotated(schema["items"], f"{hint}Item", in_status=in_status, owner=owner)
-            return _Type(f"list[{items}]", {"type": "array", "items": schema["items"]}, _SIZES["list"])
+            return _Type(f"list[{items}]", {"type": "array", "items": schema["items"]}, _LIMITS["list"])
         if schema.get(_INT_OR_STRING):
-            return _Type("int | str", {"anyOf": [{"type": "integer"}, {"type": "string"}], _INT_OR_STRING: True})
+            return _plain("int | str")
         return _scalar(schema)
 
     def _hint(self, hint: str, owner: str) -> str:
@@ -269,24 +284,20 @@ class _Writer:
 _MISSING: Final = object()
 
 
+def _plain(text: str) -> _Type:
+    return _Type(text, schema_of(_PLAIN[text]), _LIMITS.get(text, {}))
+
+
 def _scalar(schema: Schema) -> _Type:
-    kind, values, format_ = schema.get("type"), schema.get("enum"), schema.get("format")
+    kind, values, format_ = schema.get("type", ""), schema.get("enum"), schema.get("format", "")
     if values and kind in ("string", "integer") and all(type(value) in (str, int) for value in values):
         text = f"Literal[{', '.join(map(_literal, values))}]"
         return _Type(text, {"type": kind, "enum": values})
-    if kind == "string" and format_ in ("date-time", "byte"):
-        return _Type("datetime" if format_ == "date-time" else "bytes", {"type": "string", "format": format_})
     if kind == "string":
-        return _Type("str", {"type": "string"}, _SIZES["str"])
-    bounds = {"minimum": "ge", "maximum": "le", "multipleOf": "multiple_of"}
-    if kind == "integer":
-        whole = all(float(schema.get(word, 0)).is_integer() for word in bounds)
-        return _Type("int", {"type": "integer", "format": "int64"}, bounds if whole else {})
-    if kind == "number":
-        return _Type("float", {"type": "number"}, bounds)
-    if kind == "boolean":
-        return _Type("bool", {"type": "boolean"})
-    return _Type("Any", {_PRESERVE: True})
+        return _plain({"date-time": "datetime", "byte": "bytes"}.get(format_, "str"))
+    if kind == "integer" and not all(float(schema.get(word, 0)).is_integer() for word in _BOUNDS):
+        return replace(_plain("int"), limits={})
+    return _plain({"integer": "int", "number": "float", "boolean": "bool"}.get(kind, "Any"))
 
 
 def _is_open(schema: Schema) -> bool:
@@ -306,8 +317,8 @@ def _is_pattern(text: Any) -> bool:
 def _markers(left: Schema) -> Iterator[str]:
     """The markers for words of a schema, which are taken out of it."""
     list_type = left.get(_LIST_TYPE)
-    if list_type == "map" and (keys := left.get(f"{_LIST_TYPE[:-4]}map-keys")):
-        del left[_LIST_TYPE], left[f"{_LIST_TYPE[:-4]}map-keys"]
+    if list_type == "map" and (keys := left.get(_LIST_KEYS)):
+        del left[_LIST_TYPE], left[_LIST_KEYS]
         yield f"list_map({', '.join(map(_quoted, keys))})"
     elif list_type in ("set", "atomic"):
         del left[_LIST_TYPE]
