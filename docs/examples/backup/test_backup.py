@@ -20,6 +20,7 @@ from kinformer.manager import Manager
 from kinformer.models import CoreV1Event, V1CronJob, V1Job, V1ObjectMeta, V1Secret, from_dict, to_dict
 from kinformer.operator import definition_of, get_condition
 from kinformer.operator.webhooks import WebhookServing
+from kinformer.permissions import permissions_of
 from kinformer.simulation import World, simulate
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -216,11 +217,7 @@ def test_the_manifest_has_the_definition_and_the_permissions_of_the_classes() ->
     assert definition == to_dict(definition_of(Backup, OldBackup)), "make it anew: kinformer crd backup_operator"
     rules = found["ClusterRole", "kinformer:backup-operator"]["rules"]
     asked = {(verb, name) for rule in rules for verb in rule["verbs"] for name in rule["resources"]}
-    needed = {(one.verb, f"{one.resource}/{one.part}" if one.part else one.resource) for one in needed_permissions()}
-    assert asked == needed, "make them anew: kinformer rbac backup_operator.controller:Backups …"
-
-
-def needed_permissions() -> list[Any]:
-    from kinformer.permissions import permissions_of
-
-    return permissions_of(Backups.permissions)
+    needed = permissions_of(Backups.permissions)
+    assert asked == {(one.verb, f"{one.resource}/{one.part}" if one.part else one.resource) for one in needed}, (
+        "make them anew: kinformer rbac backup_operator.controller:Backups …"
+    )

@@ -10,15 +10,9 @@ from kinformer.models import V1ConfigMap
 from kinformer.operator import CustomResource
 from kinformer.operator.webhooks import AdmissionRequest, BadReview, Denied, Webhooks
 from kinformer.operator.webhooks.reviews import read_admission, read_conversion, read_timeout
-from tests.operator.web_apps import WebApp, WebAppSpec, WebAppStatus
+from tests.operator.web_apps import OldWebApp, WebApp, WebAppSpec, WebAppStatus
 
 VALIDATE, MUTATE = "/validate-example-com-v1-webapp", "/mutate-example-com-v1-webapp"
-
-
-class OldWebApp(
-    CustomResource[WebAppSpec, WebAppStatus], group="example.com", version="v1beta1", plural="webapps", kind="WebApp"
-):
-    pass
 
 
 class OldestWebApp(

@@ -28,7 +28,7 @@ from kinformer.models import (
     V1Secret,
     V1ValidatingWebhookConfiguration,
 )
-from kinformer.operator import CustomResource, install
+from kinformer.operator import install
 from kinformer.operator.webhooks import (
     Address,
     AdmissionRequest,
@@ -43,20 +43,9 @@ from kinformer.operator.webhooks import (
     configurations,
     service_hosts,
 )
-from tests.operator.web_apps import WebApp, WebAppSpec, WebAppStatus, web_app
+from tests.operator.web_apps import OldWebApp, WebApp, WebAppSpec, convert_web_apps, web_app
 
 SECRET = ("default", "webhook-certificate")
-
-
-class OldWebApp(
-    CustomResource[WebAppSpec, WebAppStatus],
-    group="example.com",
-    version="v1beta1",
-    plural="webapps",
-    kind="WebApp",
-    storage=False,
-):
-    pass
 
 
 def of_shops() -> Webhooks:
@@ -74,14 +63,7 @@ def of_shops() -> Webhooks:
         request.object.metadata.labels = {"checked": "yes"}
         return request.object
 
-    @webhooks.converting(OldWebApp, WebApp)
-    def up(old: OldWebApp) -> WebApp:
-        return WebApp(metadata=old.metadata, spec=WebAppSpec(image=old.spec.image, replicas=old.spec.replicas * 2))
-
-    @webhooks.converting(WebApp, OldWebApp)
-    def down(new: WebApp) -> OldWebApp:
-        return OldWebApp(metadata=new.metadata, spec=WebAppSpec(image=new.spec.image, replicas=new.spec.replicas // 2))
-
+    convert_web_apps(webhooks)
     return webhooks
 
 

@@ -20,43 +20,23 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import ElectionOptions
 from kinformer.manager import ControllerContext, ControllerSpec, LeaderElection, Manager
 from kinformer.models import V1CustomResourceDefinition, V1ObjectMeta, V1ValidatingWebhookConfiguration
-from kinformer.operator import CustomResource, Reconciler, install
+from kinformer.operator import Reconciler, install
 from kinformer.operator.webhooks import AdmissionRequest, Denied, Webhooks, WebhookServing
 from kinformer.options import OptionError
 from kinformer.permissions import permissions_of
-from tests.operator.web_apps import WebApp, WebAppSpec, WebAppStatus, web_app
+from tests.operator.web_apps import OldWebApp, WebApp, WebAppSpec, convert_web_apps, web_app
 
 HERE = WebhookServing(host="127.0.0.1", port=0)
 SERVICE = WebhookServing(service=("shops", "hooks"))
 
 webhooks = Webhooks("shops.example.com")
-
-
-class OldWebApp(
-    CustomResource[WebAppSpec, WebAppStatus],
-    group="example.com",
-    version="v1beta1",
-    plural="webapps",
-    kind="WebApp",
-    storage=False,
-):
-    pass
+convert_web_apps(webhooks)
 
 
 @webhooks.validating(WebApp)
 def check(request: AdmissionRequest[WebApp]) -> None:
     if request.object.spec.replicas > 10:
         raise Denied("spec.replicas: at most 10")
-
-
-@webhooks.converting(OldWebApp, WebApp)
-def up(old: OldWebApp) -> WebApp:
-    return WebApp(metadata=old.metadata, spec=WebAppSpec(image=old.spec.image, replicas=old.spec.replicas * 2))
-
-
-@webhooks.converting(WebApp, OldWebApp)
-def down(new: WebApp) -> OldWebApp:
-    return OldWebApp(metadata=new.metadata, spec=WebAppSpec(image=new.spec.image, replicas=new.spec.replicas // 2))
 
 
 class WebApps(Reconciler[WebApp]):
