@@ -16,7 +16,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kinformer.client.errors import ConfigError
 from kinformer.client.impersonation import Impersonation
@@ -45,6 +45,8 @@ _OF_THIS_HOST: Final = (
 )
 
 Entry = Mapping[str, Any]
+#: By name, each with the folder of its file.
+Entries = dict[str, tuple[Entry, Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,23 +160,23 @@ def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
     :param context: its name; the current one if None
     :raises ConfigError: if there is no context with that name, or a file or an entry is invalid
     """
-    return _chosen(((_content(file, files), file.absolute().parent) for file in files), context)
+    return _of_files(files).context(context)
 
 
 def parse_context(text: bytes, context: str | None) -> KubeconfigContext:
     """
     Read one context of a kubeconfig that comes from somebody else, such as from a Secret.
 
-    It may not name files, and may not run programs: they would be those of this process.
+    It may not name files or programs, because they would be read and run on this host.
 
     :param context: its name; the current one if None
     :raises ConfigError: if there is no context with that name, an entry is invalid, or it names a file or a program
     """
-    chosen = _chosen([(_parsed(text), Path())], context)
+    chosen = _merged([(_parsed(text), Path())]).context(context)
     for entry, about in ((chosen.cluster, "the cluster"), (chosen.user, f"user {chosen.user_name!r}")):
         if refused := next((name for name in _OF_THIS_HOST if name in entry), ""):
             raise ConfigError(
-                f"{about}: {refused} is not allowed here, because it means a file or a program of this process: "
+                f"{about}: {refused} is not allowed here, because it names a file or a program of this host: "
                 "put the data itself into the kubeconfig"
             )
     return chosen
@@ -188,24 +190,54 @@ def read_contexts(files: list[Path], names: Collection[str] = ()) -> dict[str, K
     :return: the contexts by name; the error in place of one that is not there or is invalid
     :raises ConfigError: if a file is invalid
     """
-    contents = [(_content(file, files), file.absolute().parent) for file in files]
-    if not names:
-        listed = [content.get("contexts") or [] for content, _ in contents]
-        if not all(isinstance(some, list) for some in listed):
-            raise ConfigError("its contexts are not a list")
-        every = (it for some in listed for it in some)
-        names = [str(it["name"]) for it in every if isinstance(it, Mapping) and "name" in it]
+    merged = _of_files(files)
     found: dict[str, KubeconfigContext | ConfigError] = {}
-    for name in names:
+    for name in names or merged.contexts:
         try:
-            found[name] = _chosen(contents, name)
+            found[name] = merged.context(name)
         except ConfigError as error:
             found[name] = error
     return found
 
 
-def _chosen(contents: Iterable[tuple[Mapping[str, Any], Path]], context: str | None) -> KubeconfigContext:
-    named: dict[str, dict[str, tuple[Entry, Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
+class _Merged(NamedTuple):
+    """The entries of one or several kubeconfigs."""
+
+    current: str
+    clusters: Entries
+    users: Entries
+    contexts: Entries
+
+    def context(self, name: str | None) -> KubeconfigContext:
+        """
+        One context, with its cluster and its user.
+
+        :param name: the current one if None
+        :raises ConfigError: if it does not exist, or names a cluster or a user that does not exist
+        """
+        name = name or self.current
+        known = ", ".join(self.contexts) or "none"
+        if not name:
+            raise ConfigError(f"it has no current-context, and none was asked for (it has: {known})")
+        if name not in self.contexts:
+            raise ConfigError(f"it has no context {name!r} (it has: {known})")
+        chosen, _ = self.contexts[name]
+        cluster, cluster_folder = _named(self.clusters, chosen.get("cluster"), f"context {name!r}", "cluster")
+        user_name = chosen.get("user")
+        if user_name:
+            user, user_folder = _named(self.users, user_name, f"context {name!r}", "user")
+        else:
+            user, user_folder = {}, cluster_folder
+        return KubeconfigContext(cluster, cluster_folder, str(user_name or ""), user, user_folder)
+
+
+def _of_files(files: list[Path]) -> _Merged:
+    return _merged((_content(file, files), file.absolute().parent) for file in files)
+
+
+def _merged(contents: Iterable[tuple[Mapping[str, Any], Path]]) -> _Merged:
+    """Merge kubeconfigs as kubectl does: the first entry of a name wins."""
+    named: dict[str, Entries] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
     for content, folder in contents:
         current = current or content.get("current-context") or ""
@@ -219,23 +251,10 @@ def _chosen(contents: Iterable[tuple[Mapping[str, Any], Path]], context: str | N
                     raise ConfigError(f"one of its {section} has no name")
                 body = entry.get(section[:-1])
                 entries.setdefault(str(name), (body if isinstance(body, Mapping) else {}, folder))
-    name = context or current
-    known = ", ".join(named["contexts"]) or "none"
-    if not name:
-        raise ConfigError(f"it has no current-context, and none was asked for (it has: {known})")
-    if name not in named["contexts"]:
-        raise ConfigError(f"it has no context {name!r} (it has: {known})")
-    chosen, _ = named["contexts"][name]
-    cluster, cluster_folder = _named(named["clusters"], chosen.get("cluster"), f"context {name!r}", "cluster")
-    user_name = chosen.get("user")
-    if user_name:
-        user, user_folder = _named(named["users"], user_name, f"context {name!r}", "user")
-    else:
-        user, user_folder = {}, cluster_folder
-    return KubeconfigContext(cluster, cluster_folder, str(user_name or ""), user, user_folder)
+    return _Merged(current, **named)
 
 
-def _named(entries: Mapping[str, tuple[Entry, Path]], name: Any, where: str, what: str) -> tuple[Entry, Path]:
+def _named(entries: Entries, name: Any, where: str, what: str) -> tuple[Entry, Path]:
     if not name:
         raise ConfigError(f"{where} names no {what}")
     if str(name) not in entries:
