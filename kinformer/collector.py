@@ -7,8 +7,8 @@ objects of the API are trees, and are freed as soon as the last reference to the
 
 :func:`relax` lets :data:`THRESHOLD` containers accumulate before the collector runs. Cycles are still found, but some
 10 MB of them may accumulate first. This changes the whole process. An informer calls it once its cache has
-:data:`LARGE` objects, unless ``InformerOptions(relax_collector=False)`` says that it must not. The command
-``kinformer`` calls it when it starts.
+:data:`LARGE` objects, unless its options say ``relax_collector=False``. The command ``kinformer`` calls it when it
+starts.
 
 With ``KINFORMER_GC=default`` in the environment, it leaves the collector as it is.
 """
@@ -34,7 +34,7 @@ THRESHOLD: Final = 100_000
 
 def relax() -> None:
     """
-    Make the collector start less often, for the rest of the process.
+    Make the collector start less often, for the rest of the process. The log says so at the level debug.
 
     A collector that is switched off, or has a higher threshold, is not changed. A second call has no effect.
     """
