@@ -1,4 +1,4 @@
-"""A server that answers what a test has scripted, over real sockets on loopback."""
+"""A server that answers what a test has scripted, over real sockets on loopback; and an embedded server."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ import anyio.lowlevel
 import pytest
 import yaml
 
-from kinformer.client import Client, connect
+from kinformer.client import Client, Resource, connect
 from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.models import V1Pod
 from tests.client.authority import Authority
+from tests.client.pods import running_pod
 
 Write = Callable[..., str]
 
@@ -187,6 +190,25 @@ def clock() -> FakeClock:
 async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Client]:
     async with connect(url=server.url, token="secret", clock=clock) as connected:
         yield connected
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[ApiServer]:
+    """An embedded server without controllers, for tests of what needs more than scripted answers."""
+    async with ApiServer(plugins=False, controllers=False) as server:
+        yield server
+
+
+@pytest.fixture
+async def here(api: ApiServer) -> AsyncIterator[Client]:
+    async with connect(url=api.url, token=api.token) as client:
+        yield client
+
+
+@pytest.fixture
+async def pods(here: Client) -> Resource[V1Pod]:
+    """The verbs of pods, where the pod web runs."""
+    return await running_pod(here)
 
 
 @pytest.fixture

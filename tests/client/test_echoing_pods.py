@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from kinformer.client import Client, MethodNotSupported, Resource, connect
+from kinformer.client import Client, MethodNotSupported, Resource
 from kinformer.envtest import ApiServer
 from kinformer.models import V1Pod
-from tests.client.pods import running_pod
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[ApiServer]:
-    async with ApiServer(plugins=False, controllers=False) as server:
-        yield server
-
-
-@pytest.fixture
-async def here(api: ApiServer) -> AsyncIterator[Client]:
-    async with connect(url=api.url, token=api.token) as client:
-        yield client
-
-
-@pytest.fixture
-async def pods(here: Client) -> Resource[V1Pod]:
-    return await running_pod(here)
 
 
 async def test_a_command_is_written_and_cat_writes_its_input(pods: Resource[V1Pod]) -> None:

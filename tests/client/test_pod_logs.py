@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import anyio
 import pytest
 
-from kinformer.client import BadRequest, Client, ClientError, ConnectionLost, NotFound, connect
+from kinformer.client import BadRequest, Client, ClientError, ConnectionLost, NotFound
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from tests.client.conftest import ScriptedServer
@@ -19,12 +19,6 @@ from tests.client.pods import running_pod
 async def api(clock: FakeClock) -> AsyncIterator[ApiServer]:
     async with ApiServer(clock=clock, plugins=False, controllers=False) as server:
         yield server
-
-
-@pytest.fixture
-async def here(api: ApiServer) -> AsyncIterator[Client]:
-    async with connect(url=api.url, token=api.token) as client:
-        yield client
 
 
 async def test_a_log_is_read_line_by_line(api: ApiServer, here: Client) -> None:

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import anyio
 import pytest
 from anyio.abc import ByteStream
+from structlog.testing import capture_logs
 
-from kinformer.client import BadRequest, Client, ClientError, ConnectionLost, NotFound, Resource, connect
+from kinformer.client import BadRequest, ClientError, ConnectionLost, NotFound, Resource
 from kinformer.envtest import ApiServer
 from kinformer.models import V1Pod
-from tests.client.pods import running_pod
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[ApiServer]:
-    async with ApiServer(plugins=False, controllers=False) as server:
-        yield server
-
-
-@pytest.fixture
-async def here(api: ApiServer) -> AsyncIterator[Client]:
-    async with connect(url=api.url, token=api.token) as client:
-        yield client
-
-
-@pytest.fixture
-async def pods(here: Client) -> Resource[V1Pod]:
-    return await running_pod(here)
 
 
 async def shout(stream: ByteStream) -> None:
@@ -116,15 +97,14 @@ async def test_a_local_port_leads_to_the_pods(api: ApiServer, pods: Resource[V1P
         await anyio.connect_tcp("127.0.0.1", port)
 
 
-async def test_a_local_port_goes_on_after_a_connection_that_failed(
-    api: ApiServer, pods: Resource[V1Pod], capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_local_port_goes_on_after_a_connection_that_failed(api: ApiServer, pods: Resource[V1Pod]) -> None:
     api.containers.log("web")  # so the pod does not echo
     async with pods.local_port("web", 8080, "default") as port:
-        async with await anyio.connect_tcp("127.0.0.1", port) as local:
-            with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
-                await local.receive()
-        assert "port_forward_failed" in capsys.readouterr().out
+        with capture_logs() as logs:
+            async with await anyio.connect_tcp("127.0.0.1", port) as local:
+                with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+                    await local.receive()
+        assert [it["event"] for it in logs] == ["port_forward_failed"]
         api.containers.port("web", 8080, once)
         async with await anyio.connect_tcp("127.0.0.1", port) as local:
             await local.send(b"now")

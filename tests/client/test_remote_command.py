@@ -36,23 +36,6 @@ from tests.client.pods import running_pod
 from tests.turning import turn
 
 
-@pytest.fixture
-async def api() -> AsyncIterator[ApiServer]:
-    async with ApiServer(plugins=False, controllers=False) as server:
-        yield server
-
-
-@pytest.fixture
-async def here(api: ApiServer) -> AsyncIterator[Client]:
-    async with connect(url=api.url, token=api.token) as client:
-        yield client
-
-
-@pytest.fixture
-async def pods(here: Client) -> Resource[V1Pod]:
-    return await running_pod(here)
-
-
 async def cat(process: FakeProcess) -> None:
     while data := await process.read():
         await process.write(data)
