@@ -12,11 +12,9 @@ from typing import Any
 import anyio
 import pytest
 from anyio.abc import ByteStream
-from anyio.from_thread import start_blocking_portal
 
 import kinformer.sync
 from kinformer.client import AlreadyExists, ClientError, CommandFailed, ConnectionLost, NotFound
-from kinformer.envtest import ApiServer
 from kinformer.envtest.containers import FakeProcess
 from kinformer.meta import GroupVersionKind
 from kinformer.models import V1ConfigMap, V1Pod, from_dict
@@ -159,13 +157,9 @@ def test_several_threads_use_one_client(client: Client) -> None:
     assert len(maps.list("default").items) == 64
 
 
-async def test_it_works_where_an_event_loop_runs() -> None:
-    # As in a notebook. The server has to be in another thread: this one waits for the answers.
-    with (
-        start_blocking_portal("asyncio") as portal,
-        portal.wrap_async_context_manager(ApiServer(plugins=False, controllers=False)) as api,
-        kinformer.sync.connect(url=api.url, token=api.token) as client,
-    ):
+async def test_it_works_where_an_event_loop_runs(server: Server) -> None:
+    # As in a notebook. The server is in another thread: this one waits for the answers.
+    with kinformer.sync.connect(url=server.api.url, token=server.api.token) as client:
         assert client.resource(V1ConfigMap).list("default").items == []
 
 

@@ -5,9 +5,8 @@ In ``jupyterhub_config.py``::
     c.JupyterHub.spawner_class = "kubespawner_reflector.InformerKubeSpawner"
 
 ``pod_reflector.pods``, ``event_reflector.events`` and `first_load_future` stay as they are. So do the options `labels`,
-`fields` and `namespace`. Those that tune the loop have no effect (`request_timeout`, `timeout_seconds` and
-`restart_seconds`).
-The cluster and its credentials are found by :func:`kinformer.client.connect`.
+`fields` and `namespace`. The options of the loop have no effect: `request_timeout`, `timeout_seconds` and
+`restart_seconds`. :func:`kinformer.client.connect` finds the cluster and its credentials.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ __all__ = ("InformerKubeSpawner", "InformerReflector")
 GROUPS = {"CoreV1Api": ("", "v1"), "NetworkingV1Api": ("networking.k8s.io", "v1")}
 
 
-class InformerReflector(ResourceReflector):  # type: ignore[misc]
-    """A reflector that never gives up, and that lists again only when the server has forgotten where it was."""
+class InformerReflector(ResourceReflector):  # type: ignore[misc]  # kubespawner has no types
+    """A reflector that never gives up. It lists again only when the server has forgotten its version (410)."""
 
     watch_task: asyncio.Task[None] | None
     resources = traitlets.Any(help="The objects by namespace/name. Any thread may read them.")
@@ -64,7 +63,7 @@ class InformerReflector(ResourceReflector):  # type: ignore[misc]
                 resource = client.resource(dict, (*GROUPS[self.api_group_name], self.kind), namespaced=True)
                 namespace = "" if self.omit_namespace else self.namespace
                 informer = SharedIndexInformer(
-                    # A hub would rather send a request in 30 silent seconds than read old pods for longer.
+                    # After 30 silent seconds a second watch is opened. For a hub, old pods cost more than a request.
                     ListWatch(resource, namespace, self.label_selector, self.field_selector, idle_timeout=30),
                     dict,
                     name=self.kind,
@@ -86,7 +85,7 @@ class InformerReflector(ResourceReflector):  # type: ignore[misc]
             self.first_load_future.set_exception(error)
 
 
-class InformerKubeSpawner(KubeSpawner):  # type: ignore[misc]
+class InformerKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no types
     """KubeSpawner with these reflectors."""
 
     async def _start_reflector(self, kind: str, reflector_class: type, replace: bool = False, **options: Any) -> Any:

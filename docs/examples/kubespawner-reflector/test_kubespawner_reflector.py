@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kubernetes_asyncio.client import ApiException, Configuration
 
 from kinformer.backoff import Backoff
 from kinformer.cache import InformerOptions
@@ -16,15 +17,14 @@ from kinformer.client import ApiError, Client
 from kinformer.envtest import ApiServer, eventually
 from kinformer.models import V1Pod, from_dict
 
-kubespawner = pytest.importorskip("kubespawner", reason="jupyterhub-kubespawner is not installed")
+pytest.importorskip("kubespawner", reason="jupyterhub-kubespawner is not installed")
 
-from kubernetes_asyncio.client import ApiException, Configuration  # noqa: E402
-from kubespawner import clients, reflector  # noqa: E402
-from kubespawner.spawner import PodReflector  # noqa: E402
-from kubespawner_reflector import InformerKubeSpawner, InformerReflector  # noqa: E402
+from kubespawner import clients, reflector
+from kubespawner.spawner import PodReflector
+from kubespawner_reflector import InformerKubeSpawner, InformerReflector
 
 
-class OurPods(InformerReflector, PodReflector):  # type: ignore[misc]
+class OurPods(InformerReflector, PodReflector):  # type: ignore[misc]  # kubespawner has no types
     informer_options = InformerOptions(backoff=Backoff(initial=0.01, maximum=0.01))
 
 
@@ -70,7 +70,7 @@ async def make() -> AsyncIterator[Make]:
 
 
 def lists_of(server: ApiServer) -> list[Any]:
-    """Every request for all pods from now on. What it matches is refused, so it matches nothing."""
+    """Every request for all pods from now on. No request is refused, because `note` never matches."""
     seen: list[Any] = []
 
     def note(call: Any) -> bool:
@@ -119,7 +119,7 @@ async def _outage(found: Any, server: ApiServer, client: Client) -> None:
 async def test_theirs_ends_after_nine_failures_and_keeps_its_pods(
     make: Make, kinformer_api_server: ApiServer, kinformer_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kubespawner#938 and #209: nobody is told, and the hub reads these pods for ever."""
+    """kubespawner#938 and #209: `on_failure` is not set by default, and the hub reads old pods for ever."""
     found = await make(PodReflector)
 
     async def no_wait(_: float) -> None: ...
@@ -144,7 +144,7 @@ async def test_ours_goes_on_after_nine_failures(
 async def test_a_watch_that_ends_costs_them_a_list_of_everything(
     class_: type, lists_again: bool, make: Make, kinformer_api_server: ApiServer, kinformer_client: Client
 ) -> None:
-    """kubespawner#753. By their defaults a watch ends every ten seconds."""
+    """kubespawner#753. By default, their watch ends every ten seconds."""
     found = await make(class_)
     await eventually(lambda: len(kinformer_api_server.faults.watches.open) > 0)
     await kinformer_client.resource(V1Pod).create(pod("before"))

@@ -6,8 +6,8 @@ OpenSandbox runs in threads, so this uses :mod:`kinformer.sync`. Before the serv
 
     k8s.WorkloadInformer = opensandbox_informer.WorkloadInformer
 
-The class has the same methods. What tunes the loop has no effect: `resync_period_seconds`, `watch_timeout_seconds` and
-`enable_watch`.
+The class has the same methods. The parameters of the loop have no effect: `resync_period_seconds`,
+`watch_timeout_seconds` and `enable_watch`.
 """
 
 from __future__ import annotations
@@ -105,17 +105,19 @@ class WorkloadInformer:
                     self._register(self._informer, event_handler)
 
     def subscribe(self, names: list[str], callback: Handler) -> Callable[[], None]:
-        """Call it for the changes of these objects. Returns what ends that."""
-        mine = dict.fromkeys(names, callback)
+        """Call it for the changes of these objects. Returns a function that ends the subscription."""
+        mine = set(names)
         with self._lock:
             for name in mine:
                 self._subscribers.setdefault(name, []).append(callback)
 
         def unsubscribe() -> None:
             with self._lock:
-                for name in tuple(mine):
-                    del mine[name]
-                    self._subscribers[name].remove(callback)
+                while mine:
+                    callbacks = self._subscribers[name := mine.pop()]
+                    callbacks.remove(callback)
+                    if not callbacks:
+                        del self._subscribers[name]
 
         return unsubscribe
 
@@ -124,7 +126,8 @@ class WorkloadInformer:
         return informer if informer and not self._mutations and informer.aio.is_following else None
 
     def _catch_up(self, informer: Informer[Object]) -> None:
-        while not self._stopped.is_set():
+        # One wait covers all mutations before it. The calls that were submitted for the others find none left.
+        while (covered := self._mutations) and not self._stopped.is_set():
             try:
                 informer.wait_until_present()
             except (CacheBehind, ClientError):
@@ -133,8 +136,7 @@ class WorkloadInformer:
                 return
             else:
                 with self._lock:
-                    self._mutations -= 1
-                return
+                    self._mutations -= covered
 
     @staticmethod
     def _register(informer: Informer[Object], handler: Handler) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -110,6 +111,22 @@ def test_handlers_and_subscribers_hear_of_changes(whose: str, cluster: Cluster) 
     assert informer.get_if_synced("b")["metadata"]["name"] == "b"
     assert mine.until("ADDED", "b") == [("ADDED", "b")]
     unsubscribe()
+    if whose == "ours":
+        assert informer._subscribers == {}  # each name would be kept for ever
+
+
+def test_one_wait_covers_all_writes_before_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    informer = cluster.informer("ours")
+    wait, waits, all_written = informer._informer.wait_until_present, [], threading.Event()
+    monkeypatch.setattr(informer._informer, "wait_until_present", lambda: waits.append(wait()))
+    informer._catching_up.submit(all_written.wait, 10)
+    for name in "abc":
+        cluster.create(name)
+        informer.invalidate()
+    all_written.set()
+    informer._catching_up.submit(lambda: None).result(10)
+    assert len(waits) == 1
+    assert len(informer.list_if_synced()) == 3
 
 
 @pytest.mark.parametrize(("whose", "is_read"), [("theirs", False), ("ours", True)])
