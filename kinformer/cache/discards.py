@@ -1,8 +1,8 @@
-"""Discards: finds informers whose handlers want nearly none of the objects that they hold.
+"""Discards: finds informers that hold many objects and whose handlers want nearly none of them.
 
-A filter in the process is applied when everything was sent, decoded and stored. A selector is applied by the server. So
-a program that wants 50 pods of 50,000 and filters them itself needs the memory and the time for all of them. The
-informer looks at this once, when it has synced, and its log names the label that would select the same objects.
+A filter of a handler is applied after every object was sent, decoded and stored. A selector is applied by the server.
+So a program that wants 50 pods of 50,000 and filters them itself needs the memory and the time for all of them. The
+informer checks this once, when it has synced, and its log names the label that would select the same objects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = get_logger(__name__)
 #: An informer with fewer objects costs too little to be worth a warning.
 MANY: Final = 1000
 
-#: The share of the objects up to which the handlers want nearly none.
+#: Handlers that want at most this share of the objects want nearly none of them.
 FEW: Final = 0.05
 
 #: About this many objects are looked at, so that the event loop is not held up.
@@ -38,16 +38,16 @@ def warn_of_discards(
     """
     Log a warning if all handlers of an informer together want nearly none of its objects.
 
-    :param handlers: the handlers, each with its name. One that cannot say what it wants, by a method `wants`, counts as
-        one that wants everything
+    :param handlers: the handlers, each with its name. A handler without a method `wants` counts as one that wants
+        everything
     """
-    every = [getattr(handler, "wants", None) for _, handler in handlers]
-    if len(objects) < MANY or not every or None in every:
+    asked = [wants for _, handler in handlers if (wants := getattr(handler, "wants", None)) is not None]
+    if len(objects) < MANY or not handlers or len(asked) < len(handlers):
         return
     sample = objects[:: max(1, len(objects) // _SAMPLE)]
     try:
-        wanted = [obj for obj in sample if any(wants(obj) for wants in every if wants is not None)]
-    except Exception:  # the handler's own call will show it
+        wanted = [obj for obj in sample if any(wants(obj) for wants in asked)]
+    except Exception:  # the same error is logged when the handler is called
         return
     if not wanted or len(wanted) > FEW * len(sample):
         return
@@ -66,7 +66,9 @@ def warn_of_discards(
 
 def selector_for(wanted: Iterable[Mapping[str, str]], every: Iterable[Mapping[str, str]], *, most: int) -> str:
     """
-    The selector of one label for all wanted objects and the fewest others. It has a value if all have the same one.
+    The selector of one label that selects all wanted objects and the fewest others.
+
+    It names a value if all wanted objects have the same one.
 
     :param wanted: the labels of the objects to select
     :param every: the labels of all objects

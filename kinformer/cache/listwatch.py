@@ -120,7 +120,7 @@ class ListWatch(ListerWatcher[T]):
     :param namespace: empty for all namespaces
     :param shard_selector: selects a share of the objects, where the server supports it; other servers send all objects
     :param idle_timeout: seconds of silence after which a second watch is opened, which replaces the first one; None:
-        never. Bookmarks come every 60 to 75 s, so a shorter time costs one request in each such time
+        never. Bookmarks come every 60 to 75 s. With a shorter time than that, each silence of that time costs a request
     :param supports_watch_list: False if the client asks for compressed lists, because streaming lists never are
     :raises ValueError: if a selector cannot be parsed
     """

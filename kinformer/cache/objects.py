@@ -1,7 +1,7 @@
 """Objects: the contents of a store as a read-only mapping, for code that has a dict of objects by key today.
 
 It is a view, so it always shows what the store has now. Any thread may read it. `values`, `items`, ``==`` and a loop
-work on a copy of one moment, so an object that is removed meanwhile does no harm.
+work on a copy of one moment, so they do not fail when an object is removed meanwhile.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ class Objects(Mapping[str, T]):
         return self.copy().items()
 
     def copy(self) -> dict[str, T]:
-        """A dict of the same objects, which does not change any more."""
+        """A dict of the same objects. Later changes of the store do not change it."""
         return self._storage.copy()

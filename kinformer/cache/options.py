@@ -66,7 +66,7 @@ DEFAULT_OPTIONS: Final = InformerOptions()
 
 def check_options(given: object) -> None:
     """
-    Check what a caller gives for options: a dict of them would fail much later, and nobody would know where.
+    Refuse anything else than InformerOptions. A dict would fail only when an informer reads its first option.
 
     :raises TypeError: if they are not InformerOptions
     """

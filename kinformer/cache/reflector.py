@@ -74,7 +74,7 @@ _STREAM_TRIES = 3
 Batches = AsyncIterator[Sequence[WatchEvent[T]]]
 
 
-# More than 15 fields: client-go's, with what it is given for each step from the list to the store.
+# More than 15 fields: it has the settings of each step from the list to the store, as client-go's has.
 class Reflector(Generic[T]):
     """
     Mirrors one resource into a store.

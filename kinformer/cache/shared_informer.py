@@ -53,7 +53,7 @@ NOT_FOLLOWING_AFTER = 30.0
 MINIMUM_RESYNC_PERIOD = 1.0
 
 
-# More than 15 fields: it is client-go's, and joins indexer, reflectors and handlers.
+# More than 15 fields: it joins the indexer, the reflectors and the handlers, as client-go's does.
 class SharedIndexInformer(Generic[T]):
     """
     A local cache of the objects of one resource, with indexes, kept up to date. It calls event handlers for changes.

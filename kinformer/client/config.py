@@ -219,7 +219,7 @@ async def parse_kubeconfig(
 
     :param content: the kubeconfig, in YAML or JSON
     :param context: the name of the context; the current one if None
-    :param where: where it comes from, for messages
+    :param where: where the kubeconfig comes from, as errors should call it
     :raises ConfigError: if it is invalid, or names a file or a program (``exec``)
     """
     clock = clock or RealClock()

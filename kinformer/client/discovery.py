@@ -163,7 +163,7 @@ class Discovery:
     def __init__(self, get: Callable[[str, str | None], Awaitable[bytes]]):
         self._get = get
         self._served: Served | None = None
-        #: The kinds that were looked for in what is served.
+        #: The resources of the kinds that somebody has asked for, among those that are served.
         self._kinds: dict[GroupKind, list[ApiResource]] = {}
         self._asking = anyio.Lock()
 

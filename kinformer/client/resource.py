@@ -339,13 +339,14 @@ class Resource(PodVerbs, Generic[T]):
         """
         Change some fields of an object's status. The server leaves all other fields as they are.
 
-        A server drops fields that it does not know, and answers that all is well. So their names are checked here
+        A server drops fields that it does not know, and still answers with success. So the names are checked here
         against the resource's type, if that is a model, a custom resource or another Struct.
 
         :param status: the fields with their names in JSON, as in ``{"readyReplicas": 1}``. None removes a field
         :raises TypeError: if the type has no status, or its status has no such field; nothing is sent
         :raises NotFound: if there is no object with that name
         """
+        # $patch and the like are directives of a strategic merge patch, not fields.
         if unknown := [path for path in unknown_fields(self.type, {"status": status}) if "$" not in path]:
             raise TypeError(f"{self.type.__qualname__} has no field {', '.join(unknown)}")
         return await self.patch(name, {"status": status}, namespace, subresource="status", **options)

@@ -50,7 +50,7 @@ class InformerTypeConflict(TypeError):
         )
 
 
-# More than 15 fields: most are what a user gives for every informer.
+# More than 15 fields: most are settings that a user gives for all informers.
 class SharedInformerFactory:
     """
     Makes informers, each once, and runs them.

@@ -89,7 +89,7 @@ class Informer(Generic[T]):
 
         A handler must not call this: it would wait for its own end.
 
-        :raises Exception: that with which the informer had ended by itself
+        :raises Exception: the error that has ended the informer, if it has ended by itself
         """
         if self._run is None or self._closed:
             return
@@ -140,7 +140,7 @@ class Informer(Generic[T]):
         Wait until the first list is in the cache.
 
         :param timeout: seconds; None for no limit
-        :raises CacheNotSynced: if the time is over. It says why the last list failed
+        :raises CacheNotSynced: if it has not synced by then. The error says why the last list failed
         :raises InformerStateError: if the informer has ended, or was not started
         """
         self._check()
@@ -152,7 +152,7 @@ class Informer(Generic[T]):
 
     def wait_until_present(self, timeout: float = CATCH_UP_TIMEOUT) -> None:
         """
-        Wait until the cache shows everything that was written before this call, by whomever.
+        Wait until the cache shows everything that was written before this call, by any client.
 
         Usually it takes some milliseconds and two small requests.
 
@@ -193,7 +193,11 @@ class Informer(Generic[T]):
         return self._calls(add)
 
     def remove_event_handler(self, registration: ProcessorListener[T]) -> None:
-        """Do not call this handler again. When this returns, its last call has ended, so a handler must not call it."""
+        """
+        Do not call this handler again, and return when its last call has ended.
+
+        A handler must not call this: it would wait for its own end.
+        """
         self._calls(self.aio.shut_down_event_handler, registration)
 
     def _check(self) -> None:
@@ -202,7 +206,7 @@ class Informer(Generic[T]):
         self._check_not_ended()
 
     def _check_not_ended(self) -> None:
-        """Raise what has ended the informer, if anything has."""
+        """Raise an InformerStateError if the informer has ended. Its cause is the error that has ended it."""
         if self._run is not None and self._run.done():
             error = None if self._run.cancelled() else self._run.exception()
             raise InformerStateError(f"informer {self.aio.name} has ended" + (f": {error}" if error else "")) from error
@@ -213,7 +217,7 @@ class _InThread(Generic[T]):
 
     def __init__(self, handler: ResourceEventHandler[T]):
         self.__wrapped__ = handler
-        # One of its own: all others share anyio's 40 threads, and 40 slow handlers would stop everybody.
+        # A limiter of its own: anyio's default lets 40 threads run, so 40 slow handlers would block all other calls.
         self._limiter = anyio.CapacityLimiter(1)
 
     async def on_add(self, obj: T, is_in_initial_list: bool, /) -> None:
