@@ -60,7 +60,7 @@ class _Term:
     due: set[str] = field(default_factory=set)
 
 
-# More than 15 fields: its parts share the ledger, and a recount stands between all of them.
+# More than 15 fields: its parts share the ledger, and a recount needs all of them.
 class GroupQuotaController:
     """
     Recounts GroupQuotas while this replica leads.

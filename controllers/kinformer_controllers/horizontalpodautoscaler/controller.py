@@ -73,7 +73,7 @@ def make_controller(context: ControllerContext) -> Controller:
     return HorizontalPodAutoscalerController(context).controller
 
 
-# More than 15 fields: six are its options, and the others what a sync asks.
+# More than 15 fields: six are its options, and a sync needs all others.
 class HorizontalPodAutoscalerController:
     """Evaluates HorizontalPodAutoscalers. It is the event handler for them, too."""
 

@@ -48,7 +48,7 @@ class TargetSelectors:
         """
         Note an autoscaler's selector, and return it. For an autoscaler that is gone, it is only returned.
 
-        :param text: the selector's. It is parsed when it has changed
+        :param text: the text of the selector. It is parsed only if it has changed
         :raises SelectorError: if it is not a selector
         """
         known = self._selectors.get(key)

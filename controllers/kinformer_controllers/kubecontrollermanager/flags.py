@@ -103,7 +103,7 @@ _OWN: Final[Mapping[str, tuple[tuple[str, Kind, str, Effect, str, str], ...]]] =
             (
                 "the server's priority and fairness decides better. The limit is for each service account, or for all "
                 "controllers together without `--use-service-account-credentials`. A negative number means no limit, "
-                "as there. 0 does, too; there it means 5."
+                "as in kube-controller-manager. So does 0, which means 5 there."
             ),
         ),
         ("leader-elect", _B, "true", Effect.SAME, "", ""),

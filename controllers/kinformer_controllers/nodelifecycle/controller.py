@@ -155,8 +155,8 @@ class _PodHandler:
     """
     Queues pods that were bound to a node.
 
-    Pods of the first list are left alone: they came to their nodes before this process started. A kubelet that runs
-    may say since that they are ready.
+    Pods of the first list are left alone: they came to their nodes before this process started. Their kubelets may have
+    reported since then that they are ready.
 
     :param add: called with the key of each such pod
     """

@@ -486,8 +486,8 @@ _OWN = (
         create("ResourcePoolStatusRequest", "late", f"{_DEVICES}alpha3", spec={"driver": "d.example.com"}),
         # The answer did not show the slice that was made just before its request.
         plans=("seed=19",),
-        # An answer is final. Before it, the controller compares its caches with a watch of its own. No API server hides
-        # an event from both.
+        # An answer is final. Before the controller answers, it compares its caches with a watch of its own. No API
+        # server hides an event from both.
         faults=Faults(hide=0.0),
     ),
     _case(

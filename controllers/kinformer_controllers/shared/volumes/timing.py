@@ -28,10 +28,10 @@ _SECONDS: Final = Histogram(
 @contextmanager
 def timed_operation(clock: Clock, plugin: str, operation: str, *, is_migrated: bool = False) -> Iterator[None]:
     """
-    Measure the block. It has failed if it raises.
+    Measure how long the block takes. If it raises, the operation counts as failed.
 
     :param operation: Kubernetes' name of it, such as ``volume_provision``
-    :param is_migrated: a CSI driver does what an in-tree plug-in was asked for
+    :param is_migrated: whether a CSI driver does it in place of the in-tree plug-in of the volume
     """
     began, status = clock.monotonic(), "fail-unknown"
     try:
