@@ -116,8 +116,8 @@ class FakeNodes:
         self._nodes = client.resource(V1Node)
         self._leases = client.resource(V1Lease)
         self._namespaces = client.resource(V1Namespace)
-        #: The nodes' own addresses, by name.
         first = IPv4Network(node_network).network_address + 2
+        #: The nodes' own addresses, by name.
         self.nodes = {f"{prefix}-{n}": str(first + n) for n in range(count)}
         self._schedules = schedules
         self._next_node: Iterator[str] = itertools.cycle(self.nodes)
