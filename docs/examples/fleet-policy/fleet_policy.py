@@ -1,9 +1,9 @@
 """Has every namespace of every cluster of a fleet deny incoming traffic that nothing else allows.
 
 The clusters are those whose kubeconfigs are in Secrets of one cluster, the hub, with the label ``fleet: member``. The
-controller is written as for one cluster. It runs once in each, with informers, a queue and limits of its own: a cluster
-that dies, or whose Secret is broken, holds up no other. Two replicas run, and each cluster's Lease decides which of
-them writes there. See :func:`main`.
+controller is written as for one cluster. It runs once for each, with informers, a queue and limits of its own. So a
+cluster that dies, or whose Secret is broken, does not hold up the others. Two replicas run, and each cluster's Lease
+decides which of them writes there. See :func:`main`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT_ALONE = ("kube-system", "kube-public", "kube-node-lease", NAMESPACE)
 
 
 def policy_of(namespace: V1Namespace) -> V1NetworkPolicy:
-    """Nobody may connect to any pod of the namespace, unless another policy allows it."""
+    """A policy that denies all connections to the pods of a namespace, except those that another policy allows."""
     metadata = V1ObjectMeta(name=NAME, namespace=namespace.metadata.name)
     spec = V1NetworkPolicySpec(pod_selector=V1LabelSelector(), policy_types=["Ingress"])
     return V1NetworkPolicy(metadata=metadata, spec=spec)
@@ -48,14 +48,14 @@ def make_controller(context: ControllerContext) -> Controller:
     return controller.watch(namespaces).watch_mapped(policies, namespace_of)
 
 
-def fleet_of(hub: Client, identity: str = "", clock: Clock | None = None) -> Fleet:
+def fleet_of(hub: Client, identity: str = "", *, port: int = 8080, clock: Clock | None = None) -> Fleet:
     """One replica. Each cluster gets at most 20 requests a second, after 50 at once."""
     return Fleet(
         KubeconfigSecrets(hub, NAMESPACE, label_selector="fleet=member"),
         known={"fleet-policy": make_controller},
         leader_election=LeaderElection(name="fleet-policy", namespace=NAMESPACE, identity=identity),
         client_options=ClientOptions(qps=20, burst=50),
-        endpoint=("127.0.0.1", 0) if clock else ("0.0.0.0", 8080),
+        endpoint=("0.0.0.0", port),
         clock=clock,
     )
 

@@ -70,7 +70,7 @@ def states(fleet: Fleet) -> dict[str, str]:
 async def test_a_cluster_that_dies_leaves_the_others_protected(
     kinformer_client: Client, operator_client: Client, clock: FakeClock
 ) -> None:
-    async with member(clock) as west, running(fleet_of(operator_client, clock=clock)) as fleet:
+    async with member(clock) as west, running(fleet_of(operator_client, port=0, clock=clock)) as fleet:
         await west.joins(kinformer_client, "west")
         async with member(clock) as east:
             await east.joins(kinformer_client, "east")
@@ -87,7 +87,7 @@ async def test_a_cluster_that_dies_leaves_the_others_protected(
 async def test_a_policy_that_somebody_deletes_is_made_again(
     kinformer_client: Client, operator_client: Client, clock: FakeClock
 ) -> None:
-    async with member(clock) as west, running(fleet_of(operator_client, clock=clock)):
+    async with member(clock) as west, running(fleet_of(operator_client, port=0, clock=clock)):
         await west.joins(kinformer_client, "west")
         await west.gets("shop")
         await eventually(lambda: west.denies("shop"), clock=clock)
@@ -98,10 +98,10 @@ async def test_a_policy_that_somebody_deletes_is_made_again(
 async def test_the_second_replica_takes_a_cluster_over(
     kinformer_client: Client, operator_client: Client, clock: FakeClock
 ) -> None:
-    async with member(clock) as west, running(fleet_of(operator_client, "one", clock)) as one:
+    async with member(clock) as west, running(fleet_of(operator_client, "one", port=0, clock=clock)) as one:
         await west.joins(kinformer_client, "west")
         await eventually(lambda: states(one) == {"west": "ready"}, clock=clock)
-        async with running(fleet_of(operator_client, "two", clock)) as two:
+        async with running(fleet_of(operator_client, "two", port=0, clock=clock)) as two:
             await eventually(lambda: states(two) == {"west": "standing by"}, clock=clock)
             await one.stop()
             await eventually(lambda: states(two) == {"west": "ready"}, clock=clock, seconds=60)
