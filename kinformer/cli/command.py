@@ -100,7 +100,9 @@ def logging_flags(command: F) -> F:
     help="Do not run the garbage collector and the namespace controller, because a manager runs them.",
 )
 @click.option("--certificate", is_flag=True, help="Put a client certificate into the kubeconfig, too. It needs --tls.")
-@click.option("--system-pods", is_flag=True, help="Have the pods of a control plane in kube-system, kept ready.")
+@click.option(
+    "--system-pods", is_flag=True, help="Create the pods of a control plane in kube-system, and keep them ready."
+)
 @click.option(
     "--api",
     "apis",
@@ -144,8 +146,8 @@ def apiserver(**options: Any) -> None:
     default="*",
     show_default=True,
     help="The controllers to run, with commas between: NAME switches one on, -NAME switches one off, '*' switches on "
-    "all of other packages, and 'builtin' all of kube-controller-manager's that are implemented here. MODULE:NAME is "
-    "one that is not installed: the place of a Reconciler, a factory or a ControllerSpec.",
+    "all of other packages, and 'builtin' all of kube-controller-manager's that are implemented here. MODULE:NAME "
+    "stands for one that is not installed: a Reconciler, a factory or a ControllerSpec.",
 )
 @click.option(
     "--require-controllers",
@@ -317,7 +319,7 @@ def rbac(**options: Any) -> None:
 
 
 class _WithImport(click.Command):
-    """A command with one subcommand beside its arguments: no Python package can be called ``import``."""
+    """A command with arguments and the subcommand ``import``. No Python package can have this name."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -343,8 +345,8 @@ def crd_import(**options: Any) -> None:
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
 def crd(**options: Any) -> None:
     """
-    Print the CustomResourceDefinitions of all custom resources in PACKAGE, which may be a module or a package. The way
-    back is `kinformer crd import FILE|URL|NAME`: it prints classes for a definition.
+    Print the CustomResourceDefinitions of all custom resources in PACKAGE, which may be a module or a package. For the
+    other direction, `kinformer crd import FILE|URL|NAME` prints the classes of a definition.
     """
     from kinformer.cli.crd import run
 

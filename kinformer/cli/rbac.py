@@ -85,7 +85,7 @@ async def run(
         if serving.service is None and serving.secret is None and serving.cert_dir is None:
             raise OptionError(
                 "the webhooks need a Secret for their certificate: want --webhook-service, --webhook-secret or "
-                "--webhook-cert-dir, as kinformer manager has it"
+                "--webhook-cert-dir, with the same values as for kinformer manager"
             )
         rules[manager] = (*rules[manager], *serving.rules(hooks))
     click.echo(yaml.safe_dump_all(manifests(rules, account), sort_keys=False), nl=False)

@@ -37,7 +37,7 @@ class WebhookFlags(FlagGroup):
 
     def serve(self, declared: Sequence[Any], context: ControllerContext, client: Client) -> ServedWebhooks:
         """
-        Serve the webhooks of a manager's controllers. The flags are read only if there are any.
+        Serve the webhooks of a manager's controllers. The flags are checked only if the controllers have webhooks.
 
         :raises OptionError: if a flag is not valid, or flags do not go together
         """

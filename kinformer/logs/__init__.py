@@ -1,9 +1,9 @@
 """Logging: how kinformer logs, and a configuration that programs may use.
 
-The library logs structlog events through :func:`get_logger`. They go where structlog's configuration says, which is
-made by :func:`configure_logging` (as the command ``kinformer`` does) or in your own way. Until structlog is configured,
-they go to the standard library's ``logging``. In every configuration, tracebacks of this library's events have no local
-variables, and their values have no control characters.
+The library logs structlog events through :func:`get_logger`. They go where structlog's configuration says. Configure it
+with :func:`configure_logging`, as the command ``kinformer`` does, or in your own way. Until structlog is configured,
+events go to the standard library's ``logging``. In every configuration, tracebacks of this library's events have no
+local variables, and their values have no control characters.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Logger:
 
     def _log(self) -> Any:
         """structlog's own logger, which reads its configuration again for each event; or the standard library's."""
-        structlog = sys.modules.get("structlog")  # what nobody has imported, nobody has configured
+        structlog = sys.modules.get("structlog")  # if nobody has imported it, nobody has configured it
         if structlog is None or not structlog.is_configured():
             return _Standard(logging.getLogger(self._name))
         if self._structlogs is None:

@@ -1,8 +1,8 @@
 """ClusterPart: the part of a fleet that is for one cluster.
 
-It makes a client and a manager for its cluster, runs the manager, and makes both again after an error: after a second,
-then later each time. When its source says that the cluster is gone or is reached in another way, it stops the manager
-in order first.
+It makes a client and a manager for its cluster, and runs the manager. After an error it makes both again: after a
+second at first, then later each time. When the source says that the cluster is gone or is reached in another way, it
+first stops the manager in order.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class ClusterPart:
 
     @property
     def starts_until(self) -> float:
-        """The time until which it counts as starting, by the clock's monotonic time; past if it has started once."""
+        """Until when it counts as starting, in the clock's monotonic time; ``-inf`` once it has started or failed."""
         has_started = self._was_ready or self._failures
         return -inf if has_started else self._began + self._settings.cache_sync_timeout
 

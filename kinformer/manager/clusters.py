@@ -1,9 +1,8 @@
 """Sources of clusters: which clusters a :class:`~kinformer.manager.Fleet` works for, and how they are reached.
 
-A source tells its clusters as a whole, first when it knows them, and again whenever one of them comes, goes, or is
-reached in another way. It never tells a part of them because of an error: clusters whose configuration cannot be read
-at the moment are the ones that were there before. A cluster that cannot be reached at all is still told. Only its own
-part of the fleet fails then.
+A source always passes on all of its clusters: first when it knows them, and again whenever one of them comes, goes, or
+is reached in another way. If it cannot read them, it passes on nothing, and the fleet keeps the clusters that it has. A
+cluster whose server cannot be reached is passed on like any other. Only its own part of the fleet fails then.
 
 There are three: :class:`ClusterList`, :class:`KubeconfigContexts` and
 :class:`~kinformer.manager.cluster_secrets.KubeconfigSecrets`. Another source is any object with the method of
@@ -84,7 +83,7 @@ class ClusterList:
 
     def replace(self, clusters: Iterable[Cluster]) -> None:
         """
-        Name other clusters in place of these.
+        Replace all clusters by these.
 
         :raises ValueError: if two of them have the same name
         """
@@ -103,7 +102,8 @@ class KubeconfigContexts:
     """
     The contexts of a kubeconfig, each of which is a cluster with the context's name.
 
-    The files are read again each minute. A context whose cluster or user has changed is another configuration.
+    The files are read again each minute. If the cluster or the user of a context has changed, its part of the fleet is
+    started again.
 
     :param path: the kubeconfig, or several, separated as in ``KUBECONFIG``; None: ``KUBECONFIG``, else
         ``~/.kube/config``
@@ -132,7 +132,7 @@ class KubeconfigContexts:
         while True:
             await self._clock.sleep(_READ_EVERY)
             try:
-                # Read as YAML only after a change: that takes a second for a file of some thousand lines.
+                # The YAML is parsed only after a change: this takes a second for a file of some thousand lines.
                 if (texts := self._texts()) != last:
                     show(self._clusters())
                     last = texts

@@ -66,8 +66,8 @@ class ControllerContext:
     :param events: for Events; `client` if None
     :param options: the values of flags. The names have underscores in place of dashes: ``concurrent_rc_syncs``
     :param clusters: in a :class:`~kinformer.manager.Fleet`: the clients of all clusters that it works for now, by name.
-        Each writes only while this process may write to *its* cluster. Look a client up for each use: a cluster that
-        goes, or is started again, takes its client along
+        Each writes only while this process may write to *its* cluster. Look a client up for each use: when a cluster
+        goes or is started again, its client is closed
     :ivar cluster: in a fleet: the name of the cluster that this context is for; else empty
     """
 

@@ -181,7 +181,7 @@ class History:
         self._well: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._failing: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._last: deque[_Run] = deque(maxlen=SAMPLE)
-        #: Counters: keys added, syncs ended, syncs failed, and keys that are to be synced again because of that.
+        #: Counters: keys added, syncs ended, syncs failed, and keys added again after a failure.
         self.adds = 0
         self.syncs = 0
         self.errors = 0
@@ -278,7 +278,7 @@ class History:
         """
         The remembered keys whose last sync took longest, the slowest first.
 
-        :param is_there: whether there is still something with this key; called with its last sync
+        :param is_there: whether the object of a key still exists; called with the key and its last sync
         """
         every = (pair for keys in (self._well, self._failing) for pair in keys.items())
         ordered = sorted(every, key=lambda pair: pair[1][0][2], reverse=True)

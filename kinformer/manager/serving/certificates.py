@@ -167,7 +167,7 @@ def _hosts(host: str) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens on an address."""
+    """Whether an address can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

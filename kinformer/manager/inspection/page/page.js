@@ -284,9 +284,9 @@ const clusters = new Table("clusters-table", "Clusters that the controllers of t
   text("server", (it) => it.server),
   number("failures", (it) => it.failures),
   number("tried again in", (it) => it.dueSeconds, span),
-], { key: (it) => it.name, empty: "One cluster, and no fleet." });
+], { key: (it) => it.name, empty: "This process works for one cluster." });
 
-const webhooks = new Table("webhooks-table", "What API servers ask before they store an object, or for another version of it", [
+const webhooks = new Table("webhooks-table", "API servers call these before they store an object, or to convert it to another version", [
   text("webhook", (it) => it.path),
   text("kind", (it) => it.kind),
   text("resource", (it) => it.resource),
@@ -506,7 +506,7 @@ function askWhatTheLinkAsks() {
   try {
     ask(decodeURIComponent(found[1]));
   } catch {
-    // It is no text: there is nothing to ask.
+    // The link is not valid percent-encoding.
   }
 }
 
