@@ -10,9 +10,9 @@ of a sync::
         if app is not None and (app := await dns.ensure(app, cleanup=remove_record)) is not None:
             ...  # the object is alive, and has the finalizer
 
-A cache can be behind, above all after a start or a change of the leader. An object that the cache still shows may be
-gone, and cleaned up by the process before. What is then written outside the cluster stays there for ever. So
-:meth:`Finalizer.ensure` reads each object from the server once, before this process writes about it for the first time.
+A cache can be old, above all after a start or a change of the leader. It may still have an object that the process
+before has cleaned up. If this process then writes something outside the cluster for the object, nothing removes it. So
+:meth:`Finalizer.ensure` reads each object from the server once, before this process writes for it for the first time.
 
 Each patch has the UID and the resourceVersion of the object that it was made for. If the object has been replaced or
 changed since, the server answers with a conflict.
@@ -127,7 +127,7 @@ async def _write(client: Client, obj: T, finalizers: list[str]) -> T:
 
 class Finalizer:
     """
-    A finalizer of an operator. Make one for each name, not one for each sync: it remembers which objects it has read.
+    A finalizer of an operator. Make one for each name and keep it, because it remembers which objects it has read.
 
     :param name: the name, with a domain: ``example.com/dns``
     :param client: for the requests
@@ -139,15 +139,15 @@ class Finalizer:
         self._client = client
         self._events = events
         #: The uids of the objects that this process has seen on the server with the finalizer, and has not cleaned up.
-        #: Only this process removes the finalizer, so a cache that is older than such a look can do no harm.
+        #: Only this process removes the finalizer, so these objects still exist, even if the cache is older.
         self._held: dict[ObjectName, str] = {}
 
     async def ensure(self, obj: T, cleanup: Callable[[T], Awaitable[None]]) -> T | None:
         """
         Add the finalizer to the object. If the object is being deleted, clean up and remove the finalizer instead.
 
-        The first call for an object reads it from the server (one GET), unless it adds the finalizer: this patch fails
-        for an object that is gone. Later calls read nothing.
+        The first call for an object reads it from the server (one GET). If the call adds the finalizer, it does not
+        read: the patch fails if the object is gone. Later calls read nothing.
 
         :param obj: an object from the cache; it is not changed
         :param cleanup: is awaited with the object. It may be called more than once for the same object

@@ -1,8 +1,8 @@
 """Daemons: a task for each object, which runs as long as the object is there.
 
-A :class:`~kinformer.operator.Reconciler` that overrides ``daemon`` has them. They are for what must stay open, such as
-a stream. In: the objects that were reconciled, and those that are gone. Out: one task for each object. Work that is
-only repeated needs no task: return the seconds from ``reconcile``.
+A :class:`~kinformer.operator.Reconciler` that overrides ``daemon`` has them. They are for work that stays open, such as
+reading a stream. The reconciler reports which objects were reconciled and which are gone. There is one task for each
+object. Work that is only repeated needs no task: return the seconds from ``reconcile``.
 """
 
 from __future__ import annotations
@@ -55,14 +55,19 @@ class Daemons(Generic[T]):
         self._running: dict[str, _Daemon] = {}
 
     def forget(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """End the task of an object that is gone, or belongs to another process now. Returns at once."""
+        """
+        End the task of an object that is gone, or that another process is responsible for now. This does not wait.
+        """
         key = deletion_handling_key(obj)
         if (daemon := self._running.get(key)) is not None:
             daemon.scope.cancel()
-            self._controller.queue.add(key)  # another object of the name may have been synced meanwhile
+            self._controller.queue.add(key)  # a new object of this name may have been synced before the task ended
 
     async def end_old(self, key: str, obj: T | None) -> None:
-        """End the task of a key, and wait for its end, unless it is about this very spec and the object stays."""
+        """
+        End the task of a key, and wait until it has ended. If the task was started for the same spec, and the object is
+        not being deleted, the task continues.
+        """
         daemon = self._running.get(key)
         if daemon is None:
             return
@@ -73,7 +78,7 @@ class Daemons(Generic[T]):
         await daemon.ended.wait()
 
     def ensure(self, key: str, obj: T) -> None:
-        """Start the task of an object that stays, if it was not started for this spec."""
+        """Start the task of an object, unless there is one already or the object is being deleted."""
         if key not in self._running and _stays(obj):
             daemon = self._running[key] = _Daemon(_version_of(obj))
             self._controller.start_soon(

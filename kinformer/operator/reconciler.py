@@ -11,8 +11,8 @@ A subclass names its resource and the kinds that it owns. It has one method that
             await self.update_status(obj, status_of(written.object))
 
 
-The class is the factory of its controller: an entry point of the group ``kinformer.controllers`` names it, and so may
-``kinformer manager --controllers my_package.controller:WebAppReconciler``. The result is a
+The class is the factory of its controller. An entry point of the group ``kinformer.controllers`` may name it, or the
+command ``kinformer manager --controllers my_package.controller:WebAppReconciler``. The result is a
 :class:`~kinformer.manager.Controller` like any other. The class only saves the wiring that such controllers have in
 common. A function ``sync(key)`` with some lines of wiring can do the same.
 """
@@ -121,7 +121,7 @@ class Reconciler(ABC, Generic[T]):
             for name, relation in _declared(type(self), Relation).items()
         }
         for name in _declared(type(self), OptionsOf):
-            getattr(self, name)  # a manager refuses options that nobody has read by now
+            getattr(self, name)  # a manager refuses options that no controller has read when it is made
 
     @classmethod
     def make_controller(cls, context: ControllerContext) -> Controller:
@@ -161,14 +161,15 @@ class Reconciler(ABC, Generic[T]):
 
     async def daemon(self, obj: T) -> None:
         """
-        Work that goes on as long as an object is there, for example reading a stream. Override this to have it: a task
-        for each object, beside its syncs.
+        Override this for work that continues while an object exists, for example reading a stream. It runs in one task
+        for each object, beside the syncs.
 
         It starts after the first :meth:`reconcile` that succeeds. It is cancelled when the object is gone, and when the
         controller ends. When the spec has changed or the object is being deleted, it is cancelled before
-        :meth:`reconcile` is called, and for a new spec it starts again afterwards. If it raises, that is logged, and it
-        is called again after a wait that grows. Of processes that share the keys, each has the daemons of its own
-        namespaces. Do not shard daemons of a kind without a namespace: they would stay in their first process.
+        :meth:`reconcile` is called, and for a new spec it starts again afterwards. If it raises, the error is logged,
+        and it is called again after a wait that grows. If processes share the keys, each process runs the daemons of
+        its own namespaces. Do not shard a kind that has no namespaces and has daemons: a daemon would stay in the
+        process that started it first.
 
         :param obj: the object as it was when the task started
         """

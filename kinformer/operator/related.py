@@ -1,4 +1,4 @@
-"""Related objects: those that name the objects of a reconciler, and those that these name.
+"""Related objects: objects that name the objects of a reconciler, and objects that they name.
 
 A reconciler declares them as it declares what it owns::
 
@@ -39,7 +39,7 @@ class Found(Generic[S]):
     The related objects of one reconciler.
 
     :param informer: their informer
-    :param of: returns those of one reconciled object, from the cache. They must not be changed
+    :param of: returns the related objects of one reconciled object, from the cache. Do not change them
     :param keys_of: returns the keys of the reconciled objects that one of them belongs to
     """
 

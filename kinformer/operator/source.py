@@ -1,8 +1,8 @@
 """Source: writes the Python classes of custom resources from their CustomResourceDefinition.
 
 :func:`source_of` is the way back of :func:`~kinformer.operator.definition_of`: the definition of the classes has the
-same versions, names and schemas. Each schema is first given the nearest Python type. What this type would not say is
-then added as an annotation, so nothing of a schema is lost:
+same versions, names and schemas. Each schema gets the nearest Python type. What this type alone does not express is
+added as an annotation, so nothing of a schema is lost:
 
 - An object with fields is a class of ``Fields``. Objects with the same schema share one class.
 - A description is a docstring, or ``Meta(description=…)``.
@@ -31,7 +31,7 @@ from kinformer.operator.schema import Schema, schema_of
 
 __all__ = ("NoDefinition", "source_of")
 
-#: Names that a class's fields must not have: they hide what the annotations of the fields after them mean.
+#: Names that the fields of a class must not have. A field of this name would hide what later annotations refer to.
 _TAKEN: Final = frozenset(
     {
         *("atomic", "bool", "bytes", "datetime", "dict", "field", "float", "int", "list", "list_map", "list_set"),
@@ -73,7 +73,7 @@ _RULE: Final = {"rule": "", "message": "", "fieldPath": "field_path", "reason": 
 
 
 class NoDefinition(ValueError):
-    """An object is no CustomResourceDefinition from which classes can be made."""
+    """An object is not a CustomResourceDefinition, or one of its versions has no schema."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ class _Writer:
 
     def __init__(self) -> None:
         self.classes: list[str] = []
-        #: The names of the classes of objects, by their schemas without what a field may say by itself.
+        #: The name and the description of each class, by its schema. What each field may have of its own, such as a
+        #: default, is left out of this schema.
         self._known: dict[str, tuple[str, str]] = {}
         self._names: set[str] = set(_IMPORTED)
 
@@ -306,7 +307,7 @@ def _is_open(schema: Schema) -> bool:
 
 
 def _is_pattern(text: Any) -> bool:
-    """Whether a pattern of Go is one of Python, too."""
+    """Whether a regular expression of Go is also one of Python."""
     try:
         re.compile(text)
     except (re.error, TypeError):
@@ -315,7 +316,7 @@ def _is_pattern(text: Any) -> bool:
 
 
 def _markers(left: Schema) -> Iterator[str]:
-    """The markers for words of a schema, which are taken out of it."""
+    """The markers for some keywords of a schema. These keywords are removed from `left`."""
     list_type = left.get(_LIST_TYPE)
     if list_type == "map" and (keys := left.get(_LIST_KEYS)):
         del left[_LIST_TYPE], left[_LIST_KEYS]
@@ -404,7 +405,7 @@ def _keywords(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python writes it, with double quotes where this changes nothing."""
+    """A value in Python's syntax, with double quotes where they need no escapes."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):

@@ -1,4 +1,4 @@
-"""The operator against a server, with the rights of its manifest and no others; its decisions; and its simulation."""
+"""Tests the operator against a server, with the permissions of its manifest alone; its decisions; and a simulation."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ``nginx`` and ``docker.io/library/nginx`` become ``mirror.example.com/library/nginx``. Images of other registries stay
 as they are, and so do the pods of namespaces with the label ``image-mirror: off``. There is no controller: the manager
-only serves the webhook, on every replica, and has API servers know of it.
+only serves the webhook, on every replica, and registers it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def use_mirror(request: AdmissionRequest[V1Pod]) -> V1Pod | None:
     containers: list[V1Container] = [*(spec.init_containers or ()), *spec.containers]
     changed = [found for found in containers if found.image and mirrored(found.image, mirror) != found.image]
     if not changed:
-        return None  # asked again for what it has changed already, it changes nothing
+        return None  # the API server may call it again, with the changed pod
     originals = ",".join(sorted({found.image for found in changed if found.image}))
     pod.metadata.annotations = {**(pod.metadata.annotations or {}), ORIGINAL: originals}
     for container in changed:

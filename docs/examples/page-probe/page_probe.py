@@ -1,4 +1,4 @@
-"""Looks at pages: each Probe has a ConfigMap with its URL, is looked at once a minute, and tells what its page says."""
+"""Probes pages: each Probe has a ConfigMap with its URL. The page is requested once a minute; its lines are Events."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ async def look_at(url: str) -> int:
 
 
 async def lines_of(url: str) -> AsyncIterator[str]:
-    """What the page says of itself, line by line. It stays open until the page ends it."""
+    """The lines that the page sends. The request stays open until the page ends it."""
     timeout = aiohttp.ClientTimeout(total=None, connect=10)
     async with aiohttp.request("GET", f"{url}/says", timeout=timeout, raise_for_status=True) as answer:
         async for line in answer.content:
@@ -26,6 +26,6 @@ async def lines_of(url: str) -> AsyncIterator[str]:
 
 
 async def forget(url: str) -> None:
-    """Have the page forget that it is probed. To ask twice does no harm."""
+    """Tell the page that it is no longer probed. It may be called more than once."""
     async with aiohttp.request("DELETE", url, timeout=_SHORT, raise_for_status=True):
         pass

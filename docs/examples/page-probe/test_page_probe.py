@@ -1,4 +1,4 @@
-"""Both operators do the same with a page. What only one of them promises has a test of its own."""
+"""Both operators do the same with a page. What only one of them does has tests of its own."""
 
 from __future__ import annotations
 

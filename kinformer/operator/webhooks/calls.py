@@ -30,7 +30,7 @@ _IN_FLIGHT: Final = Gauge(
     "controller_runtime_webhook_requests_in_flight", "Requests that a webhook answers now", ("webhook",)
 )
 
-#: How many times are remembered.
+#: How many durations are remembered.
 _REMEMBERED: Final = 256
 _FAILED: Final = 400
 

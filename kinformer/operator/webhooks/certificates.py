@@ -132,8 +132,8 @@ class ClusterCertificate:
     """
     A certificate that all replicas of an operator share. They create and renew it, and keep it in a Secret.
 
-    By default, each replica renews and publishes. With a leader election, the leader does, and the others load what it
-    has renewed. A replica that starts without any certificate creates one in either case. A new authority is published
+    By default, each replica renews and publishes. With a leader election, only the leader does, and the others load its
+    certificates. A replica that starts without any certificate creates one in either case. A new authority is published
     before it signs a certificate that a replica serves.
 
     :param client: for the Secret
@@ -252,7 +252,7 @@ class ClusterCertificate:
                     raise CertificateError(f"{self._where} holds no certificates, until the leader has made new ones")
                 return held
             if held.get("ca.crt"):
-                # First: once it is written, other replicas may load a certificate of the new authority.
+                # Publish before the write: after it, other replicas may load a certificate of the new authority.
                 await self._make_known(data)
             try:
                 await self._write(secret, data)

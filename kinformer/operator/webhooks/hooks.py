@@ -106,8 +106,8 @@ class AdmissionRequest(Generic[T]):
         """
         The context of the manager that serves the webhook: its client, informers, options and clock.
 
-        Read caches of informers that a controller of the manager follows. Replicas that do not lead serve too, and the
-        client of the context does not write there.
+        Read only the caches of informers that a controller of the manager follows. Replicas that do not lead serve
+        webhooks too. There, the client of the context does not write.
 
         :raises RuntimeError: if no manager serves the webhook
         """

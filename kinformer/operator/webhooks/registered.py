@@ -1,8 +1,8 @@
 """Hooks: registered functions, with when and how the API server calls them.
 
 :class:`HookOptions` are the keywords of the decorators of :class:`~kinformer.operator.webhooks.Webhooks`. They are
-checked when a function is registered, so a value that a server would refuse is an error of the line that has it. What
-can be decided by the API server is decided there: a request that no selector and no condition matches costs no call.
+checked when a function is registered, so the traceback of a wrong value shows the line that has it. The API server
+evaluates selectors and conditions itself. For a request that does not match, it does not call the webhook.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPERATORS: Final = {
     Operator.DOES_NOT_EXIST: "DoesNotExist",
 }
 
-#: The annotations of the object that is written, or deleted. An object without any has none of the names.
+#: The metadata of the object that is written or deleted.
 _ANNOTATIONS: Final = "(object == null ? oldObject : object).metadata"
 
 

@@ -3,7 +3,8 @@
 ``Manager(…, webhooks=WebhookServing(service=("shops", "shop-webhooks")))`` and ``kinformer manager --webhook-service``
 do this. All webhooks of a process share one server and one certificate. Every replica serves, so followers answer as
 well. The leader registers: it applies the webhook configurations, and the conversions of the custom resources. It does
-so when it begins to lead, when the authorities change, and every few minutes, so that what somebody deletes comes back.
+so when it begins to lead, and when the authorities change. It repeats this every few minutes, so a configuration that
+somebody deletes is restored.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ __all__ = ("WebhookServing",)
 
 log = get_logger(__name__)
 
-#: Seconds between two looks at the authorities, and after which everything is applied again.
+#: Seconds after which the authorities are read again, and seconds after which everything is applied again.
 _LOOK_EVERY, _APPLY_EVERY = 30.0, 300.0
 
 
@@ -50,8 +51,8 @@ class WebhookServing:
     """
     How a manager serves the webhooks of its controllers.
 
-    API servers reach it through `service`, or at `url`. Without both, and on a loopback address, the URL is that of the
-    server itself, for tests and for an API server on this machine.
+    API servers reach it through `service`, or at `url`. If neither is given, `host` must be a loopback address, and the
+    URL is that of the server itself. This is for tests and for an API server on this machine.
 
     :param host: the address to listen on
     :param port: the port to listen on; 0 for any free port
@@ -165,7 +166,7 @@ class _Answers:
         return await self._by_path[path].answer_admission(path, asked, seconds, self._context)
 
     def answer_conversion(self, asked: ConversionRequest) -> bytes:
-        # All objects of a review are of one kind. Whoever does not convert this kind answers that it does not.
+        # All objects of a review are of one kind. If no webhooks convert this kind, any of them answer with an error.
         first = asked.objects[0] if asked.objects else {}
         kind = GroupKind(str(first.get("apiVersion")).rpartition("/")[0], str(first.get("kind")))
         return self._converting.get(kind, self._any).answer_conversion(asked)

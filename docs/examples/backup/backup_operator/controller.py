@@ -21,7 +21,7 @@ LAST_SUCCESS = Gauge("backup_operator_last_success_timestamp_seconds", "Last suc
 
 @dataclass
 class Store:
-    """Where the backups are kept. A call that fails is tried again by the queue."""
+    """Where the backups are kept. If a call fails, the sync fails, and the queue repeats it."""
 
     url: str
 

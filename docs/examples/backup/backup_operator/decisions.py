@@ -1,4 +1,4 @@
-"""What follows from a Backup and its Jobs: the CronJob that makes the backups, and the status."""
+"""Makes the CronJob of a Backup, and its status from its Jobs."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What API servers ask before they store a Backup, and for the old version of one."""
+"""The webhooks: API servers call them before they store a Backup, and to convert one to its other version."""
 
 from backup_operator.api import Backup, BackupSpec, OldBackup, OldBackupSpec, Retention
 from kinformer.operator.webhooks import AdmissionRequest, Denied, Webhooks
@@ -12,7 +12,7 @@ def check(request: AdmissionRequest[Backup]) -> None:
     if len(fields) != 5:
         raise Denied(f"spec.schedule: want five fields, got {len(fields)}", code=422)
     if request.object.spec.retention.keep > 100:
-        request.warn("spec.retention.keep: more than 100 backups need much room")
+        request.warn("spec.retention.keep: more than 100 backups need much space")
 
 
 @webhooks.mutating(Backup)
