@@ -201,10 +201,10 @@ class _Served:
             files = (settings.cert_dir / name for name in ("tls.crt", "tls.key", "ca.crt"))
             return CertificateFiles(*files, clock=self._clock)
         if settings.service is not None:
-            service, namespace = settings.service[::-1]
+            namespace, service = settings.service
             hosts = service_hosts(service, namespace)
         else:
-            hosts = ((urlsplit(settings.url).hostname or settings.host),)
+            hosts = (urlsplit(settings.url).hostname or settings.host,)
         secret = settings.certificate_secret
         assert secret is not None
         return ClusterCertificate(
