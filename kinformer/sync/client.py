@@ -282,6 +282,16 @@ class Resource(Generic[T]):
         patch = partial(self.aio.patch, patch_type=patch_type, subresource=subresource, **options)
         return self._call(patch, name, body, namespace)
 
+    def patch_status(
+        self, name: str, status: Mapping[str, Any], namespace: str = "", **options: Unpack[WriteOptions]
+    ) -> T:
+        """
+        Change some fields of an object's status; see :meth:`kinformer.client.Resource.patch_status`.
+
+        :raises TypeError: if the type has no status, or its status has no such field; nothing is sent
+        """
+        return self._call(partial(self.aio.patch_status, name, status, namespace, **options))
+
     def apply(
         self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> T:

@@ -452,7 +452,7 @@ async def test_a_small_batch_does_not_give_way_after_a_pause() -> None:
             batches.clock.turn(10)
 
 
-async def test_what_comes_while_a_batch_is_processed_is_left_to_that() -> None:
+async def test_changes_that_come_during_a_batch_are_processed_by_it() -> None:
     batches = Batches()
     within: list[int] = []
 

@@ -53,6 +53,14 @@ def test_errors_are_those_of_the_client(client: Client) -> None:
         maps.create(config_map("a"))
 
 
+def test_a_status_is_patched_where_no_field_is_misspelt(client: Client) -> None:
+    _run_pod(client)
+    pods = client.resource(V1Pod)
+    assert pods.patch_status("web", {"phase": "Succeeded"}, "default").status.phase == "Succeeded"
+    with pytest.raises(TypeError, match=r"V1Pod has no field status\.fase"):
+        pods.patch_status("web", {"fase": "Running"}, "default")
+
+
 def test_pages_are_an_iterator(client: Client) -> None:
     maps = client.resource(V1ConfigMap)
     for name in "abc":

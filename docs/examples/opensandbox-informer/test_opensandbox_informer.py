@@ -151,7 +151,7 @@ def test_after_a_write_their_cache_is_not_read_while_the_watch_lasts(
 def test_their_handlers_miss_a_deletion_that_no_watch_has_seen(
     whose: str, deletion: list[tuple[str, str]], cluster: Cluster
 ) -> None:
-    """A list after 410 replaces their cache, and they tell their handlers of what is there only."""
+    """After 410, a list replaces their cache, and they tell their handlers only of what is in the list."""
     told = Told()
     cluster.create("a")
     informer = cluster.informer(whose, event_handler=told)
