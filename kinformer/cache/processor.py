@@ -73,6 +73,7 @@ class ProcessorListener(Generic[T]):
     :param cache_reaches: returns once the informer's cache shows everything up to a version of a namespace, which may
         be empty for all; the third argument is the number of seconds after which it raises
         :exc:`~kinformer.cache.CacheBehind`
+    :param since: the version up to which the handler was called in an earlier run; empty for none
     """
 
     __slots__ = (
@@ -94,6 +95,7 @@ class ProcessorListener(Generic[T]):
         "requested_resync_period",
         "resync_period",
         "resyncing",
+        "since",
     )
 
     def __init__(
@@ -106,8 +108,10 @@ class ProcessorListener(Generic[T]):
         resync_period: float,
         cache_reaches: Callable[[str, str, float], Awaitable[None]],
         clock: Clock,
+        since: str = "",
     ):
         self.handler = handler
+        self.since = since
         self.handler_name = name_for_handler(handler)
         self.name = f"{informer_name} + event handler {self.handler_name}"
         self.informer_name = informer_name

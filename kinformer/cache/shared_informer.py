@@ -38,7 +38,7 @@ from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import LARGE, relax
 from kinformer.logs import get_logger
-from kinformer.meta import Accessor, GroupVersionResource, accessor_for
+from kinformer.meta import Accessor, GroupVersionResource, accessor_for, is_older
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
 
@@ -140,6 +140,8 @@ class SharedIndexInformer(Generic[T]):
         self.key_gate: KeyGate | None = None
         #: Handlers that are held and not called yet; None while handlers are not held.
         self._held: list[ProcessorListener[T]] | None = None
+        #: Handlers that resume, until it is known what has changed: when the first list is in the cache.
+        self._resuming: list[ProcessorListener[T]] = []
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}: {len(self._indexer)} objects>"
@@ -315,13 +317,17 @@ class SharedIndexInformer(Generic[T]):
     # --- handlers
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, resync_period: float | None = None
+        self, handler: ResourceEventHandler[T], *, resync_period: float | None = None, since: str = ""
     ) -> ProcessorListener[T]:
         """
         Call `handler` for every change from now on, and first for every object that is in the cache.
 
         :param resync_period: seconds between resyncs of this handler; None for the informer's period, 0 for never. Once
             the informer runs, it cannot be shorter than the shortest period that was asked for before.
+        :param since: the version up to which a handler was called in an earlier run of the program. Of the objects that
+            are in the cache first, the handler is then called only for those that have changed since. It is called for
+            all of them if the server is not as far as this version, because that is another cluster or a restored one.
+            It is never called for objects that were deleted in between.
         :return: the handler's registration. It says whether the handler was called for everything that was there at the
             start, and is the argument to remove the handler.
         :raises InformerStateError: if the informer has stopped
@@ -343,6 +349,7 @@ class SharedIndexInformer(Generic[T]):
             resync_period=self._effective_resync_period(requested),
             cache_reaches=self._reaches,
             clock=self._clock,
+            since=since,
         )
         if self._held is None:
             self._tell(listener)
@@ -351,12 +358,23 @@ class SharedIndexInformer(Generic[T]):
         return listener
 
     def _tell(self, listener: ProcessorListener[T]) -> None:
+        if listener.since and not self._synced.synced:
+            self._resuming.append(listener)
+            return
         if self._feeds:
             # No change can come in between: this function does not await, and neither does the processing of a change.
-            listener.tell_of_all(self._indexer.list())
+            listener.tell_of_all(self._changed_since(listener.since))
             if self._synced.synced:
                 listener.pending.append((SYNCED, None, None))
         self._processor.add(listener)
+
+    def _changed_since(self, since: str) -> list[T]:
+        objects = self._indexer.list()
+        if not since or is_older(self.last_sync_resource_version, than=since):
+            return objects
+        version_of = self._accessor.resource_version
+        # A version that cannot be compared counts as changed.
+        return [it for it in objects if (own := version_of(it)) != since and not is_older(own, than=since)]
 
     def hold_handlers(self) -> None:
         """
@@ -379,9 +397,10 @@ class SharedIndexInformer(Generic[T]):
         self._remove(registration)
 
     def _remove(self, registration: ProcessorListener[T]) -> None:
-        if self._held is not None and registration in self._held:
-            self._held.remove(registration)
-            registration.remove()
+        for waiting in (self._held or [], self._resuming):
+            if registration in waiting:
+                waiting.remove(registration)
+                registration.remove()
         self._processor.remove(registration)
 
     async def shut_down_event_handler(self, registration: ProcessorListener[T]) -> None:
@@ -440,7 +459,7 @@ class SharedIndexInformer(Generic[T]):
                 log.warning("resync_period_raised", informer=self.name, asked=requested, got=self._resync_check_period)
                 return self._resync_check_period
             self._resync_check_period = requested
-            for listener in (*self._processor, *(self._held or ())):
+            for listener in (*self._processor, *(self._held or ()), *self._resuming):
                 listener.resync_period = self._effective_resync_period(listener.requested_resync_period)
         return requested
 
@@ -473,7 +492,7 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
             self._ended.set()
             self._synced.close()
-            for listener in self._held or ():
+            for listener in (*(self._held or ()), *self._resuming):
                 listener.remove()  # a caller that waits for it gets an error: the informer has stopped
 
     def _new_feed(self, namespace: str, lister_watcher: ListerWatcher[T]) -> Feed[T]:
@@ -554,6 +573,9 @@ class SharedIndexInformer(Generic[T]):
         if not self._synced.synced and self._feeds.has_synced:
             self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
+            resuming, self._resuming = self._resuming, []
+            for listener in resuming:
+                self._tell(listener)
             handlers = [(listener.handler_name, listener.handler) for listener in self._processor]
             warn_of_discards(self.name, handlers, self._indexer.list(), self._accessor.labels)
         if self._may_relax_collector and len(self._indexer) >= LARGE:

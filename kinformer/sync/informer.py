@@ -175,20 +175,22 @@ class Informer(Generic[T]):
             raise CacheBehind(f"the cache of informer {self.aio.name} may be old after {timeout:g} s")
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, resync_period: float | None = None
+        self, handler: ResourceEventHandler[T], *, resync_period: float | None = None, since: str = ""
     ) -> ProcessorListener[T]:
         """
         Call `handler` for every change, and first for every object that is there. It is called in a thread of its own,
         for one change after the other. It may block, and delays nobody else.
 
         :param resync_period: seconds between resyncs of this handler; None or 0 for none
+        :param since: first call it only for objects that have changed since this version: see
+            :meth:`.SharedIndexInformer.add_event_handler`
         :return: the registration, to remove the handler
         :raises InformerStateError: if the informer has ended
         """
         self._check_not_ended()
 
         async def add() -> ProcessorListener[T]:
-            return self.aio.add_event_handler(_InThread(handler), resync_period=resync_period)
+            return self.aio.add_event_handler(_InThread(handler), resync_period=resync_period, since=since)
 
         return self._calls(add)
 

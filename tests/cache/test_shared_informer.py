@@ -618,6 +618,36 @@ async def test_a_handler_added_before_the_first_list_is_complete_syncs_with_it()
         assert told.taken() == ["initial add a@1"]
 
 
+async def test_a_handler_that_resumes_is_called_for_what_has_changed_since() -> None:
+    scene = Scene("before", "last", "after")
+    early, late, removed = Told(), Told(), Told()
+    scene.informer.add_event_handler(early, since="2")
+    scene.informer.remove_event_handler(scene.informer.add_event_handler(removed, since="2"))
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+        registration = scene.informer.add_event_handler(late, since="2")
+        scene.source.modify(obj("before", 0))
+        scene.source.delete(obj("last", 0))
+        await scene.clock.settle()
+        assert registration.has_synced
+        scene.source.reset_watch()
+        await scene.clock.settle()
+
+        assert early.taken() == ["initial add after@3", "update before@1 before@4", "delete last@5"] == late.taken()
+        assert removed.taken() == []
+
+
+@pytest.mark.parametrize("since", ["9", "not-a-number"])
+async def test_a_version_the_server_cannot_know_replays_everything(since: str) -> None:
+    scene = Scene("a", "b")
+    told = Told()
+    scene.informer.add_event_handler(told, since=since)
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+
+        assert told.taken() == ["initial add a@1", "initial add b@2"]
+
+
 async def test_handlers_that_come_and_go_each_see_a_possible_history() -> None:
     scene = Scene("pod0")
     draw = random.Random(7)
