@@ -33,7 +33,7 @@ USERS_ERRORS: Final = frozenset(
         "kinformer.manager.starting.ControllerNotStarted",
         "kinformer.operator.webhooks.server.WebhookServerError",
         "kinformer.options.OptionError",
-        "kinformer.sharding.member.MembershipLost",
+        "kinformer.sharding.membership.MembershipLost",
         "kinformer.sharding.table.ShardCountConflict",
         "kinformer.simulation.explore.NotShareable",
         "kinformer.simulation.scenario_file.ScenarioFileError",

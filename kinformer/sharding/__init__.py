@@ -18,8 +18,10 @@ from __future__ import annotations
 from kinformer.sharding.caches import InformerCaches
 from kinformer.sharding.gate import RangeGate, RangeState
 from kinformer.sharding.hashing import LEAST_RANGES, MOST_RANGES, Ranges, fnv1a_64, text_of_key
+from kinformer.sharding.holding import RangeCaches
 from kinformer.sharding.leases import GroupLeases
-from kinformer.sharding.member import MembershipLost, RangeCaches, ShardMember
+from kinformer.sharding.member import ShardMember
+from kinformer.sharding.membership import MembershipLost
 from kinformer.sharding.options import DEFAULT_GROUP, Sharding, ShardOptionError
 from kinformer.sharding.rendezvous import assignment, owner_of
 from kinformer.sharding.snapshot import MemberSnapshot, ShardsSnapshot

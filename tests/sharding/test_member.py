@@ -279,7 +279,7 @@ async def test_a_range_whose_release_may_still_arrive_is_not_reopened() -> None:
         a = group.start("a")
         await group.clock.advance(1)
         b = group.start("b")
-        write = a._leases.write
+        write = a._rounds._leases.write
         sent: list[Any] = []
 
         async def lost(seen: Any, table: Any) -> None:
@@ -287,9 +287,9 @@ async def test_a_range_whose_release_may_still_arrive_is_not_reopened() -> None:
             group.server.leases.pop("b", None)  # so that the range is to stay after all
             raise ConnectionLost("memory", "reset")
 
-        a._leases.write = lost  # type: ignore[method-assign]
+        a._rounds._leases.write = lost  # type: ignore[method-assign]
         await group.clock.advance(3)
-        a._leases.write = write  # type: ignore[method-assign]
+        a._rounds._leases.write = write  # type: ignore[method-assign]
         assert sent
         changes = group.owners()["kinformer.dev/shard-changes"]
         await group.clock.advance(20)
@@ -304,14 +304,14 @@ async def test_a_range_whose_release_may_still_arrive_is_not_reopened() -> None:
 async def test_a_claim_with_a_lost_answer_is_found_in_the_table() -> None:
     async with a_group() as group:
         a = group.start("a")
-        write = a._leases.write
+        write = a._rounds._leases.write
 
         async def answer_lost(seen: Any, table: Any) -> None:
-            a._leases.write = write  # type: ignore[method-assign]
+            a._rounds._leases.write = write  # type: ignore[method-assign]
             await write(seen, table)
             raise ConnectionLost("memory", "reset")
 
-        a._leases.write = answer_lost  # type: ignore[method-assign]
+        a._rounds._leases.write = answer_lost  # type: ignore[method-assign]
         await group.clock.advance(3)
         assert opened(a) == frozenset(range(8))
 
@@ -320,14 +320,14 @@ async def test_giving_up_whose_answer_was_lost_is_no_loss_of_membership() -> Non
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
-        write = a._leases.write
+        write = a._rounds._leases.write
 
         async def answer_lost(seen: Any, table: Any) -> None:
-            a._leases.write = write  # type: ignore[method-assign]
+            a._rounds._leases.write = write  # type: ignore[method-assign]
             await write(seen, table)
             raise ConnectionLost("memory", "reset")
 
-        a._leases.write = answer_lost  # type: ignore[method-assign]
+        a._rounds._leases.write = answer_lost  # type: ignore[method-assign]
         b = group.start("b")
         await group.clock.advance(6)
         assert group.ended["a"] is None
@@ -387,16 +387,16 @@ async def test_a_claim_that_never_arrived_is_forgotten_for_another_owner() -> No
         group.start("a")
         await group.clock.advance(1)
         b = group.start("b")
-        write = b._leases.write
+        write = b._rounds._leases.write
 
         async def lost(seen: Any, table: Any) -> None:
-            b._leases.write = write  # type: ignore[method-assign]
+            b._rounds._leases.write = write  # type: ignore[method-assign]
             edit(group, shard_owners='{"c":"0-7"}')
             raise ConnectionLost("memory", "reset")
 
-        b._leases.write = lost  # type: ignore[method-assign]
+        b._rounds._leases.write = lost  # type: ignore[method-assign]
         await group.clock.advance(6)
-        assert b._leases.write is write
+        assert b._rounds._leases.write is write
         edit(group, shard_owners='{"b":"0-7"}')
         for _ in range(30):
             await group.clock.advance(0.1)
@@ -407,16 +407,16 @@ async def test_a_released_range_that_is_edited_back_waits_a_lease() -> None:
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
-        write, kept = a._leases.write, should_own("a", "a", "b")
+        write, kept = a._rounds._leases.write, should_own("a", "a", "b")
 
         async def edited_right_after(seen: Any, table: Any) -> None:
             await write(seen, table)
-            a._leases.write = write  # type: ignore[method-assign]
+            a._rounds._leases.write = write  # type: ignore[method-assign]
             edit(group, shard_owners='{"a":"0-7"}')
 
-        a._leases.write = edited_right_after  # type: ignore[method-assign]
+        a._rounds._leases.write = edited_right_after  # type: ignore[method-assign]
         group.start("b")
-        while a._leases.write is not write:
+        while a._rounds._leases.write is not write:
             await group.clock.advance(0.1)
         for _ in range(50):
             await group.clock.advance(0.1)
@@ -461,15 +461,15 @@ async def test_possibly_released_ranges_of_a_lost_table_are_not_reclaimed() -> N
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
-        write = a._leases.write
+        write = a._rounds._leases.write
 
         async def answer_lost(seen: Any, table: Any) -> None:
-            a._leases.write = write  # type: ignore[method-assign]
+            a._rounds._leases.write = write  # type: ignore[method-assign]
             await write(seen, table)
             edit(group, shard_owners="{}x")
             raise ConnectionLost("memory", "reset")
 
-        a._leases.write = answer_lost  # type: ignore[method-assign]
+        a._rounds._leases.write = answer_lost  # type: ignore[method-assign]
         group.start("b")
         await group.clock.advance(3)
         assert group.ended["a"] is None
@@ -491,7 +491,7 @@ async def test_who_cannot_claim_again_after_a_lost_table_stops_before_others_cla
         async def lost(seen: Any, table: Any) -> None:
             raise ConnectionLost("memory", "reset")
 
-        a._leases.write = lost  # type: ignore[method-assign]  # it reads the table and renews its Lease all the same
+        a._rounds._leases.write = lost  # type: ignore[method-assign]  # it reads the table and renews its Lease all the same
         del group.server.leases[GROUP]
         for _ in range(200):
             await group.clock.advance(0.1)
@@ -508,7 +508,7 @@ async def test_a_guard_closed_by_a_lost_table_stays_closed_after_its_return() ->
         async def lost(seen: Any, table: Any) -> None:
             raise ConnectionLost("memory", "reset")
 
-        a._leases.write = lost  # type: ignore[method-assign]
+        a._rounds._leases.write = lost  # type: ignore[method-assign]
         edit(group, shard_owners="{}x")
         await group.clock.advance(8)
         group.lines["a"].is_slow = True  # the next list comes when the guard is closed

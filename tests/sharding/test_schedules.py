@@ -10,7 +10,8 @@ import pytest
 
 from kinformer.sharding import RangeGate, Table
 from kinformer.sharding.leases import Seen
-from kinformer.sharding.member import MemberGuard, ShardMember
+from kinformer.sharding.membership import MemberGuard
+from kinformer.sharding.rounds import Rounds
 from kinformer.sharding.sightings import Sightings
 from kinformer.simulation import Faults, Trial, World, explore, simulate
 from tests.sharding.worlds import FAULTS, OPTIONS, come_and_go, owner_is_cut_off, table_is_deleted
@@ -58,15 +59,15 @@ def test_the_bug_of_ignoring_a_dead_members_lease_is_found(monkeypatch: pytest.M
 
 
 def test_the_bug_of_taking_a_deleted_table_for_new_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = ShardMember._checked
+    checked = Rounds._checked
 
-    def forgets_whom_it_has_seen(self: ShardMember, seen: Seen) -> Table:
+    def forgets_whom_it_has_seen(self: Rounds, seen: Seen) -> Table:
         if seen.table is not None:
             return checked(self, seen)
-        others = {member.name for member in seen.members} - {self.name}
-        return Table.empty(len(self.ranges), waits="0" if others else "")
+        others = {member.name for member in seen.members} - {self._membership.name}
+        return Table.empty(len(self.table.owners), waits="0" if others else "")
 
-    monkeypatch.setattr(ShardMember, "_checked", forgets_whom_it_has_seen)
+    monkeypatch.setattr(Rounds, "_checked", forgets_whom_it_has_seen)
     report = explore(Trial(table_is_deleted, CHECKS, OPTIONS), range(20), faults=Faults.only(), shrinking=0)
 
     assert {violation.oracle for violation in report.failures[0].violations} >= {"leader", "syncs"}
