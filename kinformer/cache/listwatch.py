@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from kinformer.client.errors import ClientError
+from kinformer.client.heads import Wanted
 from kinformer.client.reachability import Reachability
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT
@@ -107,6 +108,7 @@ class WatchableResource(Protocol[T]):
         *,
         idle_timeout: float | None = ...,
         leave_out: bool = False,
+        wanted: Wanted | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]: ...
 
 
@@ -122,6 +124,7 @@ class ListWatch(ListerWatcher[T]):
     :param idle_timeout: seconds of silence after which a second watch is opened, which replaces the first one; None:
         never. Bookmarks come every 60 to 75 s. With a shorter time than that, each silence of that time costs a request
     :param supports_watch_list: False if the client asks for compressed lists, because streaming lists never are
+    :param wanted: which objects a watch decodes, by their namespace and uid; None: all. Lists have all of them
     :raises ValueError: if a selector cannot be parsed
     """
 
@@ -132,6 +135,7 @@ class ListWatch(ListerWatcher[T]):
     supports_watch_list: bool = True
     shard_selector: str = ""
     idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT
+    wanted: Wanted | None = None
 
     def __post_init__(self) -> None:
         self._narrowed(ListOptions())
@@ -147,7 +151,11 @@ class ListWatch(ListerWatcher[T]):
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
         return self.resource.watch(
-            self.namespace, self._narrowed(options), idle_timeout=self.idle_timeout, leave_out=True
+            self.namespace,
+            self._narrowed(options),
+            idle_timeout=self.idle_timeout,
+            leave_out=True,
+            wanted=self.wanted,
         )
 
     def selects(self, obj: Any) -> bool:

@@ -21,9 +21,10 @@ import msgspec
 from msgspec.structs import fields
 
 from kinformer.client.errors import DecodeError
+from kinformer.client.heads import Wanted, wanted_lines
 from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
-from kinformer.client.types import ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
+from kinformer.client.types import BOOKMARK, ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
 from kinformer.client.undecodable import decode_each, decode_event, split_items, split_list
 from kinformer.meta.reading import attribute_of
 from kinformer.models import (
@@ -264,7 +265,7 @@ class ObjectCodec(Generic[T]):
         return items, left_out
 
     def decode_events(
-        self, pieces: Iterable[Piece], *, leave_out: bool = False
+        self, pieces: Iterable[Piece], *, leave_out: bool = False, wanted: Wanted | None = None
     ) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
         """
         Decode lines of a watch: the events, and what came after them if that is not an event.
@@ -273,10 +274,14 @@ class ObjectCodec(Generic[T]):
 
         :param pieces: each of them one or more whole lines
         :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place
+        :param wanted: which objects to decode, by their namespace and uid; a bookmark follows if the last one was not
         """
         events: list[WatchEvent[T]] = []
+        version = ""
         events_in = self._event.decode_lines if self._make is None else self._dict_events_in
         for piece in pieces:
+            if wanted is not None:
+                piece, version = wanted_lines(piece, wanted)
             try:
                 events += events_in(piece)
             except Exception:  # a user's hooks may raise anything
@@ -284,6 +289,9 @@ class ObjectCodec(Generic[T]):
                 events += more
                 if failure is not None:
                     return events, failure
+        if version:
+            mark = PartialObject(PartialMeta(resource_version=version), self.api_version, self.kind)
+            events.append(WatchEvent(BOOKMARK, cast("T", mark)))
         return events, None
 
     def _decode_one_by_one(

@@ -40,6 +40,7 @@ from kinformer.meta import GroupVersionResource, accessor_of
 from kinformer.models import builtin_resources, encode, unknown_fields
 
 if TYPE_CHECKING:
+    from kinformer.client.heads import Wanted
     from kinformer.client.reachability import Reachability
     from kinformer.client.transport import BodyStream, Transport
     from kinformer.models import V1Scale
@@ -193,6 +194,7 @@ class Resource(PodVerbs, Generic[T]):
         *,
         idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
         leave_out: bool = False,
+        wanted: Wanted | None = None,
         **more: Unpack[ListParams],
     ) -> WatchStream[T]:
         """
@@ -201,6 +203,8 @@ class Resource(PodVerbs, Generic[T]):
         :param leave_out: go on after an object that does not fit the type, with an
             :class:`~kinformer.client.types.Undecodable` in its place. By default the watch ends with an error that
             names the object.
+        :param wanted: which objects to decode, by their namespace and uid. Events of others are left out; the last one
+            of a batch becomes a BOOKMARK. The server sends them all the same.
 
         ::
 
@@ -219,7 +223,7 @@ class Resource(PodVerbs, Generic[T]):
             )
 
         opener = Opener(open_, self._transport.probe, self._transport.clock, f"{self._transport.endpoint.server}{path}")
-        return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout, leave_out=leave_out)
+        return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout, leave_out=leave_out, wanted=wanted)
 
     def follow(
         self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]

@@ -48,6 +48,7 @@ from kinformer.meta import accessor_of
 
 if TYPE_CHECKING:
     from kinformer.client.dechunker import Piece
+    from kinformer.client.heads import Wanted
     from kinformer.client.transport import BodyStream
 
 __all__ = ("DEFAULT_IDLE_TIMEOUT", "Opener", "WatchStream")
@@ -98,6 +99,8 @@ class WatchStream(Generic[T]):
     :param idle_timeout: seconds of silence after which the connection is checked; None: never
     :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place. By default
         the watch ends with :exc:`DecodeError`.
+    :param wanted: which objects to decode, by their namespace and uid, if it depends on them. The events of others are
+        left out. A BOOKMARK with the version takes their place if they are the last ones of a batch.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class WatchStream(Generic[T]):
         *,
         idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
         leave_out: bool = False,
+        wanted: Wanted | None = None,
     ):
         self._opener = opener
         self._clock = opener.clock
@@ -115,6 +119,7 @@ class WatchStream(Generic[T]):
         self._options = options
         self._idle_timeout = idle_timeout
         self._leave_out = leave_out
+        self._wanted = wanted
         #: The version up to which all events were returned, "" while there is none to continue from.
         self.resource_version = "" if _begins_with_everything(options) else options.resource_version
         self._stream: BodyStream | None = None
@@ -173,7 +178,7 @@ class WatchStream(Generic[T]):
                 pieces = [bytes(rest)]
             else:
                 pieces = self._whole_lines(pieces)
-            batch, broken = self._codec.decode_events(pieces, leave_out=self._leave_out)
+            batch, broken = self._codec.decode_events(pieces, leave_out=self._leave_out, wanted=self._wanted)
             if broken is not None:
                 self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()

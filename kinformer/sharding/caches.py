@@ -8,12 +8,14 @@ divided by their uid.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import anyio
 
 from kinformer.cache.division import DividedInformer, Division
-from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.listwatch import ListerWatcher, ListWatch
+from kinformer.client.heads import Wanted
 from kinformer.client.types import Undecodable
 from kinformer.meta import accessor_for
 from kinformer.sharding.gate import RangeGate
@@ -52,6 +54,9 @@ class InformerCaches(Division):
         self._gate = gate
 
     def narrowed(self, lister_watcher: ListerWatcher[T], type_: type[T], *, namespaced: bool) -> ListerWatcher[T]:
+        divided = namespaced or type_ in self._by_uid
+        if divided and isinstance(lister_watcher, ListWatch) and lister_watcher.wanted is None:
+            lister_watcher = replace(lister_watcher, wanted=self._wanted_of(type_))
         part = RangesListWatch(lister_watcher, self._is_ours_of(type_, namespaced), self._on_stored)
         self._parts.append(part)
         if self._held:
@@ -62,6 +67,10 @@ class InformerCaches(Division):
         for part in informer.lister_watchers:
             assert isinstance(part, RangesListWatch)
             self._informers[part] = informer
+
+    def _wanted_of(self, type_: type[Any]) -> Wanted:
+        of, by_uid = self._ranges.of, type_ in self._by_uid
+        return lambda namespace, uid: of(uid if by_uid else namespace) in self._held
 
     def _is_ours_of(self, type_: type[T], namespaced: bool) -> Callable[[T | Undecodable], bool]:
         accessor, of = accessor_for(type_), self._ranges.of

@@ -1,0 +1,97 @@
+"""Heads of events: decides by an object's namespace and uid whether its event has to be decoded at all.
+
+A process that shares the objects of a server out with others needs only its part of a watch. Decoding an event of a pod
+of 5 KB takes 10 µs or more, and most of them would be dropped after that. The beginning of a line says enough, and
+reading it takes less than 1 µs: Kubernetes writes the type, apiVersion, kind, name, namespace, uid and version of its
+own types first, in this order. Custom resources have their fields in the order of the alphabet. For these, and for any
+other order, the JSON is read as far as these four fields, which takes about a third of a decode.
+
+Lines of watches go in, and the lines that are wanted come out, as they were. A line that is not understood here, such
+as an ERROR, a bookmark or no JSON at all, is wanted: the decoder deals with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from kinformer.models import DECODE_ERRORS
+
+if TYPE_CHECKING:
+    from kinformer.client.dechunker import Piece
+
+__all__ = ("Wanted", "wanted_lines")
+
+#: Whether an object with this namespace and this uid is wanted.
+Wanted: TypeAlias = Callable[[str, str], bool]
+
+_HEAD: Final = re.compile(
+    rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":\{(?:"(?:kind|apiVersion)":"[^"\\]*",){0,2}'
+    rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?'
+    rb'(?:"namespace":"([^"\\]*)",)?(?:"selfLink":"[^"\\]*",)?"uid":"([^"\\]*)","resourceVersion":"([^"\\]*)"'
+)
+_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Object
+
+
+_event: Final = msgspec.json.Decoder(_Event)
+_NOTHING: Final = (b"", b"", b"")
+
+
+def wanted_lines(piece: Piece, wanted: Wanted) -> tuple[Piece, str]:
+    """
+    Leave out the lines of a watch whose objects are not wanted.
+
+    :param piece: whole lines
+    :return: the other lines; the version of the last line, if that was left out, otherwise ``""``
+    """
+    lines = bytes(piece)
+    kept: list[bytes] = []
+    at = begins = 0  # the lines from `begins` to `at` are wanted, and not yet in `kept`
+    end, version = len(lines), b""
+    while at < end:
+        following = lines.find(b"\n", at) + 1 or end
+        head = _HEAD.match(lines, at, following)
+        namespace, uid, version = head.groups(b"") if head is not None else _read(lines[at:following])
+        if not uid or wanted(namespace.decode(), uid.decode()):
+            version = b""
+        else:
+            if begins < at:
+                kept.append(lines[begins:at])
+            begins = following
+        at = following
+    if not begins:
+        return piece, ""
+    kept.append(lines[begins:])
+    return b"".join(kept), version.decode()
+
+
+def _read(line: bytes) -> tuple[bytes, bytes, bytes]:
+    """The namespace, uid and version of a change's object; empty if the line is no change, or has no uid."""
+    try:
+        event = _event.decode(line)
+    except DECODE_ERRORS:
+        return _NOTHING
+    meta = event.object.metadata
+    return (
+        (meta.namespace.encode(), meta.uid.encode(), meta.resource_version.encode())
+        if event.type in _CHANGES
+        else _NOTHING
+    )
