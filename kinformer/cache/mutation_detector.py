@@ -24,7 +24,7 @@ from kinformer.cache.keys import DeletedFinalStateUnknown, ObjectKeyError, meta_
 from kinformer.cache.switches import is_switched_on
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.models import LazyDict, Model
+from kinformer.models import LazyDict, Model, OpenStruct
 
 __all__ = (
     "CacheMutatedError",
@@ -44,6 +44,8 @@ _ENABLED_BY = "KUBE_CACHE_MUTATION_DETECTOR"
 _SLICE = 200
 
 _ABSENT = object()
+
+_WITH_PARTS = (msgspec.Struct, OpenStruct, Mapping, list, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +233,13 @@ def differences(was: object, now: object, path: str = "") -> Iterator[str]:
     """The places where two objects differ, one line each: ``.spec.containers[0].image was changed``."""
     if isinstance(was, msgspec.Raw) != isinstance(now, msgspec.Raw):
         was, now = _read(was, now), _read(now, was)
-    if type(was) is not type(now) or not isinstance(was, msgspec.Struct | Mapping | list | tuple):
+    if type(was) is not type(now) or not isinstance(was, _WITH_PARTS):
         if was != now:
             verb = "added" if was is _ABSENT else "removed" if now is _ABSENT else "changed"
             yield f"{path or 'object'} was {verb}"
+    elif isinstance(was, OpenStruct) and isinstance(now, OpenStruct):
+        yield from differences(was._known, now._known, path)
+        yield from differences(was.extra, now.extra, path)
     elif was is now or _surely_equal(was, now):
         return
     elif isinstance(was, msgspec.Struct):

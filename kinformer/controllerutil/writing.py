@@ -24,7 +24,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.applying import Outcome, Written, changed_fields
 from kinformer.manager import SyncError
 from kinformer.meta import accessor_of
-from kinformer.models import Model, unknown_fields
+from kinformer.models import Model, OpenStruct, unknown_fields
 
 __all__ = (
     "ObjectReplaced",
@@ -187,7 +187,7 @@ def _status_type(type_: type[Any]) -> type[Any] | None:
     if not options:
         return type(None)
     (first, *others) = options
-    return first if not others and isinstance(first, type) and issubclass(first, msgspec.Struct) else None
+    return first if not others and isinstance(first, type) and issubclass(first, (msgspec.Struct, OpenStruct)) else None
 
 
 async def write_status(

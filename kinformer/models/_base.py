@@ -21,7 +21,7 @@ from kinformer.models._encoding import MicroTime, to_dict
 from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._lazy import Described, Marked
 
-__all__ = ("LazyModel", "Model", "decode_hook", "keeping_micro_times", "looked_at")
+__all__ = ("LazyModel", "Model", "keeping_micro_times", "looked_at")
 
 
 def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
@@ -43,13 +43,6 @@ def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
         msgspec.Struct.__setattr__(self, name, value)
 
     return {"__post_init__": post_init, "__setattr__": set_attribute}
-
-
-def decode_hook(type_: type, value: Any) -> Any:
-    """Called by msgspec for types that it does not know."""
-    if type_ is MicroTime:
-        return MicroTime.fromisoformat(value)
-    raise NotImplementedError(f"a {type_.__qualname__} cannot be decoded: the type is not known here")
 
 
 class Model(Described, omit_defaults=True, gc=False):

@@ -21,10 +21,11 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from kinformer.models._base import LazyModel, Model, decode_hook, keeping_micro_times
+from kinformer.models._base import LazyModel, Model, keeping_micro_times
 from kinformer.models._complete import is_lazy
-from kinformer.models._encoding import MicroTime
+from kinformer.models._encoding import ENCODER, MicroTime
 from kinformer.models._lazy import LazyField, Reader
+from kinformer.models._open import OpenStruct, open_struct
 from kinformer.models._recurring import SHARERS
 from kinformer.models._source import CONTAINER, Shape, model_names, shape_of
 
@@ -66,7 +67,21 @@ def make_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
     msgspec stores what it knows of a Struct with the Struct, and shows it to other threads before it is complete.
     """
     with _building:
-        return msgspec.json.Decoder(type_, dec_hook=decode_hook)
+        return msgspec.json.Decoder(type_, dec_hook=_decode_hook)
+
+
+def _decode_hook(type_: type, value: Any) -> Any:
+    """Called by msgspec for types that it does not know."""
+    if type_ is MicroTime:
+        return MicroTime.fromisoformat(value)
+    if issubclass(type_, OpenStruct):
+        return open_struct(type_, value, _declared_decoder(type_.__known__).decode, ENCODER.encode)
+    raise NotImplementedError(f"a {type_.__qualname__} cannot be decoded: the type is not known here")
+
+
+@cache
+def _declared_decoder(struct: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+    return make_decoder(struct)
 
 
 class Builder:

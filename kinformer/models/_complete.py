@@ -19,6 +19,7 @@ import msgspec
 from kinformer.models._errors import Fault, ObjectDecodeError, fault_of
 from kinformer.models._lazy import Described, LazyField, named
 from kinformer.models._lazy_dict import LazyDict
+from kinformer.models._open import OpenStruct
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
 __all__ = ("complete", "completed", "is_lazy")
@@ -123,6 +124,8 @@ def _rebuilt(value: Any) -> Any:
         return [_rebuilt(item) for item in value]
     if type_ is tuple:
         return tuple([_rebuilt(item) for item in value])
+    if issubclass(type_, OpenStruct):
+        return type_._of(_rebuilt(value._known), _rebuilt(value.extra))
     if _plan_of(type_) is _NOTHING:
         return value
     lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
@@ -145,6 +148,8 @@ def _fault_in(value: Any) -> Fault | None:
             parts = [(f'["{key}"]', partial(dict.get, value, key)) for key in value]
         case list() | tuple():
             parts = [(f"[{number}]", partial(value.__getitem__, number)) for number in range(len(value))]
+        case OpenStruct():
+            parts = [("", lambda: value._known)]
         case msgspec.Struct():
             lazy = type(value).__lazy_fields__ if isinstance(value, Described) else {}
             json_names = dict(zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True))
@@ -164,7 +169,9 @@ def _fault_in(value: Any) -> Fault | None:
 
 def _plan_of(type_: type[Any]) -> _Plan:
     plan = _NOTHING
-    if issubclass(type_, msgspec.Struct) and (names := _carriers(type_)):
+    if issubclass(type_, OpenStruct):
+        plan = _Plan((), (operator.attrgetter("_known"), operator.attrgetter("extra")))
+    elif issubclass(type_, msgspec.Struct) and (names := _carriers(type_)):
         lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
         plan = _Plan(
             tuple(lazy[name] for name in names if name in lazy),

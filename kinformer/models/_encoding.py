@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from kinformer.models._complete import completed
+from kinformer.models._open import OpenStruct, joined
 
 __all__ = ("ENCODER", "MicroTime", "encode", "to_dict")
 
@@ -24,6 +25,8 @@ def _encode_hook(value: Any) -> Any:
     """Called by msgspec for values that JSON cannot represent."""
     if isinstance(value, MicroTime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    if isinstance(value, OpenStruct):
+        return joined(value, ENCODER.encode)
     if hasattr(value, "openapi_types") and hasattr(value, "attribute_map"):  # a model of kubernetes_asyncio's own
         return {
             value.attribute_map[name]: part
@@ -42,6 +45,7 @@ def encode(obj: Any) -> bytes:
     Encode an object as JSON. Fields that are None, and fields that its type does not know, are left out.
 
     :raises ObjectDecodeError: if a field that was not read yet does not fit its type
+    :raises ValueError: if the `extra` of an open Struct has a field that its class declares
     """
     return ENCODER.encode(completed(obj))
 

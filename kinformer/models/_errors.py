@@ -68,10 +68,15 @@ def fault_of(error: BaseException) -> Fault:
         case UnicodeDecodeError():
             return Fault("", "it is not UTF-8")
         case msgspec.MsgspecError():
-            text = str(error)
-            found = _WITH_PATH.fullmatch(text)
-            path, reason = (found["path"].removeprefix("."), found["reason"]) if found else ("", text)
-            return Fault(path, _QUOTES_A_VALUE.sub(lambda quoted: quoted[1] or quoted[2], reason))
+            return _said(str(error))
         case _:
             # An error of a user's own __post_init__ or hook, whose text may have any content.
             return Fault("", f"{type(error).__name__} was raised")
+
+
+def _said(text: str) -> Fault:
+    found = _WITH_PATH.fullmatch(text)
+    if found is None:
+        return Fault("", _QUOTES_A_VALUE.sub(lambda quoted: quoted[1] or quoted[2], text))
+    # An error within an open Struct has a path of its own before the one that leads to the Struct.
+    return _said(found["reason"]).under(found["path"].removeprefix("."))

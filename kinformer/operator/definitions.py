@@ -17,9 +17,9 @@ import msgspec
 from kinformer.client import Client, ListOptions, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.conditions import get_condition, is_condition_true
-from kinformer.models import ResourceInfo, V1CustomResourceDefinition, from_dict, resource_for
+from kinformer.models import OpenStruct, ResourceInfo, V1CustomResourceDefinition, from_dict, resource_for
 from kinformer.operator.custom_resource import Column, CustomResource
-from kinformer.operator.schema import Schema, SchemaError, annotated, description_of, schema_of, with_rules
+from kinformer.operator.schema import Schema, SchemaError, annotated, default_of, description_of, schema_of, with_rules
 
 __all__ = ("DefinitionNotEstablished", "definition_of", "install")
 
@@ -30,6 +30,10 @@ _LOOK_AGAIN: Final = 0.05
 
 #: The types of a schema that a column may have as well.
 _COLUMN_TYPES: Final = frozenset({"string", "integer", "number", "boolean"})
+
+
+#: The fields of every object, with the types that the server gives them.
+_GIVEN: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
 
 
 class DefinitionNotEstablished(Exception):
@@ -136,17 +140,19 @@ def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[
 
 
 def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
-    properties: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    properties: dict[str, Schema] = {}
     required = []
     for field in msgspec.structs.fields(type_):
         name = field.encode_name
         # A resource without a spec or a status has None as its type.
-        if name in properties or field.type in (type(None), None):
+        if field.type in (type(None), None):
             continue
-        if name == "metadata":
-            properties[name] = annotated({"type": "object"}, field.type)
+        if name in _GIVEN:
+            properties[name] = annotated({"type": _GIVEN[name]}, field.type)
             continue
         properties[name] = schema_of(field.type, name, defaults=name != "status")
+        if name != "status" and (default := default_of(field, name)) is not None:
+            properties[name] = {"default": default, **properties[name]}
         if field.required:
             required.append(name)
     made: Schema = {"type": "object", "properties": properties}
@@ -204,7 +210,7 @@ def _json_path(path: str, type_: type[Any]) -> str:
     made, within = "", type_
     # A filter of a list, as in "status.conditions[?(@.type=='Ready')].status", is written as it is in JSON.
     for attribute, chosen in re.findall(r"(\w+)((?:\[[^]]+\])*)", path):
-        struct = next((option for option in (within, *_options(within)) if _is_struct(option)), None)
+        struct = next((found for option in (within, *_options(within)) if (found := _struct_of(option))), None)
         name = attribute  # a key of a dict, if no class has it
         if struct is not None:
             fields = {field.name: (field.encode_name, field.type) for field in msgspec.structs.fields(struct)}
@@ -215,8 +221,13 @@ def _json_path(path: str, type_: type[Any]) -> str:
     return made
 
 
-def _is_struct(type_: Any) -> bool:
-    return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
+def _struct_of(type_: Any) -> type[msgspec.Struct] | None:
+    """The Struct with the fields of a class; None for other types."""
+    if not isinstance(type_, type):
+        return None
+    if issubclass(type_, OpenStruct):
+        return type_.__known__
+    return type_ if issubclass(type_, msgspec.Struct) else None
 
 
 def _options(type_: Any) -> Iterator[Any]:

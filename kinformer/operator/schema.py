@@ -15,15 +15,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as types
 
-from kinformer.models import Model
+from kinformer.models import Model, OpenStruct, encode
 
-__all__ = ("Schema", "SchemaError", "annotated", "description_of", "schema_of", "with_rules")
+__all__ = ("Schema", "SchemaError", "annotated", "default_of", "description_of", "schema_of", "with_rules")
 
 #: An OpenAPI v3 schema, as a dict.
 Schema = dict[str, Any]
 
 #: The key of the CEL rules.
 _VALIDATIONS: Final = "x-kubernetes-validations"
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 
 #: The models do not say which fields of the API's types are required, and which are quantities.
 _REQUIRED: Final = {"V1Condition": ("lastTransitionTime", "message", "reason", "status", "type")}
@@ -90,16 +91,24 @@ class _Maker:
             return {**made, **_CONDITIONS} if _called(type_.item_type) == "V1Condition" else made
         if isinstance(type_, types.DictType):
             return self._dict(type_, path, within)
+        if isinstance(type_, types.CustomType) and issubclass(type_.cls, OpenStruct):
+            return self._open_struct(type_.cls, path, within)
         make = _PLAIN.get(type(type_))
         if make is None:
             raise SchemaError(path, f"{_called(type_)} cannot be expressed in a definition: use another type")
         return make(type_)
 
+    def _open_struct(self, cls: type[OpenStruct], path: str, within: tuple[type, ...]) -> Schema:
+        declared = types.type_info(cls.__known__)
+        assert isinstance(declared, types.StructType)
+        made = {**self._struct(declared, path, within), _PRESERVE: True}
+        return with_rules(_described(made, cls), cls, path)
+
     def _struct(self, type_: types.StructType, path: str, within: tuple[type, ...]) -> Schema:
         cls = type_.cls
         if cls in within:
             # A schema cannot refer to itself, so a recursive type is not checked below this level.
-            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+            return {"type": "object", _PRESERVE: True}
         properties: dict[str, Schema] = {}
         for field in type_.fields:
             inner = f"{path}.{field.encode_name}" if path else field.encode_name
@@ -123,7 +132,7 @@ class _Maker:
         made = self.schema(field.type, path, within)
         if not self._defaults:
             return made
-        default = _default_of(field, path)
+        default = default_of(field, path)
         return made if default is None else {"default": default, **made}
 
     def _union(self, type_: types.UnionType, path: str, within: tuple[type, ...]) -> Schema:
@@ -139,12 +148,12 @@ class _Maker:
         if not isinstance(type_.key_type, (types.StrType, types.AnyType)):
             raise SchemaError(path, f"a dict's keys are {_called(type_.key_type)}: want str")
         if isinstance(type_.value_type, types.AnyType):
-            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+            return {"type": "object", _PRESERVE: True}
         values = self.schema(type_.value_type, f"{path}.*", within)
         return {"type": "object", "additionalProperties": values, **_sizes(type_, "Properties")}
 
 
-def _default_of(field: types.Field, path: str) -> Any:
+def default_of(field: types.Field | msgspec.structs.FieldInfo, path: str) -> Any:
     """
     The default of a field as JSON has it, None if there is none.
 
@@ -159,8 +168,8 @@ def _default_of(field: types.Field, path: str) -> Any:
     if default is msgspec.NODEFAULT or default is None or default in ([], {}):
         return None
     try:
-        return msgspec.to_builtins(default)
-    except TypeError as error:
+        return msgspec.json.decode(encode(default))
+    except (TypeError, NotImplementedError) as error:
         raise SchemaError(path, f"the default {default!r} cannot be written as JSON") from error
 
 
@@ -206,8 +215,8 @@ _PLAIN: Final[dict[type, Callable[[Any], Schema]]] = {
     types.DateType: _format("date"),
     types.BytesType: _format("byte"),
     types.UUIDType: _format("uuid"),
-    types.AnyType: lambda _: {"x-kubernetes-preserve-unknown-fields": True},
-    types.RawType: lambda _: {"x-kubernetes-preserve-unknown-fields": True},
+    types.AnyType: lambda _: {_PRESERVE: True},
+    types.RawType: lambda _: {_PRESERVE: True},
     types.EnumType: lambda type_: _described(_choice([member.value for member in type_.cls]), type_.cls),
     types.LiteralType: lambda type_: _choice(type_.values),
 }
@@ -224,6 +233,11 @@ def _sizes(type_: Any, what: str) -> Schema:
 
 def _merged(schema: Schema, said: Mapping[str, Any]) -> Schema:
     merged = {name: value for name, value in {**schema, **said}.items() if value is not None}
+    if "properties" in schema and "properties" in said:
+        merged["properties"] = {
+            **schema["properties"],
+            **{name: {**schema["properties"].get(name, {}), **words} for name, words in said["properties"].items()},
+        }
     rules = [*schema.get(_VALIDATIONS, ()), *said.get(_VALIDATIONS, ())]
     if rules:
         merged[_VALIDATIONS] = rules

@@ -7,7 +7,8 @@ added as an annotation, so nothing of a schema is lost:
 - An object with fields is a class of ``Fields``. Objects with the same schema share one class.
 - A description is a docstring, or ``Meta(description=…)``.
 - An enumeration is a ``Literal``, and an int-or-string is ``int | str``. The values of an enumeration come back sorted.
-- An object that may have fields beside those of its schema is a ``dict``, which keeps them.
+- An object that may have fields beside those of its schema is a class of ``OpenFields``, which keeps them in its
+  `extra`. If its schema has no fields, it is a ``dict``.
 - A default is the field's default. The defaults of lists and objects are only in the annotation: the server sets them.
 """
 
@@ -18,7 +19,7 @@ import json
 import keyword
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -39,7 +40,10 @@ _TAKEN: Final = frozenset(
     }
 )
 _IMPORTED: Final = frozenset(
-    {"Annotated", "Any", "ClassVar", "Column", "CustomResource", "Fields", "Literal", "Meta", "Scale", "V1ObjectMeta"}
+    {
+        *("Annotated", "Any", "ClassVar", "Column", "CustomResource", "Fields", "Literal", "Meta", "OpenFields"),
+        *("Scale", "V1ObjectMeta"),
+    }
 )
 
 _LIST_TYPE: Final = "x-kubernetes-list-type"
@@ -138,7 +142,8 @@ class _Writer:
             yield f"from msgspec import {', '.join(names)}"
         if used("V1ObjectMeta"):
             yield "from kinformer.models import V1ObjectMeta"
-        helpers = used("Column", "CustomResource", "Fields", "Scale", "atomic", "list_map", "list_set", "rule")
+        helpers = used("Column", "CustomResource", "Fields", "OpenFields", "Scale")
+        helpers += used("atomic", "list_map", "list_set", "rule")
         yield f"from kinformer.operator import {', '.join(helpers)}"
 
     def write_resource(self, spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
@@ -152,9 +157,7 @@ class _Writer:
         if not schema:
             raise NoDefinition(f"{names['plural']}.{spec['group']} has no schema for {version['name']}")
         called = self._unused(kind if version["storage"] else f"{kind}{version['name'].title()}")
-        properties = {
-            name: part for name, part in schema.get("properties", {}).items() if name not in ("apiVersion", "kind")
-        }
+        properties = dict(schema.get("properties", {}))
         required = set(schema.get("required", ()))
         types = [
             self._annotated(properties[name], f"{kind}{name.title()}", in_status=name == "status")
@@ -170,8 +173,11 @@ class _Writer:
         lines = [f"    CustomResource[{', '.join(types)}],", *_keywords({**keywords, **_options(spec, version)})]
         body = _docstring(schema.get("description", ""))
         made: Schema = {"type": "object", "description": body[1]} if body[1] else {"type": "object"}
-        metadata = {name: value for name, value in properties.pop("metadata", {}).items() if name != "type"}
-        if metadata:
+        given = {
+            name: {word: value for word, value in properties.pop(name, {}).items() if word != "type"}
+            for name in ("apiVersion", "kind", "metadata")
+        }
+        if metadata := given.pop("metadata"):
             body[0].append(f"    metadata: Annotated[V1ObjectMeta, Meta(extra_json_schema={_literal(metadata)})]")
         if "spec" in properties and "spec" not in required:
             body[0].append(f"    spec: {types[0]} = None")
@@ -180,6 +186,8 @@ class _Writer:
         if required - {"metadata", "status"} == required:
             made["required"] = schema.get("required")
         rest = {name: value for name, value in schema.items() if name != "properties" and made.get(name) != value}
+        if said := {name: words for name, words in given.items() if words}:
+            rest["properties"] = said
         body[0].extend([*_class_rules(rest), *fields])
         self.classes.append(f"class {called}(\n" + "\n".join(lines) + "\n):\n" + ("\n".join(body[0]) or "    pass"))
         return called
@@ -202,16 +210,25 @@ class _Writer:
         lines, description = _docstring(schema.get("description", ""))
         self._known[key] = called, description
         required = set(schema.get("required", ()))
-        fields = list(self._fields(schema["properties"], required, called, in_status=in_status))
-        left = {name: value for name, value in rest.items() if name not in ("type", "properties", "required")}
+        base, own = ("OpenFields", {_PRESERVE}) if _is_open(schema) else ("Fields", set())
+        taken = {"extra"} if own else set()
+        fields = list(self._fields(schema["properties"], required, called, in_status=in_status, taken=taken))
+        own |= {"type", "properties", "required"}
+        left = {name: value for name, value in rest.items() if name not in own}
         body = [*lines, *_class_rules(left), *fields]
-        self.classes.append(f"class {called}(Fields):\n" + "\n".join(body))
+        self.classes.append(f"class {called}({base}):\n" + "\n".join(body))
         return self._known[key]
 
     def _fields(
-        self, properties: Mapping[str, Schema], required: set[str], owner: str, *, in_status: bool
+        self,
+        properties: Mapping[str, Schema],
+        required: set[str],
+        owner: str,
+        *,
+        in_status: bool,
+        taken: Iterable[str] = (),
     ) -> Iterator[str]:
-        taken: set[str] = set()
+        taken = set(taken)
         # Fields without a default come first, as Python wants it.
         for name, schema in sorted(properties.items(), key=lambda item: item[0] not in required):
             attribute = _attribute(name, taken)
@@ -261,7 +278,7 @@ class _Writer:
 
     def _type(self, schema: Schema, hint: str, in_status: bool, owner: str) -> _Type:
         kind, properties = schema.get("type"), schema.get("properties")
-        if kind == "object" and properties and not _is_open(schema):
+        if kind == "object" and properties:
             called, description = self._class_of(schema, self._hint(hint, owner), in_status)
             made = {name: value for name, value in schema.items() if name not in ("description", "default", "nullable")}
             return _Type(called, {**made, "description": description} if description else made)

@@ -34,7 +34,18 @@ from kinformer.models import (
     complete,
     decode,
 )
+from kinformer.operator import OpenFields
 
+
+class Part(OpenFields):
+    size: int = 1
+    name: str
+
+
+part = Part(name="a", extra={"b": 1})
+assert_type(part.size, int)
+part.sizes  # error
+Part()  # error
 meta = V1ObjectMeta(name="a", labels={"app": "web"})
 container = V1Container(name="c", ports=[V1ContainerPort(container_port=80)])
 pod = V1Pod(metadata=meta, spec=V1PodSpec(containers=[container]))
