@@ -1,8 +1,10 @@
 """``python -m tests.mutants``: are mistakes found? A random sample of mutants, and the share that tests kill.
 
 A mutant is a module with one small mistake in it (``operators.py`` names the kinds). It is killed if a test fails that
-belongs to the mutant's package; only these run, and end at the first failure. The sample is drawn by a seed, so that a
-second run tries the same ones, as long as the code is the same.
+belongs to the mutant's package; only these run, and end at the first failure. Survivors that no test can kill are
+listed with their reasons in ``survivors.toml``.
+
+The sample is drawn by a seed. It has the same mutants again as long as their own lines stay the same.
 
 Ends with status 1 if fewer are killed than ``--least`` says.
 """
@@ -10,33 +12,52 @@ Ends with status 1 if fewer are killed than ``--least`` says.
 from __future__ import annotations
 
 import argparse
-import random
+import os
 import sys
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from hashlib import sha256
+from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
+from tests.mutants.forking import prepare
 from tests.mutants.operators import Mutant, mutants_of
-from tests.mutants.running import AREAS, Area, Copy, NotGreen, Outcome
+from tests.mutants.running import AREAS, ROOT, Area, Copy, NotGreen, Outcome, Stage, Suite
+from tests.mutants.survivors import Sign, reasons, sign
 
-Task = tuple[Area, Path, Mutant]
+
+class Task(NamedTuple):
+    area: Area
+    path: str
+    mutant: Mutant
 
 
 def sample(areas: Sequence[Area], count: int, seed: int) -> list[Task]:
     """As many mutants as are asked for, each as likely as any other, in the order of their packages."""
-    everything = [
-        (area, path, mutant) for area in areas for path in area.modules() for mutant in mutants_of(path.read_text())
-    ]
-    chosen = random.Random(seed).sample(range(len(everything)), min(count, len(everything)))
-    return [everything[number] for number in sorted(chosen)]
+    met = Counter[Sign]()
+    ranked: list[tuple[bytes, int, Task]] = []
+    for area in areas:
+        for module in area.modules():
+            path = str(module.relative_to(ROOT))
+            for mutant in mutants_of(module.read_text()):
+                what = sign(path, mutant)
+                met[what] += 1
+                rank = sha256(repr((seed, what, met[what])).encode()).digest()
+                ranked.append((rank, len(ranked), Task(area, path, mutant)))
+    chosen = sorted(ranked)[:count]
+    return [task for _, _, task in sorted(chosen, key=lambda entry: entry[1])]
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
     """The survivors, and the shares by package and by kind of mistake."""
-    lines = [f"survived  {each.path}:{each.mutant}" for each in outcomes if not each.killed_by]
+    known, lines = reasons(), []
+    for each in outcomes:
+        if not each.killed_by:
+            why = known.get(sign(each.path, each.mutant), "no reason is listed")
+            lines += [f"survived  {each.path}:{each.mutant}", f"          {why}"]
     kinds: dict[str, Callable[[Outcome], str]] = {
         "package": lambda each: str(Path(each.path).parent),
         "mistake": lambda each: each.mutant.operator,
@@ -48,6 +69,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
             lines.append(f"{name:55}{count:7}{killed[name]:7}{share(killed[name], count):6.0f}")
     killed_all = sum(bool(each.killed_by) for each in outcomes)
     lines += ["", f"{killed_all} of {len(outcomes)} killed: {share(killed_all, len(outcomes)):.1f} %"]
+    lines.append(f"{sum(each.seconds for each in outcomes):.0f} seconds of CPU")
     return "\n".join(lines)
 
 
@@ -66,9 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     areas = [area for area in AREAS if not given.only or any(word in area.package for word in given.only)]
     tasks = sample(areas, given.sample, given.seed)
+    if not tasks:
+        parser.error(f"no package has a mutant: {' '.join(given.only)}")
     if given.list:
-        print("\n".join(f"{path}:{mutant}" for _, path, mutant in tasks))
+        print("\n".join(f"{task.path}:{task.mutant}" for task in tasks))
         return 0
+    prepare()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         outcomes = try_all(tasks, Path(folder), given.jobs)
     print(report(outcomes))
@@ -77,19 +102,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def try_all(tasks: Sequence[Task], folder: Path, jobs: int) -> list[Outcome]:
-    """Each job has a copy of the checkout of its own, and prints what it has tried."""
-    local, numbers = threading.local(), iter(range(jobs))
+    """Each job has a copy of the checkout of its own. What has been tried is printed."""
+    outcomes = []
+    with ProcessPoolExecutor(jobs, get_context("fork"), _begin, (folder,)) as pool:
+        areas = list(dict.fromkeys(task.area for task in tasks))
+        # The tests of the next package are looked at while mutants of this one are tried.
+        looks = (pool.submit(_suite, area) for area in areas)
+        look = next(looks)
+        for area in areas:
+            suite, look = look.result(), next(looks, look)
+            for test in suite.left_out:
+                print(f"left out, because it fails without any mutant: {test}", flush=True)
+            these = [task for task in tasks if task.area == area]
+            for outcome in pool.map(_try, these, [suite.stages(task.path, task.mutant) for task in these]):
+                what = f"killed by {outcome.killed_by}" if outcome.killed_by else "SURVIVED"
+                print(f"{outcome.seconds:5.1f} s  {outcome.path}:{outcome.mutant}: {what}", flush=True)
+                outcomes.append(outcome)
+    return outcomes
 
-    def one(task: Task) -> Outcome:
-        if not hasattr(local, "copy"):
-            local.copy = Copy(folder / str(next(numbers)))
-        outcome: Outcome = local.copy.try_mutant(*task)
-        what = f"killed by {outcome.killed_by}" if outcome.killed_by else "SURVIVED"
-        print(f"{outcome.seconds:5.0f} s  {outcome.path}:{outcome.mutant}: {what}", flush=True)
-        return outcome
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, tasks))
+_copy: Copy  # each job's own
+
+
+def _begin(folder: Path) -> None:
+    global _copy
+    _copy = Copy(folder / str(os.getpid()))
+
+
+def _suite(area: Area) -> Suite:
+    return _copy.suite(area)
+
+
+def _try(task: Task, stages: Sequence[Stage]) -> Outcome:
+    return _copy.try_mutant(task.path, task.mutant, stages)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ class Mutant:
     :param after: the code in its place
     :param start: where the replaced code begins, in bytes of the module
     :param end: where it ends
+    :param text: the line of the source
+    :param statement: the first and the last line of the statement around it; of a compound one without its body
     """
 
     operator: str
@@ -56,9 +58,15 @@ class Mutant:
     after: str
     start: int
     end: int
+    text: str
+    statement: tuple[int, int]
 
     def __str__(self) -> str:
-        return f"{self.line}: {self.operator}: {self.before} -> {self.after}"
+        return f"{self.line}: {self.mistake}"
+
+    @property
+    def mistake(self) -> str:
+        return f"{self.operator}: {self.before} -> {self.after}"
 
     def applied(self, source: str) -> str:
         """The module with the mistake in it."""
@@ -68,9 +76,10 @@ class Mutant:
 
 def mutants_of(source: str) -> list[Mutant]:
     """All mutants of a module, in the order of their places."""
+    texts = source.splitlines()
     lines = [0, *itertools.accumulate(len(line) for line in source.encode().splitlines(keepends=True))]
     found = []
-    for node in _nodes(ast.parse(source)):
+    for node, statement in _nodes(ast.parse(source)):
         for operator, changed in _changed(node):
             after = ast.unparse(ast.fix_missing_locations(changed))
             if isinstance(node, ast.expr):
@@ -79,15 +88,28 @@ def mutants_of(source: str) -> list[Mutant]:
             assert node.end_col_offset is not None
             start, end = lines[node.lineno - 1] + node.col_offset, lines[node.end_lineno - 1] + node.end_col_offset
             before = " ".join(source.encode()[start:end].decode().split())
-            found.append(Mutant(operator, node.lineno, before, after, start, end))
+            text = texts[node.lineno - 1].strip()
+            found.append(Mutant(operator, node.lineno, before, after, start, end, text, _extent(statement)))
     return sorted(found, key=lambda mutant: mutant.start)
 
 
 _Place = ast.expr | ast.stmt
 
 
-def _nodes(node: ast.AST) -> Iterator[_Place]:
-    """The nodes that can be changed. Those that are the condition of a branch are marked as such."""
+def _extent(statement: ast.stmt) -> tuple[int, int]:
+    match statement:
+        case ast.If() | ast.For() | ast.While() | ast.With() | ast.AsyncFor() | ast.AsyncWith():
+            return statement.lineno, max(statement.lineno, statement.body[0].lineno - 1)
+    return statement.lineno, statement.end_lineno or statement.lineno
+
+
+def _nodes(node: ast.AST, around: ast.stmt | None = None) -> Iterator[tuple[_Place, ast.stmt]]:
+    """
+    The nodes that can be changed. Those that are the condition of a branch are marked as such.
+
+    :param around: the statement that the node belongs to
+    :returns: each node with its statement
+    """
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         node.test.is_condition = True  # type: ignore[attr-defined]
     for name, value in ast.iter_fields(node):
@@ -96,9 +118,10 @@ def _nodes(node: ast.AST) -> Iterator[_Place]:
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or _is_nobodys(child):
                 continue
-            if isinstance(child, ast.expr | ast.stmt):
-                yield child
-            yield from _nodes(child)
+            statement = child if isinstance(child, ast.stmt) else around
+            if statement is not None and isinstance(child, ast.expr | ast.stmt):
+                yield child, statement
+            yield from _nodes(child, statement)
 
 
 def _is_nobodys(node: ast.AST) -> bool:

@@ -3,26 +3,27 @@
 The checkout is copied, so that nobody works on code with mistakes in it. The copy comes first on the path of each run,
 before the package that is installed. Byte code is kept in the copy: a run compiles the module that was changed, and
 nothing else.
+
+The tests of each package run once without a mutant, to learn which lines each of them executes. A mutant is tried with
+the tests that execute its statement, the fastest first, and then with all others of the package: a line may be executed
+by an import, or in another process.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import resource
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from tests.mutants.forking import run
 from tests.mutants.operators import Mutant
 
-__all__ = ("AREAS", "ROOT", "Area", "Copy", "NotGreen", "Outcome", "killer")
+__all__ = ("AREAS", "ROOT", "Area", "Copy", "NotGreen", "Outcome", "Stage", "Suite")
 
 ROOT: Final = Path(__file__).parents[2]
 #: What a run needs of the checkout.
@@ -33,8 +34,6 @@ _LONGER: Final = 10.0
 _AT_LEAST: Final = 60.0
 #: Tests of a package that may fail without a mutant. They are left out, and their names are printed.
 _FLAKY: Final = 3
-#: Bytes of memory that a run may have: some mutants collect without end.
-_MEMORY: Final = 4 * 2**30
 
 
 class NotGreen(Exception):
@@ -71,13 +70,49 @@ AREAS: Final = (
 class Outcome:
     """
     :param killed_by: the test that failed, or how the run ended otherwise; empty if the mutant survived
-    :param seconds: what the run took
+    :param seconds: seconds of CPU that the runs took
     """
 
     path: str
     mutant: Mutant
     killed_by: str
     seconds: float
+
+
+class Stage(NamedTuple):
+    """
+    Some tests that are run in this order.
+
+    :param limit: seconds after which a run of them is taken for one that does not end
+    """
+
+    tests: list[str]
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """
+    The tests of a package as they are without a mutant.
+
+    :param seconds: what each of them takes
+    :param left_out: those that fail
+    :param reached: the tests that execute a line, by the path of the module and the number of the line
+    """
+
+    seconds: dict[str, float]
+    left_out: list[str] = field(default_factory=list)
+    reached: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+
+    def stages(self, path: str, mutant: Mutant) -> list[Stage]:
+        """The tests that execute the mutant's statement, and the others; each part in the order of their seconds."""
+        first, last = mutant.statement
+        lines = self.reached.get(path, {})
+        near = {test for line in range(first, last + 1) for test in lines.get(line, ())}
+        tests = sorted(self.seconds, key=self.seconds.__getitem__)
+        parts = ([test for test in tests if test in near], [test for test in tests if test not in near])
+        limits = (max(_LONGER * sum(self.seconds[test] for test in part), _AT_LEAST) for part in parts)
+        return [Stage(part, limit) for part, limit in zip(parts, limits, strict=True) if part]
 
 
 class Copy:
@@ -93,103 +128,46 @@ class Copy:
         for name in _NEEDED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, folder / name)
             elif source.exists():
                 shutil.copy2(source, folder / name)
         self._folder = folder
-        self._limits: dict[Area, float] = {}
-        self._left_out: dict[Area, list[str]] = {}
         self._times = itertools.count(int(time.time()) + 1)
 
-    def try_mutant(self, area: Area, path: Path, mutant: Mutant) -> Outcome:
+    def suite(self, area: Area) -> Suite:
+        """
+        The tests of a package, as they are without a mutant.
+
+        :raises NotGreen: if several of them fail
+        """
+        result = run(self._folder, [area.tests], traced=area.package)
+        if result.problem or len(result.failed) > _FLAKY:
+            reasons = "\n".join([result.problem, *result.failed] if result.failed else [result.problem, result.output])
+            raise NotGreen(f"{area.tests} fails without any mutant: {reasons}")
+        seconds = {test: taken for test, taken in result.seconds.items() if test not in result.failed}
+        return Suite(seconds, result.failed, result.reached)
+
+    def try_mutant(self, path: str, mutant: Mutant, stages: Sequence[Stage]) -> Outcome:
         """
         :param path: the module in the checkout
-        :raises NotGreen: if the tests fail without the mutant
+        :param stages: the tests, which are run until one fails
         """
-        limit = self._limit(area)
-        module = self._folder / path.relative_to(ROOT)
-        before, began = module.read_bytes(), time.monotonic()
-        kept = module.stat()
+        module = self._folder / path
+        before, kept = module.read_bytes(), module.stat()
         module.write_text(mutant.applied(before.decode()))
         # Byte code is found old by whole seconds of this time.
         moment = next(self._times)
         os.utime(module, (moment, moment))
+        killed_by, seconds = "", 0.0
         try:
-            killed_by = ""
-            for tests in self._stages(area, path):
-                status, output = self._run(["-x", *tests, *self._left_out[area]], limit)
-                killed_by = killer(status, output)
+            for tests, limit in stages:
+                files = dict.fromkeys(test.partition("::")[0] for test in tests)
+                result = run(self._folder, list(files), only=tests, limit=limit)
+                seconds += result.cpu
+                killed_by = result.killer
                 if killed_by:
                     break
         finally:
             module.write_bytes(before)
             os.utime(module, ns=(kept.st_atime_ns, kept.st_mtime_ns))
-        return Outcome(str(path.relative_to(ROOT)), mutant, killed_by, time.monotonic() - began)
-
-    def _stages(self, area: Area, path: Path) -> Iterator[Sequence[str]]:
-        """The file of tests that has the module's name comes first: it finds most, and soon."""
-        own = sorted(
-            str(found.relative_to(self._folder))
-            for found in (self._folder / area.tests).rglob("test_*.py")
-            if path.stem in (found.stem.removeprefix("test_"), f"{found.stem.removeprefix('test_')}s")
-        )
-        if own:
-            yield own
-        yield [area.tests, *(f"--ignore={name}" for name in own)]
-
-    def _limit(self, area: Area) -> float:
-        if area not in self._limits:
-            began = time.monotonic()
-            status, output = self._run([area.tests], None)
-            failed = [line.split(" ", 2)[1] for line in output.splitlines() if line.startswith("FAILED ")]
-            if status and not 0 < len(failed) <= _FLAKY:
-                raise NotGreen(f"{area.tests} fails without any mutant:\n{output}")
-            self._left_out[area] = [f"--deselect={test}" for test in failed]
-            for test in failed:
-                print(f"left out, because it fails without any mutant: {test}", flush=True)
-            self._limits[area] = max((time.monotonic() - began) * _LONGER, _AT_LEAST)
-        return self._limits[area]
-
-    def _run(self, arguments: Sequence[str], limit: float | None) -> tuple[int | None, str]:
-        """The status, None if the time was over, and what was printed."""
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *arguments]
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environment["PYTHONPATH"] = os.pathsep.join([str(self._folder), str(self._folder / "controllers")])
-        with subprocess.Popen(
-            command,
-            cwd=self._folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=_limited,
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=limit)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                output, _ = process.communicate()
-                return None, output
-        return process.returncode, output
-
-
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-
-
-def killer(status: int | None, output: str) -> str:
-    """
-    The test that failed, or how the run ended otherwise; empty if all tests passed.
-
-    :param status: the status of the run; None if it did not end
-    """
-    if status is None:
-        return "does not end"
-    if status in (0, 5):  # 5: there was no test left to run
-        return ""
-    for line in output.splitlines():
-        if line.startswith(("FAILED ", "ERROR ")):
-            return line.split(" ", 2)[1]
-    return f"ended with status {status}"
+        return Outcome(path, mutant, killed_by, seconds)

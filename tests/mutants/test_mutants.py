@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.mutants.forking import run
 from tests.mutants.operators import mutants_of
-from tests.mutants.running import AREAS, ROOT, killer
+from tests.mutants.running import AREAS, ROOT, Suite
+from tests.mutants.survivors import reasons, sign
 
 
 @pytest.mark.parametrize(
@@ -45,16 +49,35 @@ def test_every_package_has_modules_and_tests() -> None:
         assert list((ROOT / area.tests).rglob("test_*.py")), area.tests
 
 
-@pytest.mark.parametrize(
-    ("status", "output", "by"),
-    [
-        (0, "9 passed", ""),
-        (5, "no tests ran", ""),
-        (1, "FAILED tests/a.py::test_b - AssertionError: c\n1 failed", "tests/a.py::test_b"),
-        (2, "ERROR tests/a.py\n1 error", "tests/a.py"),
-        (-9, "", "ended with status -9"),
-        (None, "", "does not end"),
-    ],
-)
-def test_who_has_killed_a_mutant_is_read_from_the_run(status: int | None, output: str, by: str) -> None:
-    assert killer(status, output) == by
+def test_a_run_tells_which_test_fails_and_which_lines_each_executes(tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "sum.py").write_text("def added(a, b):\n    if a:\n        return a - b\n    return b\n")
+    (tmp_path / "test_sum.py").write_text(
+        "import time\nfrom small.sum import added\n\n"
+        "def test_nothing(): assert added(0, 1) == 1\n"
+        "def test_something(): assert added(1, 1) == 2\n"
+        "def test_without_end(): time.sleep(1000)\n"
+    )
+
+    found = run(tmp_path, ["test_sum.py"], only=["test_sum.py::test_something"], traced="small")
+    hanging = run(tmp_path, ["test_sum.py"], only=["test_sum.py::test_without_end"], limit=0.5)
+    gone = run(tmp_path, ["test_other.py"])
+
+    assert found.killer == "test_sum.py::test_something"
+    assert found.reached["small/sum.py"] == {1: [""], 2: [found.killer], 3: [found.killer]}
+    assert [hanging.killer, gone.killer] == ["does not end", "pytest ended with status 4"]
+
+
+def test_the_tests_of_a_statement_come_first_and_fast_ones_before_slow_ones() -> None:
+    code = "if (\n    a == b\n):\n    c = 1\n"
+    tests = Suite(
+        {"slow": 90.0, "other": 1.0, "fast": 2.0}, reached={"a.py": {1: ["slow"], 2: ["fast", ""], 4: ["other"]}}
+    )
+
+    assert tests.stages("a.py", mutants_of(code)[0]) == [(["fast", "slow"], 920.0), (["other"], 60.0)]
+
+
+def test_survivors_are_listed_as_long_as_they_are_mutants() -> None:
+    known = {sign(path, mutant) for path, *_ in reasons() for mutant in mutants_of((ROOT / path).read_text())}
+
+    assert reasons().keys() <= known
