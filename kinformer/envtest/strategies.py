@@ -12,12 +12,12 @@ from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStra
 from kinformer.envtest.operations import timestamp
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
-from kinformer.envtest.strategy import core, devices, endpoints, limits, networking, rbac, volumes, workloads
+from kinformer.envtest.strategy import core, devices, endpoints, limits, networking, policies, rbac, volumes, workloads
 from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
+from kinformer.envtest.strategy.fields import Every, Fields
 from kinformer.envtest.strategy.pods import PodStrategy
-from kinformer.envtest.strategy.policies import BindingStrategy, PolicyStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 from kinformer.envtest.strategy.signing import SigningRequestStrategy, TrustBundleStrategy
 from kinformer.envtest.strategy.webhooks import WebhookStrategy
@@ -37,7 +37,6 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("events.k8s.io", "events"): NewEventStrategy,
     ("", "configmaps"): core.ConfigMapStrategy,
     ("", "secrets"): core.SecretStrategy,
-    ("", "endpoints"): endpoints.EndpointsStrategy,
     ("", "persistentvolumes"): volumes.VolumeStrategy,
     ("", "persistentvolumeclaims"): volumes.ClaimStrategy,
     ("", "resourcequotas"): limits.ResourceQuotaStrategy,
@@ -58,25 +57,29 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,
     ("rbac.authorization.k8s.io", "rolebindings"): rbac.BindingStrategy,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac.BindingStrategy,
-    ("node.k8s.io", "runtimeclasses"): core.RuntimeClassStrategy,
     ("networking.k8s.io", "ingresses"): networking.IngressStrategy,
     ("networking.k8s.io", "networkpolicies"): networking.NetworkPolicyStrategy,
     ("networking.k8s.io", "ingressclasses"): networking.IngressClassStrategy,
     ("discovery.k8s.io", "endpointslices"): endpoints.EndpointSliceStrategy,
     ("storage.k8s.io", "csidrivers"): volumes.DriverStrategy,
-    ("storage.k8s.io", "csinodes"): volumes.NodeDriversStrategy,
-    ("storage.k8s.io", "csistoragecapacities"): volumes.StorageCapacityStrategy,
-    ("storage.k8s.io", "volumeattributesclasses"): volumes.AttributesClassStrategy,
-    ("storage.k8s.io", "volumeattachments"): volumes.AttachmentStrategy,
-    ("storage.k8s.io", "storageclasses"): volumes.ClassStrategy,
     ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
     ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
     ("resource.k8s.io", "resourceclaimtemplates"): devices.ClaimTemplateStrategy,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): PolicyStrategy,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): BindingStrategy,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): WebhookStrategy,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
+}
+#: Kinds that differ only in their checks.
+_CHECKS: dict[tuple[str, str], Fields | Every] = {
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): policies.CHECK_BINDING,
+    ("", "endpoints"): endpoints.CHECK_ENDPOINTS,
+    ("node.k8s.io", "runtimeclasses"): core.CHECK_RUNTIME_CLASS,
+    ("storage.k8s.io", "csinodes"): volumes.CHECK_NODE_DRIVERS,
+    ("storage.k8s.io", "csistoragecapacities"): volumes.CHECK_CAPACITY,
+    ("storage.k8s.io", "volumeattributesclasses"): volumes.CHECK_ATTRIBUTES_CLASS,
+    ("storage.k8s.io", "volumeattachments"): volumes.CHECK_ATTACHMENT,
+    ("storage.k8s.io", "storageclasses"): volumes.CHECK_CLASS,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): policies.CHECK_POLICY,
 }
 #: Kinds whose defaults have the present time in them.
 _DATED: dict[tuple[str, str], Callable[[Resource, Callable[[], str]], Strategy]] = {
@@ -120,4 +123,4 @@ class Strategies:
             case kind if kind in _DATED:
                 return _DATED[kind](resource, self._now)
             case kind:
-                return _STRATEGIES.get(kind, Strategy)(resource)
+                return _STRATEGIES[kind](resource) if kind in _STRATEGIES else Strategy(resource, _CHECKS.get(kind))

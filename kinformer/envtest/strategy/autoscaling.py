@@ -12,16 +12,9 @@ import msgspec
 
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.checks import (
-    check_names,
-    forbidden,
-    invalid,
-    not_less_than_zero,
-    not_supported,
-    required,
-)
-from kinformer.envtest.strategy.metadata import path_segment
+from kinformer.envtest.strategy.checks import forbidden, invalid, not_supported, required
 from kinformer.meta.quantity import Quantity
 
 __all__ = ("AutoscalerStrategy", "OldAutoscalerStrategy", "to_old_autoscaler")
@@ -35,37 +28,149 @@ _SOURCES = {
     "ContainerResource": "containerResource",
 }
 _SOURCE_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-_TARGETS = ("Utilization", "Value", "AverageValue")
 _LONGEST_WINDOW = 3600
 _LONGEST_PERIOD = 1800
 
 
-def _check(spec: Obj) -> Iterator[Cause]:
+# -- validation -------------------------------------------------------------------------------------------------------
+
+
+_ONE = f.Between(1, None, "must be greater than or equal to 1")
+
+
+def _check_most(spec: Obj, path: str) -> Iterator[Cause]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if least is not None and least < 1:
-        yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most == 0:
-        yield required("spec.maxReplicas", "must be set and greater than 0")
-    elif most < 0:
-        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
+    yield from f.Needed(_ONE, detail="must be set and greater than 0")(most, f"{path}.maxReplicas")
     if least is not None and most < least:
-        yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    yield from _check_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", any_group=False)
-    for index, metric in enumerate(spec.get("metrics") or ()):
-        yield from _check_metric(metric, f"spec.metrics[{index}]")
-    if least == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):
+        yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+
+
+def _check_idle(spec: Obj, path: str) -> Iterator[Cause]:
+    metrics = spec.get("metrics") or ()
+    if spec.get("minReplicas") == 0 and not any(one.get("type") in ("Object", "External") for one in metrics):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden("spec.metrics", text)
-    behavior = spec.get("behavior") or {}
-    for name in ("scaleUp", "scaleDown"):
-        if (rules := behavior.get(name)) is not None:
-            yield from _check_rules(rules, f"spec.behavior.{name}")
+        yield forbidden(f"{path}.metrics", text)
+
+
+def _check_version(version: str, path: str) -> Iterator[Cause]:
+    if version.count("/") > 1:
+        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
+
+
+def _check_group(version: str | None, path: str) -> Iterator[Cause]:
+    if "/" not in (version or ""):
+        yield invalid(path, version or "", "apiVersion must specify API group")
+
+
+_REFERENCE = f.Fields(kind=f.Needed(f.PATH_SEGMENT), name=f.Needed(f.PATH_SEGMENT), apiVersion=f.Given(_check_version))
+_POLICIES = f.Each(
+    f.Fields(
+        type=f.OneOf("Percent", "Pods"),
+        value=f.POSITIVE,
+        periodSeconds=f.Every(
+            f.POSITIVE, f.Between(None, _LONGEST_PERIOD, f"must be less than or equal to {_LONGEST_PERIOD}")
+        ),
+    )
+)
+_RULES = f.Given(
+    f.Fields(
+        stabilizationWindowSeconds=f.Every(
+            f.Between(0, None, "must be greater than or equal to zero"),
+            f.Between(None, _LONGEST_WINDOW, f"must be less than or equal to {_LONGEST_WINDOW}"),
+        ),
+        selectPolicy=f.Given(f.OneOf("Disabled", "Max", "Min")),
+        policies=f.Needed(_POLICIES, detail="must specify at least one Policy"),
+    )
+)
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+
+def _check_metric(metric: Obj, path: str) -> Iterator[Cause]:
+    kind = metric.get("type", "")
+    if not kind:
+        yield required(f"{path}.type", "must specify a metric source type")
+    present = [name for name in _SOURCES.values() if metric.get(name) is not None]
+    expected = _SOURCES.get(kind)
+    if expected is None:
+        yield not_supported(f"{path}.type", kind, _SOURCE_TYPES)
+    for name in present[:1]:
+        yield from _SOURCE_ROWS[name](metric[name], f"{path}.{name}")
+        yield from _check_targets(name, metric[name].get("target") or {}, f"{path}.{name}.target")
+    if expected is None:
+        yield not_supported(f"{path}.type", kind, _SOURCE_TYPES)
+    elif expected not in present:
+        yield required(f"{path}.{expected}", "must populate information for the given metric source")
+    if len(present) != 1:
+        for name in present:
+            if name != expected:
+                yield forbidden(f"{path}.{name}", "must populate the given metric source only")
+
+
+def _check_targets(source: str, target: Obj, path: str) -> Iterator[Cause]:
+    """Check that a target has those numbers that its source needs."""
+    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
+    if source in ("object", "external"):
+        if value is None and average is None:
+            yield required(f"{path}.averageValue", "must set either a target value or averageValue")
+        if source == "external" and value is not None and average is not None:
+            yield forbidden(f"{path}.value", "may not set both a target value for metric and a per-pod target")
+    elif source == "pods":
+        if average is None:
+            yield required(f"{path}.averageValue", "must specify a positive target averageValue")
+    elif utilization is None and average is None:
+        text = "must set either a target raw value or a target utilization"
+        yield required(f"{path}.averageUtilization", text)
+    elif utilization is not None and average is not None:
+        text = "may not set both a target raw value and a target utilization"
+        yield forbidden(f"{path}.averageValue", text)
+
+
+def _check_target_type(kind: str | None, path: str) -> Iterator[Cause]:
+    if not kind:
+        yield required(path, "must specify a metric target type")
+    if kind not in ("Utilization", "Value", "AverageValue"):
+        yield invalid(path, kind or "", "must be either Utilization, Value, or AverageValue")
+
+
+def _check_amount(amount: str, path: str) -> Iterator[Cause]:
+    if Quantity.parse(amount).sign != 1:
+        yield invalid(path, amount, "must be positive")
+
+
+_TARGET = f.Fields(
+    type=_check_target_type,
+    value=f.Given(_check_amount),
+    averageValue=f.Given(_check_amount),
+    averageUtilization=f.Between(1, None, "must be greater than 0"),
+)
+_METRIC = f.Fields(name=f.Needed(f.PATH_SEGMENT, detail="must specify a metric name"))
+_RESOURCE = f.Needed(detail="must specify a resource name")
+_SOURCE_ROWS = {
+    "object": f.Fields(describedObject=_REFERENCE, metric=_METRIC, target=_TARGET),
+    "external": f.Fields(metric=_METRIC, target=_TARGET),
+    "pods": f.Fields(metric=_METRIC, target=_TARGET),
+    "resource": f.Fields(name=_RESOURCE, target=_TARGET),
+    "containerResource": f.Fields(
+        name=_RESOURCE, container=f.Needed(detail="must specify a container"), target=_TARGET
+    ),
+}
+_SPEC = f.Every(
+    f.Fields(minReplicas=_ONE),
+    _check_most,
+    f.Fields(scaleTargetRef=f.Every(_REFERENCE, f.Fields(apiVersion=_check_group)), metrics=f.Each(_check_metric)),
+    _check_idle,
+    f.Fields(behavior=f.Fields(scaleUp=_RULES, scaleDown=_RULES)),
+)
+
+# -- autoscaling/v2 ----------------------------------------------------------------------------------------------------
 
 
 class AutoscalerStrategy(Strategy):
     """autoscaling/v2."""
 
-    check_spec = staticmethod(_check)
+    checks = f.Fields(spec=_SPEC)
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
@@ -77,119 +182,12 @@ class AutoscalerStrategy(Strategy):
         obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(not_less_than_zero(obj.get("status") or {}, "status", "currentReplicas", "desiredReplicas"))
+        return [*f.not_negative("currentReplicas", "desiredReplicas")(obj.get("status"), "status")]
 
 
 def _cpu_metric(utilization: int) -> Obj:
     target = {"type": "Utilization", "averageUtilization": utilization}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
-
-
-# -- validation -------------------------------------------------------------------------------------------------------
-
-
-def _check_reference(reference: Obj, path: str, any_group: bool) -> Iterator[Cause]:
-    for name in ("kind", "name"):
-        if not reference.get(name):
-            yield required(f"{path}.{name}")
-        else:
-            yield from check_names(reference[name], f"{path}.{name}", path_segment)
-    version = reference.get("apiVersion", "")
-    if version.count("/") > 1:
-        yield invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
-    elif not any_group and "/" not in version:
-        yield invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
-
-
-def _check_rules(rules: Obj, path: str) -> Iterator[Cause]:
-    if (window := rules.get("stabilizationWindowSeconds")) is not None:
-        if window < 0:
-            yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
-        if window > _LONGEST_WINDOW:
-            text = f"must be less than or equal to {_LONGEST_WINDOW}"
-            yield invalid(f"{path}.stabilizationWindowSeconds", window, text)
-    policy = rules.get("selectPolicy")
-    if policy not in (None, "Disabled", "Max", "Min"):
-        yield not_supported(f"{path}.selectPolicy", policy, ("Disabled", "Max", "Min"))
-    policies = rules.get("policies") or ()
-    if not policies:
-        yield required(f"{path}.policies", "must specify at least one Policy")
-    for index, one in enumerate(policies):
-        here = f"{path}.policies[{index}]"
-        if (kind := one.get("type")) not in ("Pods", "Percent"):
-            yield not_supported(f"{here}.type", kind, ("Percent", "Pods"))
-        for name in ("value", "periodSeconds"):
-            if one.get(name, 0) <= 0:
-                yield invalid(f"{here}.{name}", one.get(name, 0), "must be greater than zero")
-        if (period := one.get("periodSeconds", 0)) > _LONGEST_PERIOD:
-            yield invalid(f"{here}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}")
-
-
-def _check_metric(metric: Obj, path: str) -> Iterator[Cause]:
-    kind = metric.get("type", "")
-    if not kind:
-        yield required(f"{path}.type", "must specify a metric source type")
-    if kind not in _SOURCES:
-        yield not_supported(f"{path}.type", kind, _SOURCE_TYPES)
-    present = [name for name in _SOURCES.values() if metric.get(name) is not None]
-    if present:
-        yield from _check_source(present[0], metric[present[0]], f"{path}.{present[0]}")
-    expected = _SOURCES.get(kind)
-    if expected is None:
-        yield not_supported(f"{path}.type", kind, _SOURCE_TYPES)
-    elif expected not in present:
-        yield required(f"{path}.{expected}", "must populate information for the given metric source")
-    if len(present) != 1:
-        for name in present:
-            if name != expected:
-                yield forbidden(f"{path}.{name}", "must populate the given metric source only")
-
-
-def _check_source(kind: str, source: Obj, path: str) -> Iterator[Cause]:
-    target = source.get("target") or {}
-    if kind == "object":
-        yield from _check_reference(source.get("describedObject") or {}, f"{path}.describedObject", any_group=True)
-    if kind in ("object", "external", "pods"):
-        name = (source.get("metric") or {}).get("name")
-        if not name:
-            yield required(f"{path}.metric.name", "must specify a metric name")
-        else:
-            yield from check_names(name, f"{path}.metric.name", path_segment)
-    else:
-        if not source.get("name"):
-            yield required(f"{path}.name", "must specify a resource name")
-        if kind == "containerResource" and not source.get("container"):
-            yield required(f"{path}.container", "must specify a container")
-    yield from _check_target(target, f"{path}.target")
-    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
-    if kind in ("object", "external"):
-        if value is None and average is None:
-            yield required(f"{path}.target.averageValue", "must set either a target value or averageValue")
-        if kind == "external" and value is not None and average is not None:
-            text = "may not set both a target value for metric and a per-pod target"
-            yield forbidden(f"{path}.target.value", text)
-    elif kind == "pods":
-        if average is None:
-            yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
-    elif utilization is None and average is None:
-        text = "must set either a target raw value or a target utilization"
-        yield required(f"{path}.target.averageUtilization", text)
-    elif utilization is not None and average is not None:
-        text = "may not set both a target raw value and a target utilization"
-        yield forbidden(f"{path}.target.averageValue", text)
-
-
-def _check_target(target: Obj, path: str) -> Iterator[Cause]:
-    kind = target.get("type", "")
-    if not kind:
-        yield required(f"{path}.type", "must specify a metric target type")
-    if kind not in _TARGETS:
-        yield invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
-    for name in ("value", "averageValue"):
-        if (amount := target.get(name)) is not None and Quantity.parse(amount).sign != 1:
-            yield invalid(f"{path}.{name}", amount, "must be positive")
-    if (utilization := target.get("averageUtilization")) is not None and utilization < 1:
-        yield invalid(f"{path}.averageUtilization", utilization, "must be greater than 0")
 
 
 # -- autoscaling/v1 ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ of a kind overrides the steps that are different for it. Its settings and defaul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from kinformer.envtest.registry import Resource
@@ -18,6 +18,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.checks import immutable
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
+from kinformer.envtest.strategy.fields import Every, Fields
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
@@ -61,6 +62,7 @@ class Strategy:
         is warned about other names. Empty if names have no such use
     :cvar template: the path of the pod template. Empty if the kind has none
     :cvar fixed: the paths of the fields that never change
+    :cvar checks: the checks of an object without its metadata
     :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
     :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
     :cvar begins_without_status: whether a new object has no status, and not an empty one
@@ -83,8 +85,12 @@ class Strategy:
     selectable: Mapping[str, str] = {}
     field_aliases: Mapping[str, str] = {}
 
-    def __init__(self, resource: Resource):
+    checks: Fields | Every = Fields()
+
+    def __init__(self, resource: Resource, checks: Fields | Every | None = None):
         self.resource = resource
+        if checks is not None:
+            self.checks = checks
         self._defaults: Steps = ()
         if not resource.is_custom:
             self._defaults = defaults_of(resource)
@@ -153,12 +159,7 @@ class Strategy:
 
     def validate(self, obj: Obj) -> list[Cause]:
         """The errors of the object itself, without those of its metadata."""
-        return list(self.check_spec(obj.get("spec") or {}))
-
-    @staticmethod
-    def check_spec(_spec: Obj, /) -> Iterable[Cause]:
-        """The errors of the spec of a new object, or of one that replaces another."""
-        return ()
+        return [*self.checks(obj, "")]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of the change."""

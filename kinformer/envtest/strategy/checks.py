@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +14,6 @@ from kinformer.envtest.status import Cause
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.selectors import Selector, label_selector_as_selector
 from kinformer.meta.validation import (
-    dns1123_label_errors,
     dns1123_subdomain_errors,
     label_key_errors,
     label_value_errors,
@@ -24,11 +23,12 @@ from kinformer.meta.validation import (
 __all__ = (
     "BAD_ADDRESS",
     "BAD_NETWORK",
+    "NEGATIVE",
+    "check_address",
     "check_endpoint_address",
     "check_ingress_point",
-    "check_label_selector",
     "check_labels",
-    "check_names",
+    "check_operator",
     "check_port",
     "check_port_number_or_name",
     "check_selects",
@@ -39,7 +39,6 @@ __all__ = (
     "immutable",
     "invalid",
     "not_found",
-    "not_less_than_zero",
     "not_supported",
     "parse_address",
     "parse_network",
@@ -116,54 +115,30 @@ def too_long(field: str, limit: int) -> Cause:
     return Cause(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
 
 
-def not_less_than_zero(obj: Mapping[str, Any], path: str, *names: str) -> Iterator[Cause]:
-    """Check that optional numbers are not negative."""
-    for name in names:
-        value = obj.get(name)
-        if value is not None and value < 0:
-            yield invalid(f"{path}.{name}".lstrip("."), value, NEGATIVE)
-
-
 def immutable(new: Any, old: Any, field: str) -> Iterator[Cause]:
     if new != old:
         yield invalid(field, new, "field is immutable")
 
 
-def check_names(value: str, field: str, rule: Callable[[str], list[str]] = dns1123_label_errors) -> Iterator[Cause]:
-    """Check a name with a rule. The default rule is that for DNS labels, which most names use."""
-    for why in rule(value):
-        yield invalid(field, value, why)
-
-
-def check_labels(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
-    for key, value in sorted(labels.items()):
+def check_labels(labels: Mapping[str, str] | None, field: str) -> Iterator[Cause]:
+    for key, value in sorted((labels or {}).items()):
         for why in label_key_errors(key):
             yield invalid(field, key, why)
         for why in label_value_errors(value):
             yield invalid(field, value, why)
 
 
-def check_label_selector(selector: Mapping[str, Any] | None, field: str) -> Iterator[Cause]:
-    """Check a LabelSelector of an object."""
-    if selector is None:
-        return
-    yield from check_labels(selector.get("matchLabels") or {}, f"{field}.matchLabels")
-    for index, one in enumerate(selector.get("matchExpressions") or ()):
-        path = f"{field}.matchExpressions[{index}]"
-        operator, values = one.get("operator", ""), one.get("values") or ()
-        if operator in ("In", "NotIn"):
-            if not values:
-                yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-        elif operator in ("Exists", "DoesNotExist"):
-            if values:
-                yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-        else:
-            yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-        for why in label_key_errors(one.get("key", "")):
-            yield invalid(f"{path}.key", one.get("key", ""), why)
-        for place, value in enumerate(values):
-            for why in label_value_errors(value):
-                yield invalid(f"{path}.values[{place}]", value, why)
+def check_operator(requirement: Mapping[str, Any], field: str) -> Iterator[Cause]:
+    """Check the operator of a selector's requirement, and whether it has values where the operator needs them."""
+    operator, values = requirement.get("operator", ""), requirement.get("values")
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    else:
+        yield invalid(f"{field}.operator", operator, "not a valid selector operator")
 
 
 def check_selects(selector: Any, template: Mapping[str, Any], field: str) -> Iterator[Cause]:
@@ -178,9 +153,9 @@ def check_selects(selector: Any, template: Mapping[str, Any], field: str) -> Ite
         yield invalid(f"{field}.metadata.labels", labels or None, "`selector` does not match template `labels`")
 
 
-def check_port(value: int, field: str) -> Iterator[Cause]:
-    if not 1 <= value <= 65535:
-        yield invalid(field, value, _PORTS)
+def check_port(value: int | None, field: str) -> Iterator[Cause]:
+    if not 1 <= (number := value or 0) <= 65535:
+        yield invalid(field, number, _PORTS)
 
 
 def data_key_errors(key: str) -> Iterator[str]:
@@ -217,7 +192,7 @@ def check_port_number_or_name(value: Any, field: str) -> Iterator[Cause]:
         for why in port_name_errors(value):
             yield invalid(field, value, why)
     else:
-        yield from check_port(value or 0, field)
+        yield from check_port(value, field)
 
 
 # -- addresses --------------------------------------------------------------------------------------------------------
@@ -255,11 +230,16 @@ def check_token_lifetime(seconds: int, field: str) -> Iterator[Cause]:
         yield invalid(field, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
-def check_endpoint_address(text: str, field: str) -> Iterator[Cause]:
+def check_address(text: str | None, field: str) -> Iterator[Cause]:
+    if parse_address(text) is None:
+        yield invalid(field, text or "", BAD_ADDRESS)
+
+
+def check_endpoint_address(text: str | None, field: str) -> Iterator[Cause]:
     """Check an address that other machines can send to, as the API's ValidateNonSpecialIP does."""
     address = parse_address(text)
     if address is None:
-        yield invalid(field, text, BAD_ADDRESS)
+        yield from check_address(text, field)
     elif address.is_unspecified:
         yield invalid(field, text, f"may not be unspecified ({text})")
     elif address.is_loopback:
@@ -278,6 +258,7 @@ def check_ingress_point(point: Mapping[str, Any], old: Sequence[Mapping[str, Any
     if address and parse_address(address) is None and all(address != one.get("ip") for one in old):
         yield invalid(f"{field}.ip", address, BAD_ADDRESS)
     if host:
-        yield from check_names(host, f"{field}.hostname", dns1123_subdomain_errors)
+        for why in dns1123_subdomain_errors(host):
+            yield invalid(f"{field}.hostname", host, why)
         if parse_address(host) is not None:
             yield invalid(f"{field}.hostname", host, "must be a DNS name, not an IP address")

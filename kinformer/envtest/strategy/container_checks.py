@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
-    check_names,
     check_port,
     check_port_number_or_name,
     duplicate,
     forbidden,
     invalid,
     not_found,
-    not_less_than_zero,
-    not_supported,
     port_name_errors,
     required,
 )
-from kinformer.envtest.strategy.source_checks import check_env, check_env_from
+from kinformer.envtest.strategy.source_checks import ENV, check_env_from
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import label_key_errors
 
@@ -32,12 +29,6 @@ __all__ = (
     "check_resource_name",
 )
 
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_SCHEMES = ("HTTP", "HTTPS")
-_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_PROBE_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _STANDARD_RESOURCES = (*_CONTAINER_RESOURCES, "storage", "pods")
 _INTEGER_RESOURCES = frozenset(
@@ -46,93 +37,43 @@ _INTEGER_RESOURCES = frozenset(
         *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
     )
 )
+_AROUND = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 
 def check_containers(containers: list[Obj], volumes: set[str], path: str) -> Iterator[Cause]:
     if not containers:
         yield required(path)
         return
-    names: set[str] = set()
+    names = f.Unique("name").over_one_list()
     for index, container in enumerate(containers):
         here = f"{path}[{index}]"
         yield from _check_container(container, volumes, here)
-        yield from _unique(container.get("name", ""), names, f"{here}.name")
-        yield from _check_lifecycle(container, here)
-        yield from _check_probes(container, here)
+        yield from names(container, here)
+        yield from _CHECK_AROUND(container, here)
     yield from _check_host_ports(containers, path)
 
 
 def check_init_containers(containers: list[Obj], regular: list[Obj], volumes: set[str], path: str) -> Iterator[Cause]:
-    names = {container.get("name", "") for container in regular}
+    names = f.Unique("name", counts=bool).over_one_list(container.get("name", "") for container in regular)
     for index, container in enumerate(containers):
         here = f"{path}[{index}]"
         yield from _check_container(container, volumes, here)
-        policy = container.get("restartPolicy")
-        if policy not in (None, "Always"):
-            yield not_supported(f"{here}.restartPolicy", policy, ("Always",))
-        if container.get("name"):
-            yield from _unique(container["name"], names, f"{here}.name")
-        if policy == "Always":
-            yield from _check_lifecycle(container, here)
-            yield from _check_probes(container, here)
-        else:
-            for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
-                if container.get(name) is not None:
-                    yield forbidden(f"{here}.{name}", "may not be set for init containers without restartPolicy=Always")
-
-
-def _unique(name: str, names: set[str], field: str) -> Iterator[Cause]:
-    if name in names:
-        yield duplicate(field, name)
-    names.add(name)
+        yield from _RESTART(container, here)
+        yield from names(container, here)
+        if container.get("restartPolicy") == "Always":
+            yield from _CHECK_AROUND(container, here)
+            continue
+        for name in _AROUND:
+            if container.get(name) is not None:
+                yield forbidden(f"{here}.{name}", "may not be set for init containers without restartPolicy=Always")
 
 
 def _check_container(container: Obj, volumes: set[str], path: str) -> Iterator[Cause]:
-    name = container.get("name", "")
-    if not name:
-        yield required(f"{path}.name")
-    else:
-        yield from check_names(name, f"{path}.name")
-    if not container.get("image"):
-        yield required(f"{path}.image")
-    policy = container.get("terminationMessagePolicy")
-    if policy not in _MESSAGE_POLICIES:
-        yield not_supported(f"{path}.terminationMessagePolicy", policy, _MESSAGE_POLICIES)
-    if ports := container.get("ports"):
-        yield from _check_ports(ports, f"{path}.ports")
-    if variables := container.get("env"):
-        yield from check_env(variables, f"{path}.env")
+    yield from _BEFORE_MOUNTS(container, path)
     for index, source in enumerate(container.get("envFrom") or ()):
         yield from check_env_from(source, f"{path}.envFrom", index)
-    if mounts := container.get("volumeMounts"):
-        yield from _check_mounts(mounts, volumes, f"{path}.volumeMounts")
-    policy = container.get("imagePullPolicy")
-    if policy not in _PULL_POLICIES:
-        yield not_supported(f"{path}.imagePullPolicy", policy, _PULL_POLICIES)
-    if resources := container.get("resources"):
-        yield from _check_resources(resources, f"{path}.resources")
-    if security := container.get("securityContext"):
-        yield from _check_container_security(security, f"{path}.securityContext")
-
-
-def _check_ports(ports: list[Obj], path: str) -> Iterator[Cause]:
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        here = f"{path}[{index}]"
-        if name := port.get("name"):
-            if wrong := port_name_errors(name):
-                for why in wrong:
-                    yield invalid(f"{here}.name", name, why)
-            else:
-                yield from _unique(name, names, f"{here}.name")
-        if not port.get("containerPort"):
-            yield required(f"{here}.containerPort")
-        else:
-            yield from check_port(port["containerPort"], f"{here}.containerPort")
-        if port.get("hostPort"):
-            yield from check_port(port["hostPort"], f"{here}.hostPort")
-        if (protocol := port.get("protocol", "")) not in _PROTOCOLS:
-            yield not_supported(f"{here}.protocol", protocol, _PROTOCOLS)
+    yield from _check_mounts(container.get("volumeMounts") or [], volumes, f"{path}.volumeMounts")
+    yield from _AFTER_MOUNTS(container, path)
 
 
 def _check_host_ports(containers: list[Obj], path: str) -> Iterator[Cause]:
@@ -228,92 +169,69 @@ def _is_native(name: str) -> bool:
 # -- what runs around a container -----------------------------------------------------------------------------------
 
 
-def _check_lifecycle(container: Obj, path: str) -> Iterator[Cause]:
-    lifecycle = container.get("lifecycle") or {}
-    for name in ("postStart", "preStop"):
-        if (handler := lifecycle.get(name)) is not None:
-            yield from _check_handler(handler, f"{path}.lifecycle.{name}")
-
-
-def _check_probes(container: Obj, path: str) -> Iterator[Cause]:
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        probe = container.get(name)
-        if probe is None:
-            continue
-        here = f"{path}.{name}"
-        yield from _check_handler(probe, here)
-        yield from not_less_than_zero(probe, here, *_PROBE_NUMBERS)
-        grace = probe.get("terminationGracePeriodSeconds")
-        if grace is not None and name == "readinessProbe":
-            yield invalid(f"{here}.terminationGracePeriodSeconds", grace, "must not be set for readinessProbes")
-        elif grace is not None and grace <= 0:
-            yield invalid(f"{here}.terminationGracePeriodSeconds", grace, "must be greater than 0")
-        if name != "readinessProbe" and probe.get("successThreshold", 1) != 1:
-            yield invalid(f"{here}.successThreshold", probe["successThreshold"], "must be 1")
-
-
 def _check_handler(handler: Obj, path: str) -> Iterator[Cause]:
     given = [name for name in _HANDLERS if handler.get(name) is not None]
-    if not given:
-        yield required(path, "must specify a handler type")
-        return
-    yield from _check_action(given[0], handler[given[0]], f"{path}.{given[0]}")
-    for name in given[1:]:
-        yield forbidden(f"{path}.{name}", "may not specify more than 1 handler type")
+    yield from f.check_union(handler, path, given, _HANDLERS, "handler type")
 
 
-def _check_action(kind: str, action: Any, path: str) -> Iterator[Cause]:
-    if kind == "exec" and not action.get("command"):
-        yield required(f"{path}.command")
-    elif kind == "httpGet":
-        if not action.get("path"):
-            yield required(f"{path}.path")
-        yield from check_port_number_or_name(action.get("port"), f"{path}.port")
-        if action.get("scheme") not in _SCHEMES:
-            yield not_supported(f"{path}.scheme", action.get("scheme"), _SCHEMES)
-    elif kind == "tcpSocket":
-        yield from check_port_number_or_name(action.get("port"), f"{path}.port")
-    elif kind == "grpc":
-        yield from check_port(action.get("port", 0), f"{path}.port")
-
+_HANDLERS = {
+    "exec": f.Fields(command=f.Needed()),
+    "httpGet": f.Fields(path=f.Needed(), port=check_port_number_or_name, scheme=f.OneOf("HTTP", "HTTPS")),
+    "tcpSocket": f.Fields(port=check_port_number_or_name),
+    "grpc": f.Fields(port=check_port),
+    "sleep": f.Fields(),
+}
+_COUNTS = f.not_negative(
+    "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"
+)
+_PROBE = f.Given(
+    _check_handler,
+    _COUNTS,
+    f.Fields(
+        terminationGracePeriodSeconds=f.Between(1, None, "must be greater than 0"),
+        successThreshold=f.Between(1, 1, "must be 1"),
+    ),
+)
+_READINESS_PROBE = f.Given(
+    _check_handler,
+    _COUNTS,
+    f.Fields(terminationGracePeriodSeconds=f.Between(0, -1, "must not be set for readinessProbes")),
+)
+_HANDLER = f.Given(_check_handler)
+_CHECK_AROUND = f.Fields(
+    lifecycle=f.Fields(postStart=_HANDLER, preStop=_HANDLER),
+    livenessProbe=_PROBE,
+    readinessProbe=_READINESS_PROBE,
+    startupProbe=_PROBE,
+)
 
 # -- security contexts ----------------------------------------------------------------------------------------------
 
 _MOST = 2147483647
-_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
-_ID = f"must be between 0 and {_MOST}, inclusive"
+_ID = f.Between(0, _MOST, f"must be between 0 and {_MOST}, inclusive")
 
 
-def _check_ids(context: Obj, path: str, *names: str) -> Iterator[Cause]:
-    for name in names:
-        value = context.get(name)
-        if value is not None and not 0 <= value <= _MOST:
-            yield invalid(f"{path}.{name}", value, _ID)
+def _check_profile(profile: Obj, path: str) -> Iterator[Cause]:
+    local = profile.get("localhostProfile")
+    if profile.get("type") == "Localhost":
+        if not local:
+            yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
+    elif local is not None:
+        yield invalid(f"{path}.localhostProfile", local, "can only be set when seccomp type is Localhost")
 
 
-def _check_profiles(context: Obj, path: str) -> Iterator[Cause]:
-    for name in ("seccompProfile", "appArmorProfile"):
-        profile = context.get(name)
-        if profile is None:
-            continue
-        kind, here = profile.get("type", ""), f"{path}.{name}"
-        if kind == "Localhost":
-            if not profile.get("localhostProfile"):
-                yield required(f"{here}.localhostProfile", "must be set when seccomp type is Localhost")
-        elif profile.get("localhostProfile") is not None:
-            text = "can only be set when seccomp type is Localhost"
-            yield invalid(f"{here}.localhostProfile", profile["localhostProfile"], text)
-        if not kind:
-            yield required(f"{here}.type", "type is required when seccompProfile is set")
-        elif kind not in _PROFILES:
-            yield not_supported(f"{here}.type", kind, _PROFILES)
+_PROFILE = f.Given(
+    _check_profile,
+    f.Fields(
+        type=f.Needed(
+            f.OneOf("Localhost", "RuntimeDefault", "Unconfined"), detail="type is required when seccompProfile is set"
+        )
+    ),
+)
+_PROFILES = f.Fields(seccompProfile=_PROFILE, appArmorProfile=_PROFILE)
 
 
-def _check_container_security(context: Obj, path: str) -> Iterator[Cause]:
-    yield from _check_ids(context, path, "runAsUser", "runAsGroup")
-    if (mount := context.get("procMount")) not in (None, "Default", "Unmasked"):
-        yield not_supported(f"{path}.procMount", mount, ("Default", "Unmasked"))
-    yield from _check_profiles(context, path)
+def _check_privilege(context: Obj, path: str) -> Iterator[Cause]:
     if context.get("allowPrivilegeEscalation") is False:
         denied = "cannot set `allowPrivilegeEscalation` to false and "
         if context.get("privileged"):
@@ -322,26 +240,55 @@ def _check_container_security(context: Obj, path: str) -> Iterator[Cause]:
             yield invalid(path, context, f"{denied}`capabilities.Add` CAP_SYS_ADMIN")
 
 
-def check_pod_security(spec: Obj, context: Obj, path: str) -> Iterator[Cause]:
-    yield from _check_ids(context, path, "fsGroup", "runAsUser", "runAsGroup")
-    for index, group in enumerate(context.get("supplementalGroups") or ()):
-        if not 0 <= group <= _MOST:
-            yield invalid(f"{path}.supplementalGroups[{index}]", group, _ID)
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+def check_pod_security(spec: Obj, path: str) -> Iterator[Cause]:
+    """Check the security context in the spec of a pod."""
+    context, path = spec.get("securityContext") or {}, f"{path}.securityContext"
+    yield from _POD_IDS(context, path)
+    if context and spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{path}.shareProcessNamespace", True, text)
-    names: set[str] = set()
-    for index, sysctl in enumerate(context.get("sysctls") or ()):
-        name, here = sysctl.get("name", ""), f"{path}.sysctls[{index}].name"
-        if not name:
-            yield required(here)
-        elif name in names:
-            yield duplicate(here, name)
-        names.add(name)
-    policies = ("OnRootMismatch", "Always")
-    if (policy := context.get("fsGroupChangePolicy")) not in (None, *policies):
-        yield not_supported(f"{path}.fsGroupChangePolicy", policy, policies)
-    yield from _check_profiles(context, path)
-    policies = ("Merge", "Strict")
-    if (policy := context.get("supplementalGroupsPolicy")) not in (None, *policies):
-        yield not_supported(f"{path}.supplementalGroupsPolicy", policy, policies)
+    yield from _POD_SECURITY(context, path)
+
+
+_POD_IDS = f.Fields(fsGroup=_ID, runAsUser=_ID, runAsGroup=_ID, supplementalGroups=f.Each(_ID))
+_POD_SECURITY = f.Every(
+    f.Fields(
+        sysctls=f.Each(f.Fields(name=f.Needed()), f.Unique("name", counts=bool)),
+        fsGroupChangePolicy=f.Given(f.OneOf("OnRootMismatch", "Always")),
+    ),
+    _PROFILES,
+    f.Fields(supplementalGroupsPolicy=f.Given(f.OneOf("Merge", "Strict"))),
+)
+
+# -- the table of a container ---------------------------------------------------------------------------------------
+
+
+def _is_port_name(name: str) -> bool:
+    return bool(name) and not port_name_errors(name)
+
+
+_BEFORE_MOUNTS = f.Fields(
+    name=f.Needed(f.DNS_LABEL),
+    image=f.Needed(),
+    terminationMessagePolicy=f.OneOf("File", "FallbackToLogsOnError"),
+    ports=f.Each(
+        f.Fields(name=f.Filled(f.PORT_NAME)),
+        f.Unique("name", counts=_is_port_name),
+        f.Fields(containerPort=f.Needed(check_port), hostPort=f.Filled(check_port), protocol=f.PROTOCOL),
+    ),
+    env=ENV,
+)
+_AFTER_MOUNTS = f.Fields(
+    imagePullPolicy=f.OneOf("Always", "IfNotPresent", "Never"),
+    resources=f.Filled(_check_resources),
+    securityContext=f.Filled(
+        f.Fields(
+            runAsUser=_ID,
+            runAsGroup=_ID,
+            procMount=f.Given(f.OneOf("Default", "Unmasked")),
+        ),
+        _PROFILES,
+        _check_privilege,
+    ),
+)
+_RESTART = f.Fields(restartPolicy=f.Given(f.OneOf("Always")))

@@ -11,32 +11,30 @@ from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.gojson import complaint
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     check_labels,
-    check_names,
-    data_key_errors,
     duplicate,
     forbidden,
     immutable,
     invalid,
-    not_supported,
     required,
     too_long,
 )
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names
-from kinformer.envtest.strategy.pod_checks import check_tolerations
-from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors
+from kinformer.envtest.strategy.pod_checks import TOLERATIONS
+from kinformer.meta.validation import dns1123_label_errors, label_value_errors
 
 __all__ = (
+    "CHECK_RUNTIME_CLASS",
     "SYSTEM_CLASSES",
     "ConfigMapStrategy",
     "LeaseStrategy",
     "NamespaceStrategy",
     "NodeStrategy",
     "PriorityClassStrategy",
-    "RuntimeClassStrategy",
     "SecretStrategy",
 )
 
@@ -100,7 +98,7 @@ class NamespaceStrategy(Strategy):
 def _finalizer_causes(namespace: Obj) -> Iterator[tuple[int, Cause]]:
     """The errors of a namespace's own finalizers, each with the finalizer's index."""
     for index, name in enumerate(namespace["spec"].get("finalizers") or ()):
-        for cause in (*check_names(name, "", label_key_errors), *check_finalizer_names([name])):
+        for cause in (*f.QUALIFIED_NAME(name, ""), *check_finalizer_names([name])):
             yield index, cause
 
 
@@ -138,25 +136,28 @@ class NodeStrategy(Strategy):
         return causes
 
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
 def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
     pairs: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         # The real server reports these at the metadata.
         here = f"metadata.taints[{index}]"
-        key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
-        yield from check_names(key, f"{here}.key", label_key_errors)
-        if wrong := label_value_errors(value):
-            yield invalid(f"{here}.value", value, ";".join(wrong))
-        if not effect:
-            yield required(f"{here}.effect")
-        elif effect not in _EFFECTS:
-            yield not_supported(f"{here}.effect", effect, _EFFECTS)
-        if (key, effect) in pairs:
+        yield from _TAINT(taint, here)
+        pair = taint.get("key", ""), taint.get("effect", "")
+        if pair in pairs:
             yield duplicate(here, taint)
-        pairs.add((key, effect))
+        pairs.add(pair)
+
+
+def _check_taint_value(value: str, path: str) -> Iterator[Cause]:
+    if wrong := label_value_errors(value):
+        yield invalid(path, value, ";".join(wrong))
+
+
+_TAINT = f.Fields(
+    key=f.QUALIFIED_NAME,
+    value=f.Given(_check_taint_value),
+    effect=f.Needed(f.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")),
+)
 
 
 _DATA_LIMIT = 1024 * 1024
@@ -164,8 +165,7 @@ _DATA_LIMIT = 1024 * 1024
 
 def _check_keys(data: Mapping[str, str], path: str) -> Iterator[Cause]:
     for key in sorted(data):
-        for why in data_key_errors(key):
-            yield invalid(f"{path}[{key}]", key, why)
+        yield from f.DATA_KEY(key, f"{path}[{key}]")
 
 
 def _check_immutable(obj: Obj, old: Obj, *names: str) -> Iterator[Cause]:
@@ -256,7 +256,12 @@ def _drop_coordination(obj: Obj, old: Obj) -> None:
             spec.pop(name, None)
 
 
+_LEASE = f.Fields(leaseDurationSeconds=f.Between(1, None, "must be greater than 0"), leaseTransitions=f.NOT_NEGATIVE)
+
+
 class LeaseStrategy(Strategy):
+    checks = f.Fields(spec=_LEASE)
+
     def __init__(self, resource: Resource, *, coordinated: bool = False) -> None:
         super().__init__(resource)
         self._coordinated = coordinated
@@ -271,26 +276,19 @@ class LeaseStrategy(Strategy):
         if not self._coordinated:
             _drop_coordination(obj, old)
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        spec = obj.get("spec") or {}
-        causes = []
-        if (seconds := spec.get("leaseDurationSeconds")) is not None and seconds <= 0:
-            causes.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
-        if (count := spec.get("leaseTransitions")) is not None and count < 0:
-            causes.append(invalid("spec.leaseTransitions", count, "must be greater than or equal to 0"))
-        return causes
+
+def _check_overhead(overhead: Obj, path: str) -> Iterator[Cause]:
+    for name, amount in (overhead.get("podFixed") or {}).items():
+        here = f"{path}.limits[{name}]"
+        yield from check_resource_name(name, here, of_container=True)
+        yield from check_quantity(name, amount, here)
 
 
-class RuntimeClassStrategy(Strategy):
-    def validate(self, obj: Obj) -> list[Cause]:
-        handler, scheduling = obj.get("handler", ""), obj.get("scheduling") or {}
-        causes = list(check_names(handler, "handler")) if handler else [required("handler")]
-        for name, amount in ((obj.get("overhead") or {}).get("podFixed") or {}).items():
-            here = f"overhead.limits[{name}]"
-            causes += [*check_resource_name(name, here, of_container=True), *check_quantity(name, amount, here)]
-        causes += check_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
-        causes += check_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations")
-        return causes
+CHECK_RUNTIME_CLASS = f.Fields(
+    handler=f.Needed(f.DNS_LABEL),
+    overhead=f.Given(_check_overhead),
+    scheduling=f.Fields(nodeSelector=check_labels, tolerations=TOLERATIONS),
+)
 
 
 class PriorityClassStrategy(Strategy):
@@ -308,9 +306,7 @@ class PriorityClassStrategy(Strategy):
         elif value > _HIGHEST_PRIORITY:
             text = f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
             causes.append(forbidden("value", text))
-        if (policy := obj.get("preemptionPolicy")) not in ("PreemptLowerPriority", "Never"):
-            causes.append(not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never")))
-        return causes
+        return [*causes, *f.OneOf("PreemptLowerPriority", "Never")(obj.get("preemptionPolicy"), "preemptionPolicy")]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         causes = []

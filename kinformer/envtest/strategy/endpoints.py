@@ -5,50 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     check_endpoint_address,
-    check_names,
     check_port,
     invalid,
-    not_supported,
     parse_address,
     required,
 )
 
-__all__ = ("EndpointSliceStrategy", "EndpointsStrategy")
-
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
+__all__ = ("CHECK_ENDPOINTS", "EndpointSliceStrategy")
 
 
-class EndpointsStrategy(Strategy):
-    def validate(self, obj: Obj) -> list[Cause]:
-        return [
-            cause
-            for index, subset in enumerate(obj.get("subsets") or ())
-            for cause in _check_subset(subset, f"subsets[{index}]")
-        ]
-
-
-def _check_subset(subset: Obj, path: str) -> Iterator[Cause]:
+def _check_some_address(subset: Obj, path: str) -> Iterator[Cause]:
     if not subset.get("addresses") and not subset.get("notReadyAddresses"):
         yield required(path, "must specify `addresses` or `notReadyAddresses`")
-    for name in ("addresses", "notReadyAddresses"):
-        for index, address in enumerate(subset.get(name) or ()):
-            here = f"{path}.{name}[{index}]"
-            yield from check_endpoint_address(address.get("ip", ""), f"{here}.ip")
-            if hostname := address.get("hostname"):
-                yield from check_names(hostname, f"{here}.hostname")
-    ports = subset.get("ports") or ()
-    for index, port in enumerate(ports):
-        here = f"{path}.ports[{index}]"
-        if name := port.get("name"):
-            yield from check_names(name, f"{here}.name")
-        elif len(ports) > 1:
-            yield required(f"{here}.name")
-        yield from check_port(port.get("port", 0), f"{here}.port")
-        if (protocol := port.get("protocol")) not in _PROTOCOLS:
-            yield not_supported(f"{here}.protocol", protocol, _PROTOCOLS)
+
+
+_ADDRESSES = f.Each(f.Fields(ip=check_endpoint_address, hostname=f.Filled(f.DNS_LABEL)))
+
+
+def _check_ports(ports: list[Obj] | None, path: str) -> Iterator[Cause]:
+    named = f.Filled(f.DNS_LABEL) if len(ports or ()) < 2 else f.Needed(f.DNS_LABEL)
+    yield from f.Each(f.Fields(name=named, port=check_port, protocol=f.PROTOCOL))(ports, path)
+
+
+CHECK_ENDPOINTS = f.Fields(
+    subsets=f.Each(
+        _check_some_address,
+        f.Fields(addresses=_ADDRESSES, notReadyAddresses=_ADDRESSES, ports=_check_ports),
+    )
+)
 
 
 class EndpointSliceStrategy(Strategy):
@@ -58,34 +46,23 @@ class EndpointSliceStrategy(Strategy):
         return labels or any(obj.get(name) != old.get(name) for name in names)
 
     def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_slice(obj))
+        return [*_SLICE(obj, ""), *_check_addresses(obj)]
 
 
-def _check_slice(obj: Obj) -> Iterator[Cause]:
+_SLICE = f.Fields(
+    addressType=f.Needed(f.OneOf("FQDN", "IPv4", "IPv6")),
+    ports=f.Each(f.Fields(name=f.Filled(f.DNS_LABEL)), f.Unique("name"), f.Fields(protocol=f.PROTOCOL)),
+)
+
+
+def _check_addresses(obj: Obj) -> Iterator[Cause]:
     kind = obj.get("addressType", "")
-    if not kind:
-        yield required("addressType")
-    elif kind not in ("FQDN", "IPv4", "IPv6"):
-        yield not_supported("addressType", kind, ("FQDN", "IPv4", "IPv6"))
-    names: set[str] = set()
-    for index, port in enumerate(obj.get("ports") or ()):
-        here = f"ports[{index}]"
-        name = port.get("name", "")
-        if name:
-            yield from check_names(name, f"{here}.name")
-        if name in names:
-            yield Cause(f"{here}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
-        names.add(name)
-        if (protocol := port.get("protocol")) not in _PROTOCOLS:
-            yield not_supported(f"{here}.protocol", protocol, _PROTOCOLS)
     for index, endpoint in enumerate(obj.get("endpoints") or ()):
         path = f"endpoints[{index}].addresses"
         addresses = endpoint.get("addresses") or ()
         if not addresses:
             yield required(path, "must contain at least 1 address")
-        for place, text in enumerate(addresses):
-            if kind not in ("IPv4", "IPv6"):
-                continue
+        for place, text in enumerate(addresses if kind in ("IPv4", "IPv6") else ()):
             address = parse_address(text)
             if address is not None and address.version != int(kind[-1]):
                 yield invalid(path, text, f"must be an {kind} address")

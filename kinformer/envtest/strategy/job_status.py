@@ -13,7 +13,8 @@ from typing import Any
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import duplicate, invalid, not_less_than_zero, repeats, required
+from kinformer.envtest.strategy.checks import duplicate, invalid, repeats, required
+from kinformer.envtest.strategy.fields import not_negative
 
 __all__ = ("check_job_status",)
 
@@ -23,7 +24,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 def check_job_status(job: Obj, old: Obj) -> Iterator[Cause]:
     """Check the status itself, and the change of the status."""
     spec, status, before = job["spec"], job.get("status") or {}, old.get("status") or {}
-    yield from not_less_than_zero(status, "status", "active", "succeeded", "failed", "ready", "terminating")
+    yield from not_negative("active", "succeeded", "failed", "ready", "terminating")(status, "status")
     yield from _uncounted_uids(status)
     yield from _completion(status, before)
     yield from _finish(spec, status, before)

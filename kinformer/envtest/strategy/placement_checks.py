@@ -3,94 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import (
-    BAD_ADDRESS,
-    check_label_selector,
-    check_names,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    parse_address,
-    repeats,
-    required,
-)
-from kinformer.meta.validation import (
-    dns1123_label_errors,
-    dns1123_subdomain_errors,
-    label_key_errors,
-    label_value_errors,
+from kinformer.envtest.strategy.checks import check_address, check_operator, duplicate, invalid, repeats, required
+from kinformer.meta.validation import dns1123_subdomain_errors
+
+__all__ = (
+    "AFFINITY",
+    "HOST_ALIASES",
+    "NODE_SELECTOR",
+    "READINESS_GATES",
+    "SCHEDULING_GATES",
+    "check_dns",
+    "check_spread",
 )
 
-__all__ = ("check_affinity", "check_dns", "check_gates", "check_host_aliases", "check_node_selector", "check_spread")
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
-_WEIGHT = "must be in the range 1-100"
-_MOST_NAMESERVERS = 3
-_MOST_SEARCHES = 32
+# -- affinity ---------------------------------------------------------------------------------------------------------
 
 
-def check_affinity(affinity: Obj, path: str) -> Iterator[Cause]:
-    if (of_nodes := affinity.get("nodeAffinity")) is not None:
-        here = f"{path}.nodeAffinity"
-        if (wanted := of_nodes.get(_REQUIRED)) is not None:
-            yield from check_node_selector(wanted, f"{here}.{_REQUIRED}")
-        for index, one in enumerate(of_nodes.get(_PREFERRED) or ()):
-            yield from _check_weight(one, f"{here}.{_PREFERRED}[{index}]")
-            yield from _check_term(one.get("preference") or {}, f"{here}.{_PREFERRED}[{index}].preference", False)
-    for kind in ("podAffinity", "podAntiAffinity"):
-        of_pods = affinity.get(kind) or {}
-        for index, one in enumerate(of_pods.get(_REQUIRED) or ()):
-            yield from _check_pod_term(one, f"{path}.{kind}.{_REQUIRED}[{index}]")
-        for index, one in enumerate(of_pods.get(_PREFERRED) or ()):
-            here = f"{path}.{kind}.{_PREFERRED}[{index}]"
-            yield from _check_weight(one, here)
-            yield from _check_pod_term(one.get("podAffinityTerm") or {}, f"{here}.podAffinityTerm")
-
-
-def _check_weight(one: Obj, path: str) -> Iterator[Cause]:
-    if not 1 <= (weight := one.get("weight", 0)) <= 100:
-        yield invalid(f"{path}.weight", weight, _WEIGHT)
-
-
-def check_node_selector(selector: Obj, path: str) -> Iterator[Cause]:
-    """Check a node selector. A node must match one of its terms."""
-    terms = selector.get("nodeSelectorTerms") or ()
-    if not terms:
-        yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
-    for index, term in enumerate(terms):
-        yield from _check_term(term, f"{path}.nodeSelectorTerms[{index}]", True)
-
-
-def _check_term(term: Obj, path: str, strict: bool) -> Iterator[Cause]:
-    for index, one in enumerate(term.get("matchExpressions") or ()):
-        yield from _check_requirement(one, f"{path}.matchExpressions[{index}]", strict)
-    for index, one in enumerate(term.get("matchFields") or ()):
-        yield from _check_field(one, f"{path}.matchFields[{index}]")
-
-
-def _check_requirement(one: Obj, path: str, strict: bool) -> Iterator[Cause]:
-    operator, values, key = one.get("operator", ""), one.get("values") or (), one.get("key", "")
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
-        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from check_names(key, f"{path}.key", label_key_errors)
-    for index, value in enumerate(values if strict else ()):
-        yield from check_names(value, f"{path}.values[{index}]", label_value_errors)
+def _check_requirement(one: Obj, path: str) -> Iterator[Cause]:
+    if one.get("operator") not in ("Gt", "Lt"):
+        yield from check_operator(one, path)
+    elif len(one.get("values") or ()) != 1:
+        yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
 
 
 def _check_field(one: Obj, path: str) -> Iterator[Cause]:
@@ -104,97 +41,115 @@ def _check_field(one: Obj, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.key", key, "not a valid field selector key")
 
 
-def _check_pod_term(term: Obj, path: str) -> Iterator[Cause]:
-    yield from check_label_selector(term.get("labelSelector"), f"{path}.labelSelector")
-    yield from check_label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
+def _check_namespaces(term: Obj, path: str) -> Iterator[Cause]:
+    # The real server reports these at a field that does not exist.
     for namespace in term.get("namespaces") or ():
-        yield from check_names(namespace, f"{path}.namespace", dns1123_label_errors)
-    key = term.get("topologyKey", "")
-    if not key:
-        yield required(f"{path}.topologyKey", "can not be empty")
-    yield from check_names(key, f"{path}.topologyKey", label_key_errors)
+        yield from f.DNS_LABEL(namespace, f"{path}.namespace")
 
 
-def check_spread(constraints: list[Obj], path: str) -> Iterator[Cause]:
+def _affinity(hard: f.Check, **soft: f.Check) -> f.Fields:
+    """What must be on the node, and what is better there, with a weight."""
+    weight = f.Between(1, 100, "must be in the range 1-100")
+    return f.Fields(
+        requiredDuringSchedulingIgnoredDuringExecution=hard,
+        preferredDuringSchedulingIgnoredDuringExecution=f.Each(f.Fields(weight=weight, **soft)),
+    )
+
+
+_REQUIREMENT = (_check_requirement, f.Fields(key=f.QUALIFIED_NAME))
+_STRICT_REQUIREMENT = (*_REQUIREMENT, f.Fields(values=f.Each(f.LABEL_VALUE)))
+_NODE_FIELDS = f.Each(_check_field)
+_PREFERRED_NODES = f.Fields(matchExpressions=f.Each(*_REQUIREMENT), matchFields=_NODE_FIELDS)
+_REQUIRED_NODES = f.Fields(matchExpressions=f.Each(*_STRICT_REQUIREMENT), matchFields=_NODE_FIELDS)
+_POD_TERM = f.Every(
+    f.Fields(labelSelector=f.LABEL_SELECTOR, namespaceSelector=f.LABEL_SELECTOR),
+    _check_namespaces,
+    f.Fields(topologyKey=f.Every(f.Needed(detail="can not be empty"), f.QUALIFIED_NAME)),
+)
+_OF_PODS = _affinity(f.Each(_POD_TERM), podAffinityTerm=_POD_TERM)
+NODE_SELECTOR = f.Fields(
+    nodeSelectorTerms=f.Needed(f.Each(_REQUIRED_NODES), detail="must have at least one node selector term")
+)
+AFFINITY = f.Fields(
+    nodeAffinity=_affinity(f.Given(NODE_SELECTOR), preference=_PREFERRED_NODES),
+    podAffinity=_OF_PODS,
+    podAntiAffinity=_OF_PODS,
+)
+
+# -- spread -----------------------------------------------------------------------------------------------------------
+
+
+def check_spread(constraints: list[Obj] | None, path: str) -> Iterator[Cause]:
     """Check topology spread constraints."""
-    pairs = [(one.get("topologyKey"), one.get("whenUnsatisfiable", "")) for one in constraints]
+    pairs = [(one.get("topologyKey"), one.get("whenUnsatisfiable", "")) for one in constraints or ()]
     # Of equal constraints, all but the last are reported.
     alike = repeats(reversed(pairs))[::-1]
-    for index, one in enumerate(constraints):
+    for index, one in enumerate(constraints or ()):
         here = f"{path}[{index}]"
-        if (skew := one.get("maxSkew", 0)) <= 0:
-            yield invalid(f"{here}.maxSkew", skew, "must be greater than zero")
-        if not one.get("topologyKey"):
-            yield required(f"{here}.topologyKey", "can not be empty")
-        else:
-            yield from check_names(one["topologyKey"], f"{here}.topologyKey", label_key_errors)
-        unsatisfiable = one.get("whenUnsatisfiable", "")
-        if unsatisfiable not in _UNSATISFIABLE:
-            yield not_supported(f"{here}.whenUnsatisfiable", unsatisfiable, _UNSATISFIABLE)
+        yield from _SPREAD(one, here)
         if alike[index]:
-            yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{pairs[index][0]}, {unsatisfiable}}}")
-        if (domains := one.get("minDomains")) is not None:
-            if domains <= 0:
-                yield invalid(f"{here}.minDomains", domains, "must be greater than zero")
-            if unsatisfiable != "DoNotSchedule":
-                text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {unsatisfiable}"
-                yield invalid(f"{here}.minDomains", domains, text)
-        for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if (policy := one.get(name)) not in (None, "Ignore", "Honor"):
-                yield not_supported(f"{here}.{name}", policy, ("Ignore", "Honor"))
-        yield from check_label_selector(one.get("labelSelector"), f"{here}.labelSelector")
+            yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", "{{{}, {}}}".format(*pairs[index]))
+        yield from _SPREAD_FURTHER(one, here)
 
 
-def check_dns(config: Obj | None, policy: Any, path: str) -> Iterator[Cause]:
+def _check_domains(constraint: Obj, path: str) -> Iterator[Cause]:
+    domains, otherwise = constraint.get("minDomains"), constraint.get("whenUnsatisfiable", "")
+    if domains is not None and otherwise != "DoNotSchedule":
+        text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {otherwise}"
+        yield invalid(f"{path}.minDomains", domains, text)
+
+
+_NODE_POLICY = f.Given(f.OneOf("Ignore", "Honor"))
+_SPREAD = f.Fields(
+    maxSkew=f.POSITIVE,
+    topologyKey=f.Needed(f.QUALIFIED_NAME, detail="can not be empty"),
+    whenUnsatisfiable=f.OneOf("DoNotSchedule", "ScheduleAnyway"),
+)
+_SPREAD_FURTHER = f.Every(
+    f.Fields(minDomains=f.POSITIVE),
+    _check_domains,
+    f.Fields(nodeAffinityPolicy=_NODE_POLICY, nodeTaintsPolicy=_NODE_POLICY, labelSelector=f.LABEL_SELECTOR),
+)
+
+# -- names and gates --------------------------------------------------------------------------------------------------
+
+
+def check_dns(spec: Obj, path: str) -> Iterator[Cause]:
+    """Check the DNS of a pod's spec."""
+    config, path = spec.get("dnsConfig"), f"{path}.dnsConfig"
     servers = (config or {}).get("nameservers") or []
-    if policy == "None":
+    if spec.get("dnsPolicy") == "None" and not servers:
         if config is None:
             yield required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
-            return
-        if not servers:
+        else:
             yield required(f"{path}.nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
-            return
-    if config is None:
-        return
-    if len(servers) > _MOST_NAMESERVERS:
-        yield invalid(f"{path}.nameservers", servers, f"must not have more than {_MOST_NAMESERVERS} nameservers")
-    for index, server in enumerate(servers):
-        yield from _check_address(server, f"{path}.nameservers[{index}]")
-    searches = config.get("searches") or []
-    if len(searches) > _MOST_SEARCHES:
-        yield invalid(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths")
-    for index, search in enumerate(searches):
-        if search != ".":
-            # A label of a search path may begin with an underscore, as the labels of DNS services do.
-            plain = search.removesuffix(".").replace("_", "a")
-            for why in dns1123_subdomain_errors(plain):
-                yield invalid(f"{path}.searches[{index}]", search, why)
-    for index, option in enumerate(config.get("options") or ()):
-        if not option.get("name"):
-            yield required(f"{path}.options[{index}]", "must not be empty")
+    elif config is not None:
+        yield from _DNS(config, path)
 
 
-def check_host_aliases(aliases: list[Obj], path: str) -> Iterator[Cause]:
-    for index, alias in enumerate(aliases):
-        yield from _check_address(alias.get("ip", ""), f"{path}[{index}].ip")
-        for place, name in enumerate(alias.get("hostnames") or ()):
-            yield from check_names(name, f"{path}[{index}].hostnames[{place}]", dns1123_subdomain_errors)
+def _check_search(search: str, path: str) -> Iterator[Cause]:
+    # A label of a search path may begin with an underscore, as the labels of DNS services do.
+    plain = search.removesuffix(".").replace("_", "a")
+    for why in dns1123_subdomain_errors(plain) if search != "." else ():
+        yield invalid(path, search, why)
 
 
-def _check_address(text: str, field: str) -> Iterator[Cause]:
-    if parse_address(text) is None:
-        yield invalid(field, text, BAD_ADDRESS)
+def _check_option(option: Obj, path: str) -> Iterator[Cause]:
+    if not option.get("name"):
+        yield required(path, "must not be empty")
 
 
-def check_gates(spec: Obj, path: str) -> Iterator[Cause]:
-    """Check the readiness gates and the scheduling gates."""
-    for index, gate in enumerate(spec.get("readinessGates") or ()):
-        here = f"{path}.readinessGates[{index}].conditionType"
-        yield from check_names(gate.get("conditionType", ""), here, label_key_errors)
-    names: set[str] = set()
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        name = gate.get("name", "")
-        yield from check_names(name, f"{path}.schedulingGates[{index}]", label_key_errors)
-        if name in names:
-            yield duplicate(f"{path}.schedulingGates[{index}]", name)
-        names.add(name)
+_DNS = f.Fields(
+    nameservers=f.Given(f.AtMost(3, "nameservers"), f.Each(check_address)),
+    searches=f.Given(f.AtMost(32, "search paths"), f.Each(_check_search)),
+    options=f.Each(_check_option),
+)
+HOST_ALIASES = f.Each(f.Fields(ip=check_address, hostnames=f.Each(f.DNS_SUBDOMAIN)))
+READINESS_GATES = f.Each(f.Fields(conditionType=f.QUALIFIED_NAME))
+
+
+def _check_gate(gate: Obj, path: str) -> Iterator[Cause]:
+    yield from f.QUALIFIED_NAME(gate.get("name"), path)
+
+
+SCHEDULING_GATES = f.Each(_check_gate, f.Unique("name", at_item=True))

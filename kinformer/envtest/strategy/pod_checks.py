@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import (
-    check_labels,
-    check_names,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_labels, duplicate, forbidden, invalid, not_supported
 from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers, check_pod_security
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.envtest.strategy.placement_checks import (
-    check_affinity,
+    AFFINITY,
+    HOST_ALIASES,
+    READINESS_GATES,
+    SCHEDULING_GATES,
     check_dns,
-    check_gates,
-    check_host_aliases,
     check_spread,
 )
 from kinformer.envtest.strategy.pod_dump import spec_difference
 from kinformer.envtest.strategy.source_checks import check_volume_source
-from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors, label_value_errors
+from kinformer.meta.validation import label_value_errors
 
-__all__ = ("check_pod_spec", "check_pod_update", "check_template", "check_tolerations")
+__all__ = ("TOLERATIONS", "check_pod_spec", "check_pod_update", "check_template")
 
-_RESTART = ("Always", "OnFailure", "Never")
-_DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UPDATABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
@@ -40,8 +31,9 @@ _UPDATABLE = (
 )
 
 
-def check_template(template: Obj, path: str) -> Iterator[Cause]:
+def check_template(template: Obj | None, path: str) -> Iterator[Cause]:
     """Check a pod template."""
+    template = template or {}
     metadata = template.get("metadata") or {}
     yield from validate_labels(metadata.get("labels") or {}, f"{path}.labels")
     yield from validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
@@ -55,63 +47,20 @@ def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause
     :param of_pod: whether it is the spec of a pod
     """
     volumes: set[str] = set()
-    if listed := spec.get("volumes"):
-        yield from _check_volumes(listed, volumes, f"{path}.volumes")
+    yield from _check_volumes(spec.get("volumes") or (), volumes, f"{path}.volumes")
     containers = spec.get("containers") or []
     yield from check_containers(containers, volumes, f"{path}.containers")
-    if init := spec.get("initContainers"):
-        yield from check_init_containers(init, containers, volumes, f"{path}.initContainers")
+    yield from check_init_containers(spec.get("initContainers") or [], containers, volumes, f"{path}.initContainers")
     if spec.get("hostNetwork"):
         yield from _check_host_network(containers, f"{path}.containers", of_pod)
-    if (policy := spec.get("restartPolicy")) not in _RESTART:
-        yield not_supported(f"{path}.restartPolicy", policy, _RESTART)
-    if (policy := spec.get("dnsPolicy")) not in _DNS:
-        yield not_supported(f"{path}.dnsPolicy", policy, _DNS)
-    if selector := spec.get("nodeSelector"):
-        yield from check_labels(selector, f"{path}.nodeSelector")
-    yield from _check_surroundings(spec, path)
-    yield from _check_subdomains(spec, path, "serviceAccountName", "nodeName")
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= 2147483647:
-        yield invalid(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
-    for name in ("hostname", "subdomain"):
-        if value := spec.get(name):
-            yield from check_names(value, f"{path}.{name}")
-    if tolerations := spec.get("tolerations"):
-        yield from check_tolerations(tolerations, f"{path}.tolerations")
-    if aliases := spec.get("hostAliases"):
-        yield from check_host_aliases(aliases, f"{path}.hostAliases")
-    yield from _check_subdomains(spec, path, "priorityClassName", "runtimeClassName")
-    if (policy := spec.get("preemptionPolicy")) not in (None, "PreemptLowerPriority", "Never"):
-        yield not_supported(f"{path}.preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
+    yield from _POD_SPEC(spec, path)
 
 
-def _check_subdomains(spec: Obj, path: str, *names: str) -> Iterator[Cause]:
-    for name in names:
-        if value := spec.get(name):
-            yield from check_names(value, f"{path}.{name}", dns1123_subdomain_errors)
-
-
-def _check_surroundings(spec: Obj, path: str) -> Iterator[Cause]:
-    if security := spec.get("securityContext"):
-        yield from check_pod_security(spec, security, f"{path}.securityContext")
-    if affinity := spec.get("affinity"):
-        yield from check_affinity(affinity, f"{path}.affinity")
-    yield from check_dns(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig")
-    yield from check_gates(spec, path)
-    if constraints := spec.get("topologySpreadConstraints"):
-        yield from check_spread(constraints, f"{path}.topologySpreadConstraints")
-
-
-def _check_volumes(volumes: list[Obj], names: set[str], path: str) -> Iterator[Cause]:
+def _check_volumes(volumes: Iterable[Obj], names: set[str], path: str) -> Iterator[Cause]:
     for index, volume in enumerate(volumes):
         here = f"{path}[{index}]"
         name = volume.get("name", "")
-        causes = list(check_volume_source(volume, here))
-        if not name:
-            causes.append(required(f"{here}.name"))
-        else:
-            causes += check_names(name, f"{here}.name")
+        causes = [*check_volume_source(volume, here), *_NAME(volume, here)]
         if name in names:
             causes.append(duplicate(f"{here}.name", name))
         if not causes:
@@ -129,31 +78,56 @@ def _check_host_network(containers: list[Obj], path: str, of_pod: bool) -> Itera
                 yield invalid(f"{path}[{index}].ports[{place}].hostPort", host_port, text)
 
 
-def check_tolerations(tolerations: list[Obj], path: str) -> Iterator[Cause]:
-    for index, one in enumerate(tolerations):
-        here = f"{path}[{index}]"
-        key, operator = one.get("key", ""), one.get("operator", "")
-        value, effect = one.get("value", ""), one.get("effect", "")
-        if key:
-            for why in label_key_errors(key):
-                yield invalid(f"{here}.key", key, why)
-        elif operator != "Exists":
-            text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            yield invalid(f"{here}.operator", operator, text)
-        if one.get("tolerationSeconds") is not None and effect != "NoExecute":
-            text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            yield invalid(f"{here}.effect", effect, text)
-        if operator in ("Equal", ""):
-            if wrong := label_value_errors(value):
-                yield invalid(f"{here}.operator", value, ";".join(wrong))
-        elif operator == "Exists":
-            if value:
-                yield invalid(f"{here}.operator", value, "value must be empty when `operator` is 'Exists'")
-        else:
-            yield not_supported(f"{here}.operator", operator, ("Equal", "Exists"))
-        if effect and effect not in _EFFECTS:
-            yield not_supported(f"{here}.effect", effect, _EFFECTS)
+def _check_toleration(one: Obj, path: str) -> Iterator[Cause]:
+    operator, value, effect = one.get("operator", ""), one.get("value", ""), one.get("effect", "")
+    if not one.get("key") and operator != "Exists":
+        text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(f"{path}.operator", operator, text)
+    if one.get("tolerationSeconds") is not None and effect != "NoExecute":
+        text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield invalid(f"{path}.effect", effect, text)
+    if operator in ("Equal", ""):
+        if wrong := label_value_errors(value):
+            yield invalid(f"{path}.operator", value, ";".join(wrong))
+    elif operator == "Exists":
+        if value:
+            yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
+    else:
+        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
 
+
+_NAME = f.Fields(name=f.Needed(f.DNS_LABEL))
+_SUBDOMAIN = f.Filled(f.DNS_SUBDOMAIN)
+TOLERATIONS = f.Each(
+    f.Fields(key=f.Filled(f.QUALIFIED_NAME)),
+    _check_toleration,
+    f.Fields(effect=f.Filled(f.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute"))),
+)
+_POD_SPEC = f.Every(
+    f.Fields(
+        restartPolicy=f.OneOf("Always", "OnFailure", "Never"),
+        dnsPolicy=f.OneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
+        nodeSelector=check_labels,
+    ),
+    check_pod_security,
+    f.Fields(affinity=AFFINITY),
+    check_dns,
+    f.Fields(
+        readinessGates=READINESS_GATES,
+        schedulingGates=SCHEDULING_GATES,
+        topologySpreadConstraints=check_spread,
+        serviceAccountName=_SUBDOMAIN,
+        nodeName=_SUBDOMAIN,
+        activeDeadlineSeconds=f.Between(1, 2147483647, "must be between 1 and 2147483647, inclusive"),
+        hostname=f.Filled(f.DNS_LABEL),
+        subdomain=f.Filled(f.DNS_LABEL),
+        tolerations=TOLERATIONS,
+        hostAliases=HOST_ALIASES,
+        priorityClassName=_SUBDOMAIN,
+        runtimeClassName=_SUBDOMAIN,
+        preemptionPolicy=f.Given(f.OneOf("PreemptLowerPriority", "Never")),
+    ),
+)
 
 # -- changes --------------------------------------------------------------------------------------------------------
 

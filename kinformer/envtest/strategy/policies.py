@@ -7,72 +7,31 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import (
-    check_label_selector,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    repeats,
-    required,
-)
-from kinformer.envtest.strategy.metadata import path_segment
-from kinformer.envtest.strategy.webhooks import check_match_conditions, check_rule
+from kinformer.envtest.strategy import fields as f
+from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, repeats, required
+from kinformer.envtest.strategy.webhooks import RULE, check_match_conditions
 from kinformer.expressions import MISSING, Program, is_available
 from kinformer.expressions.admission import ExpressionError, Scope, scope_for
 from kinformer.expressions.types import RESERVED
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
-__all__ = ("BindingStrategy", "PolicyStrategy")
+__all__ = ("CHECK_BINDING", "CHECK_POLICY")
 
-_FAILURE = ("Fail", "Ignore")
-_MATCH = ("Equivalent", "Exact")
-_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
-_ACTIONS = ("Audit", "Deny", "Warn")
 _MOST_ANNOTATIONS = 20
 _LONGEST_ANNOTATION = 5 * 1024
 _is_identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII).fullmatch
 _line_end = re.compile(r"[\n\r]").search
 
 
-class PolicyStrategy(Strategy):
-    """Validating admission policies."""
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_policy(obj))
-
-
-class BindingStrategy(Strategy):
-    """Policy bindings, which say where a policy applies and with which parameters."""
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_binding(obj.get("spec") or {}))
-
-
-def _check_policy(obj: Obj) -> Iterator[Cause]:
-    spec = obj.get("spec") or {}
-    if (policy := spec.get("failurePolicy")) not in _FAILURE:
-        yield not_supported("spec.failurePolicy", policy, _FAILURE)
-    has_params = spec.get("paramKind") is not None
-    if has_params:
-        yield from _check_param_kind(spec["paramKind"])
-    if (resources := spec.get("matchConstraints")) is None:
-        yield required("spec.matchConstraints")
-    else:
-        yield from _check_resources(resources, "spec.matchConstraints")
-        if not resources.get("resourceRules"):
-            yield required("spec.matchConstraints.resourceRules")
-    conditions = spec.get("matchConditions") or ()
-    yield from check_match_conditions(conditions, "spec.matchConditions", has_params=has_params)
-    validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
-    if not validations and not annotations:
-        for name in ("validations", "auditAnnotations"):
-            yield required(f"spec.{name}", "validations or auditAnnotations must contain at least one item")
-    elif not is_available():
-        yield forbidden("spec", MISSING)
-    else:
-        yield from _check_expressions(obj, has_params=has_params)
+_RULES = f.Each(f.Fields(resourceNames=f.Each(f.PATH_SEGMENT, f.Unique())), RULE)
+_MATCHES = f.Fields(
+    matchPolicy=f.OneOf("Equivalent", "Exact"),
+    namespaceSelector=f.LABEL_SELECTOR,
+    objectSelector=f.LABEL_SELECTOR,
+    resourceRules=_RULES,
+    excludeResourceRules=_RULES,
+)
 
 
 def _check_expressions(obj: Obj, *, has_params: bool) -> Iterator[Cause]:
@@ -100,9 +59,7 @@ def _check_expressions(obj: Obj, *, has_params: bool) -> Iterator[Cause]:
     for index, validation in enumerate(spec.get("validations") or ()):
         yield from _check_validation(validation, f"spec.validations[{index}]", scope, telling)
     annotations = spec.get("auditAnnotations") or []
-    if len(annotations) > _MOST_ANNOTATIONS:
-        text = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
-        yield invalid("spec.auditAnnotations", annotations, text)
+    yield from f.AtMost(_MOST_ANNOTATIONS, "auditAnnotations")(annotations, "spec.auditAnnotations")
     keys = [one.get("key") or "" for one in annotations]
     again = repeats(keys)
     for index, annotation in enumerate(annotations):
@@ -110,6 +67,9 @@ def _check_expressions(obj: Obj, *, has_params: bool) -> Iterator[Cause]:
         yield from _check_annotation(annotation, obj["metadata"].get("name") or "", path, scope)
         if again[index]:
             yield duplicate(f"{path}.key", keys[index])
+
+
+_REASON = f.OneOf("Forbidden", "Invalid", "RequestEntityTooLarge")
 
 
 def _check_validation(validation: Mapping[str, Any], path: str, scope: Scope, telling: Scope) -> Iterator[Cause]:
@@ -127,8 +87,7 @@ def _check_validation(validation: Mapping[str, Any], path: str, scope: Scope, te
         yield invalid(f"{path}.message", message, "must be non-empty if specified")
     elif _line_end(message.strip()):
         yield invalid(f"{path}.message", message, "must not contain line breaks")
-    if (reason := validation.get("reason")) is not None and reason not in _REASONS:
-        yield not_supported(f"{path}.reason", reason, _REASONS)
+    yield from f.Fields(reason=f.Given(_REASON))(validation, path)
 
 
 def _check_expression(text: str, path: str, scope: Scope, *types: str) -> Iterator[Cause]:
@@ -150,84 +109,77 @@ def _check_annotation(annotation: Mapping[str, Any], name: str, path: str, scope
         yield from _check_expression(text, f"{path}.valueExpression", scope, "string", "null_type")
 
 
-def _check_param_kind(kind: Mapping[str, Any]) -> Iterator[Cause]:
-    path = "spec.paramKind"
-    api_version = kind.get("apiVersion") or ""
+def _check_param_version(api_version: str, path: str) -> Iterator[Cause]:
     group, _, version = api_version.rpartition("/")
-    if not api_version:
-        yield required(f"{path}.apiVersion")
-    elif api_version.count("/") > 1:
-        yield invalid(f"{path}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}")
+    if api_version.count("/") > 1:
+        yield invalid(path, api_version, f"unexpected GroupVersion string: {api_version}")
+        return
+    if group and (wrong := dns1123_subdomain_errors(group)):
+        yield invalid(path, group, ",".join(wrong))
+    if not version:
+        yield invalid(path, api_version, "version must be specified")
+    elif wrong := dns1035_label_errors(version):
+        yield invalid(path, version, ",".join(wrong))
+
+
+def _check_param_name(name: str, path: str) -> Iterator[Cause]:
+    if wrong := dns1035_label_errors(name.lower()):
+        yield invalid(path, name, f"may have mixed case, but should otherwise match: {','.join(wrong)}")
+
+
+def _check_policy(policy: Obj, path: str) -> Iterator[Cause]:
+    spec = policy.get("spec") or {}
+    has_params = spec.get("paramKind") is not None
+    yield from _POLICY(spec, "spec")
+    conditions = spec.get("matchConditions") or ()
+    yield from check_match_conditions(conditions, "spec.matchConditions", has_params=has_params)
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        for name in ("validations", "auditAnnotations"):
+            yield required(f"spec.{name}", "validations or auditAnnotations must contain at least one item")
+    elif not is_available():
+        yield forbidden("spec", MISSING)
     else:
-        if group and (wrong := dns1123_subdomain_errors(group)):
-            yield invalid(f"{path}.apiVersion", group, ",".join(wrong))
-        if not version:
-            yield invalid(f"{path}.apiVersion", api_version, "version must be specified")
-        elif wrong := dns1035_label_errors(version):
-            yield invalid(f"{path}.apiVersion", version, ",".join(wrong))
-    name = kind.get("kind") or ""
-    if not name:
-        yield required(f"{path}.kind")
-    elif wrong := dns1035_label_errors(name.lower()):
-        yield invalid(f"{path}.kind", name, f"may have mixed case, but should otherwise match: {','.join(wrong)}")
+        yield from _check_expressions(policy, has_params=has_params)
 
 
-def _check_resources(resources: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    if (policy := resources.get("matchPolicy")) not in _MATCH:
-        yield not_supported(f"{path}.matchPolicy", policy, _MATCH)
-    for name in ("namespaceSelector", "objectSelector"):
-        yield from check_label_selector(resources.get(name), f"{path}.{name}")
-    for name in ("resourceRules", "excludeResourceRules"):
-        for index, rule in enumerate(resources.get(name) or ()):
-            here = f"{path}.{name}[{index}]"
-            names = rule.get("resourceNames") or []
-            for place, (one, again) in enumerate(zip(names, repeats(names), strict=True)):
-                for wrong in path_segment(one):
-                    yield invalid(f"{here}.resourceNames[{place}]", one, wrong)
-                if again:
-                    yield duplicate(f"{here}.resourceNames[{place}]", one)
-            yield from check_rule(rule, here)
+_POLICY = f.Fields(
+    failurePolicy=f.OneOf("Fail", "Ignore"),
+    paramKind=f.Given(f.Fields(apiVersion=f.Needed(_check_param_version), kind=f.Needed(_check_param_name))),
+    matchConstraints=f.Present(_MATCHES, f.Fields(resourceRules=f.Needed())),
+)
+CHECK_POLICY = f.Every(_check_policy)
+
+# -- bindings ----------------------------------------------------------------------------------------------------------
 
 
-def _check_binding(spec: Mapping[str, Any]) -> Iterator[Cause]:
-    if not (name := spec.get("policyName")):
-        yield required("spec.policyName")
-    else:
-        for wrong in dns1123_subdomain_errors(name):
-            yield invalid("spec.policyName", name, wrong)
-    if (reference := spec.get("paramRef")) is not None:
-        yield from _check_reference(reference)
-    if (resources := spec.get("matchResources")) is not None:
-        yield from _check_resources(resources, "spec.matchResources")
-    actions = spec.get("validationActions") or []
-    for index, (action, again) in enumerate(zip(actions, repeats(actions), strict=True)):
-        if action not in _ACTIONS:
-            yield not_supported(f"spec.validationActions[{index}]", action, _ACTIONS)
-        if again:
-            yield duplicate(f"spec.validationActions[{index}]", action)
-    if "Deny" in actions and "Warn" in actions:
-        told = "repeating the same validation failure information in the API response and headers serves no purpose"
-        yield invalid("spec.validationActions", actions, f"must not contain both Deny and Warn ({told})")
-    if not actions:
-        yield required("spec.validationActions", "at least one validation action is required")
-
-
-def _check_reference(reference: Mapping[str, Any]) -> Iterator[Cause]:
-    path, exclusive = "spec.paramRef", "name and selector are mutually exclusive"
-    name, selector = reference.get("name") or "", reference.get("selector")
-    if name:
-        for wrong in path_segment(name):
-            yield invalid(f"{path}.name", name, wrong)
-        if selector is not None:
-            yield forbidden(f"{path}.name", exclusive)
-    if selector is not None:
-        yield from check_label_selector(selector, f"{path}.selector")
-        if name:
-            yield forbidden(f"{path}.selector", exclusive)
+def _check_selection(reference: Obj, path: str) -> Iterator[Cause]:
+    exclusive = "name and selector are mutually exclusive"
+    name, selector = reference.get("name"), reference.get("selector")
+    yield from f.Filled(f.PATH_SEGMENT)(name, f"{path}.name")
+    if name and selector is not None:
+        yield forbidden(f"{path}.name", exclusive)
+    yield from f.LABEL_SELECTOR(selector, f"{path}.selector")
+    if name and selector is not None:
+        yield forbidden(f"{path}.selector", exclusive)
     if not name and selector is None:
         yield required(path, "one of name or selector must be specified")
-    action = reference.get("parameterNotFoundAction")
-    if not action:
-        yield required(f"{path}.parameterNotFoundAction")
-    elif action not in ("Deny", "Allow"):
-        yield not_supported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
+
+
+def _check_actions(actions: list[str], path: str) -> Iterator[Cause]:
+    if "Deny" in actions and "Warn" in actions:
+        told = "repeating the same validation failure information in the API response and headers serves no purpose"
+        yield invalid(path, actions, f"must not contain both Deny and Warn ({told})")
+
+
+CHECK_BINDING = f.Fields(
+    spec=f.Fields(
+        policyName=f.Needed(f.DNS_SUBDOMAIN),
+        paramRef=f.Given(_check_selection, f.Fields(parameterNotFoundAction=f.Needed(f.OneOf("Deny", "Allow")))),
+        matchResources=f.Given(_MATCHES),
+        validationActions=f.Needed(
+            f.Each(f.OneOf("Audit", "Deny", "Warn"), f.Unique()),
+            _check_actions,
+            detail="at least one validation action is required",
+        ),
+    )
+)

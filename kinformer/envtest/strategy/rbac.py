@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import check_label_selector, check_names, invalid, not_supported, required
+from kinformer.envtest.strategy.checks import invalid, not_supported, required
 from kinformer.envtest.strategy.metadata import path_segment
-from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = ("BindingStrategy", "RoleStrategy")
 
@@ -27,16 +27,13 @@ class RoleStrategy(Strategy):
             for index, rule in enumerate(obj.get("rules") or ())
             for cause in _check_rule(rule, self.resource.namespaced, f"rules[{index}]")
         ]
-        aggregation = obj.get("aggregationRule")
-        if aggregation is None:
-            return causes
-        path = "aggregationRule.clusterRoleSelectors"
-        selectors = aggregation.get("clusterRoleSelectors") or ()
-        if not selectors:
-            causes.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
-        for index, selector in enumerate(selectors):
-            causes += check_label_selector(selector, f"{path}[{index}]")
-        return causes
+        return [*causes, *_AGGREGATION(obj, "")]
+
+
+_SELECTORS = f.Needed(
+    f.Each(f.LABEL_SELECTOR), detail="at least one clusterRoleSelector required if aggregationRule is non-nil"
+)
+_AGGREGATION = f.Fields(aggregationRule=f.Given(f.Fields(clusterRoleSelectors=_SELECTORS)))
 
 
 def _check_rule(rule: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
@@ -67,10 +64,11 @@ class BindingStrategy(Strategy):
                 subject.setdefault("apiGroup", _GROUP)
 
     def validate(self, obj: Obj) -> list[Cause]:
-        namespaced = self.resource.namespaced
-        causes = list(_check_role(obj.get("roleRef") or {}, namespaced))
+        kinds = ("Role", "ClusterRole") if self.resource.namespaced else ("ClusterRole",)
+        role = f.Fields(apiGroup=f.OneOf(_GROUP), kind=f.OneOf(*kinds), name=f.Needed(f.PATH_SEGMENT))
+        causes = [*f.Fields(roleRef=role)(obj, "")]
         for index, subject in enumerate(obj.get("subjects") or ()):
-            causes += _check_subject(subject, namespaced, f"subjects[{index}]")
+            causes += _check_subject(subject, self.resource.namespaced, f"subjects[{index}]")
         return causes
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
@@ -79,25 +77,13 @@ class BindingStrategy(Strategy):
         return [invalid("roleRef", obj.get("roleRef"), "cannot change roleRef")]
 
 
-def _check_role(reference: Obj, namespaced: bool) -> Iterator[Cause]:
-    if (group := reference.get("apiGroup")) != _GROUP:
-        yield not_supported("roleRef.apiGroup", group, (_GROUP,))
-    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-    if (kind := reference.get("kind", "")) not in kinds:
-        yield not_supported("roleRef.kind", kind, kinds)
-    if not reference.get("name"):
-        yield required("roleRef.name")
-    else:
-        yield from check_names(reference["name"], "roleRef.name", path_segment)
-
-
 def _check_subject(subject: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
     name, kind, group = subject.get("name", ""), subject.get("kind", ""), subject.get("apiGroup", "")
     if not name:
         yield required(f"{path}.name")
     if kind == "ServiceAccount":
         if name:
-            yield from check_names(name, f"{path}.name", dns1123_subdomain_errors)
+            yield from f.DNS_SUBDOMAIN(name, f"{path}.name")
         if group:
             yield not_supported(f"{path}.apiGroup", group, ("",))
         if not namespaced and not subject.get("namespace"):

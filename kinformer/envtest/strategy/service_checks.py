@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
     BAD_ADDRESS,
@@ -14,38 +15,29 @@ from kinformer.envtest.strategy.checks import (
     check_endpoint_address,
     check_ingress_point,
     check_labels,
-    check_names,
     check_port,
     check_port_number_or_name,
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     parse_address,
     parse_network,
-    repeats,
     required,
 )
-from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
 __all__ = (
-    "check_service",
+    "SERVICE",
     "check_service_status",
     "check_service_update",
     "is_reached_from_outside",
     "needs_health_check",
 )
 
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_PORTS = ("LoadBalancer", "NodePort")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
-_POLICIES = ("Cluster", "Local")
+_POLICY = f.OneOf("Cluster", "Local")
 _FAMILIES = ("IPv4", "IPv6")
-_FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
-_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LONGEST_AFFINITY = 86400
 _FIXED = "may not change once set"
-_IP_MODES = ("Proxy", "VIP")
 
 
 def is_reached_from_outside(spec: Obj) -> bool:
@@ -58,153 +50,152 @@ def needs_health_check(spec: Obj) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def check_service(spec: Obj) -> Iterator[Cause]:
-    ports = spec.get("ports") or []
-    kind = spec.get("type", "")
-    headless = spec.get("clusterIP") == "None"
-    if not ports and not headless and kind != "ExternalName":
-        yield required("spec.ports")
+def _check_type(spec: Obj, path: str) -> Iterator[Cause]:
+    kind, headless = spec.get("type", ""), spec.get("clusterIP") == "None"
+    if not spec.get("ports") and not headless and kind != "ExternalName":
+        yield required(f"{path}.ports")
     if headless and kind in _WITH_PORTS:
-        yield invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
+        yield invalid(f"{path}.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
     if kind == "ExternalName":
         for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if spec.get(name):
-                yield forbidden(f"spec.{name}", "may not be set for ExternalName services")
+                yield forbidden(f"{path}.{name}", "may not be set for ExternalName services")
         name = spec.get("externalName", "").removesuffix(".")
-        if not name:
-            yield required("spec.externalName")
-        else:
-            yield from check_names(name, "spec.externalName", dns1123_subdomain_errors)
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        yield from _check_service_port(port, len(ports) > 1, names, f"spec.ports[{index}]")
-    yield from check_labels(spec.get("selector") or {}, "spec.selector")
-    if (affinity := spec.get("sessionAffinity")) not in ("ClientIP", "None"):
-        yield not_supported("spec.sessionAffinity", affinity, ("ClientIP", "None"))
-    elif affinity == "ClientIP":
+        yield from f.Needed(f.DNS_SUBDOMAIN)(name, f"{path}.externalName")
+
+
+def _check_ports(ports: list[Obj] | None, path: str) -> Iterator[Cause]:
+    named = f.Filled(f.DNS_LABEL) if len(ports or ()) < 2 else f.Needed(f.DNS_LABEL)
+    yield from f.Each(f.Fields(name=named), f.Unique("name", counts=bool), _PORT)(ports, path)
+
+
+_PORT = f.Fields(
+    port=check_port,
+    protocol=f.PROTOCOL,
+    targetPort=check_port_number_or_name,
+    appProtocol=f.Given(f.QUALIFIED_NAME),
+)
+
+
+def _check_affinity(spec: Obj, path: str) -> Iterator[Cause]:
+    if spec.get("sessionAffinity") == "ClientIP":
         seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds", 0)
         if not 0 < seconds <= _LONGEST_AFFINITY:
             text = f"must be greater than 0 and less than {_LONGEST_AFFINITY}"
-            yield invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, text)
-    if kind != "ExternalName":
-        yield from _check_addresses(spec)
-    for index, address in enumerate(spec.get("externalIPs") or ()):
-        yield from check_endpoint_address(address, f"spec.externalIPs[{index}]")
-    if kind not in _TYPES:
-        yield not_supported("spec.type", kind, _TYPES)
-    yield from _check_ports_together(ports, kind)
-    yield from _check_balancer(spec, kind)
-    yield from _check_policies(spec)
+            yield invalid(f"{path}.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, text)
 
 
-def _check_service_port(port: Obj, named: bool, names: set[str], path: str) -> Iterator[Cause]:
-    name = port.get("name", "")
-    if named and not name:
-        yield required(f"{path}.name")
-    elif name:
-        yield from check_names(name, f"{path}.name")
-        if name in names:
-            yield duplicate(f"{path}.name", name)
-        names.add(name)
-    yield from check_port(port.get("port", 0), f"{path}.port")
-    if (protocol := port.get("protocol")) not in _PROTOCOLS:
-        yield not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
-    yield from check_port_number_or_name(port.get("targetPort"), f"{path}.targetPort")
-    if (application := port.get("appProtocol")) is not None:
-        yield from check_names(application, f"{path}.appProtocol", label_key_errors)
+_FAMILY_ROWS = f.Fields(
+    ipFamilies=f.Each(f.OneOf(*_FAMILIES), f.Unique()),
+    ipFamilyPolicy=f.Given(f.OneOf("PreferDualStack", "RequireDualStack", "SingleStack")),
+)
 
 
-def _check_addresses(spec: Obj) -> Iterator[Cause]:
+def _check_addresses(spec: Obj, path: str) -> Iterator[Cause]:
+    if spec.get("type") == "ExternalName":
+        return
     addresses, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     if addresses and spec.get("clusterIP") and addresses[0] != spec["clusterIP"]:
-        yield invalid("spec.clusterIPs", addresses, "first value must match `clusterIP`")
-    for index, (family, again) in enumerate(zip(families, repeats(families), strict=True)):
-        if family not in _FAMILIES:
-            yield not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
-        if again:
-            yield duplicate(f"spec.ipFamilies[{index}]", family)
-    if (policy := spec.get("ipFamilyPolicy")) not in (None, *_FAMILY_POLICIES):
-        yield not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
+        yield invalid(f"{path}.clusterIPs", addresses, "first value must match `clusterIP`")
+    yield from _FAMILY_ROWS(spec, path)
     wrong = False
     for index, address in enumerate(addresses):
         if index == 0 and address == "None":
             if len(addresses) > 1:
                 wrong = True
-                yield invalid("spec.clusterIPs", addresses, "'None' must be the first and only value")
+                yield invalid(f"{path}.clusterIPs", addresses, "'None' must be the first and only value")
         elif parse_address(address) is None:
             wrong = True
-            yield invalid(f"spec.clusterIPs[{index}]", address, BAD_ADDRESS)
+            yield invalid(f"{path}.clusterIPs[{index}]", address, BAD_ADDRESS)
     if len(addresses) > 2:
-        yield invalid("spec.clusterIPs", addresses, "may only hold up to 2 values")
+        yield invalid(f"{path}.clusterIPs", addresses, "may only hold up to 2 values")
     if wrong or addresses[:1] == ["None"]:
         return
     versions = [ipaddress.ip_address(address).version for address in addresses]
     if len(set(versions)) < len(versions):
-        yield invalid("spec.clusterIPs", addresses, "may specify no more than one IP for each IP family")
+        yield invalid(f"{path}.clusterIPs", addresses, "may specify no more than one IP for each IP family")
     for index, (version, family) in enumerate(zip(versions, families, strict=False)):
         if family in _FAMILIES and f"IPv{version}" != family:
             text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
-            yield invalid(f"spec.clusterIPs[{index}]", addresses[index], text)
+            yield invalid(f"{path}.clusterIPs[{index}]", addresses[index], text)
 
 
-def _check_ports_together(ports: list[Obj], kind: str) -> Iterator[Cause]:
+def _check_ports_together(spec: Obj, path: str) -> Iterator[Cause]:
+    ports, kind = spec.get("ports") or [], spec.get("type", "")
     taken: set[tuple[Any, Any]] = set()
     node_ports: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
-        path = f"spec.ports[{index}]"
+        here = f"{path}.ports[{index}]"
         if (number := port.get("nodePort")) and kind == "ClusterIP":
-            yield forbidden(f"{path}.nodePort", "may not be used when `type` is 'ClusterIP'")
+            yield forbidden(f"{here}.nodePort", "may not be used when `type` is 'ClusterIP'")
         if number:
             key = (port.get("protocol"), number)
             if key in node_ports:
-                yield duplicate(f"{path}.nodePort", number)
+                yield duplicate(f"{here}.nodePort", number)
             node_ports.add(key)
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("port"))
         if key in taken:
             shown = {"protocol": key[0], "port": key[1], "targetPort": 0}
-            yield duplicate(f"spec.ports[{index}]", shown)
+            yield duplicate(f"{path}.ports[{index}]", shown)
         taken.add(key)
 
 
-def _check_balancer(spec: Obj, kind: str) -> Iterator[Cause]:
+def _check_ranges(ranges: list[str], path: str) -> Iterator[Cause]:
+    for index, text in enumerate(ranges):
+        if parse_network(text.strip()) is None:
+            yield invalid(f"{path}[{index}]", text.strip(), BAD_NETWORK)
+
+
+def _check_balancer(spec: Obj, path: str) -> Iterator[Cause]:
     """Check the fields that only services with a load balancer may have."""
-    only = "may only be used when `type` is 'LoadBalancer'"
+    only, balanced = "may only be used when `type` is 'LoadBalancer'", spec.get("type") == "LoadBalancer"
     if ranges := spec.get("loadBalancerSourceRanges"):
         # The real server writes this name with a capital letter.
-        path = "spec.LoadBalancerSourceRanges"
-        if kind != "LoadBalancer":
-            yield forbidden(path, only)
-        for index, text in enumerate(ranges):
-            if parse_network(text.strip()) is None:
-                yield invalid(f"{path}[{index}]", text.strip(), BAD_NETWORK)
-    if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
-        yield forbidden("spec.allocateLoadBalancerNodePorts", only)
+        field = f"{path}.LoadBalancerSourceRanges"
+        if not balanced:
+            yield forbidden(field, only)
+        yield from _check_ranges(ranges, field)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and not balanced:
+        yield forbidden(f"{path}.allocateLoadBalancerNodePorts", only)
     if (class_ := spec.get("loadBalancerClass")) is not None:
-        if kind != "LoadBalancer":
-            yield forbidden("spec.loadBalancerClass", only)
+        if not balanced:
+            yield forbidden(f"{path}.loadBalancerClass", only)
         else:
-            yield from check_names(class_, "spec.loadBalancerClass", label_key_errors)
+            yield from f.QUALIFIED_NAME(class_, f"{path}.loadBalancerClass")
 
 
-def _check_policies(spec: Obj) -> Iterator[Cause]:
-    policy = spec.get("externalTrafficPolicy")
-    if not is_reached_from_outside(spec):
-        if policy:
-            text = "may only be set for externally-accessible services"
-            yield invalid("spec.externalTrafficPolicy", policy, text)
-    elif policy not in _POLICIES:
-        yield not_supported("spec.externalTrafficPolicy", policy, _POLICIES)
-    if (port := spec.get("healthCheckNodePort")) and not needs_health_check(spec):
+def _check_outside(spec: Obj, path: str) -> Iterator[Cause]:
+    """Check the fields of services that are reached from outside."""
+    policy, port = spec.get("externalTrafficPolicy"), spec.get("healthCheckNodePort")
+    if is_reached_from_outside(spec):
+        yield from _POLICY(policy, f"{path}.externalTrafficPolicy")
+    elif policy:
+        yield invalid(f"{path}.externalTrafficPolicy", policy, "may only be set for externally-accessible services")
+    if port and not needs_health_check(spec):
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        yield invalid("spec.healthCheckNodePort", port, text)
+        yield invalid(f"{path}.healthCheckNodePort", port, text)
     elif port:
-        yield from check_port(port, "spec.healthCheckNodePort")
-    if (policy := spec.get("internalTrafficPolicy")) not in (None, *_POLICIES):
-        yield not_supported("spec.internalTrafficPolicy", policy, _POLICIES)
-    if (distribution := spec.get("trafficDistribution")) not in (None, *_DISTRIBUTIONS):
-        yield not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
+        yield from check_port(port, f"{path}.healthCheckNodePort")
 
+
+SERVICE = f.Every(
+    _check_type,
+    f.Fields(ports=_check_ports, selector=check_labels, sessionAffinity=f.OneOf("ClientIP", "None")),
+    _check_affinity,
+    _check_addresses,
+    f.Fields(
+        externalIPs=f.Each(check_endpoint_address),
+        type=f.OneOf("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
+    ),
+    _check_ports_together,
+    _check_balancer,
+    _check_outside,
+    f.Fields(
+        internalTrafficPolicy=f.Given(_POLICY),
+        trafficDistribution=f.Given(f.OneOf("PreferClose", "PreferSameZone", "PreferSameNode")),
+    ),
+)
 
 # -- changes ----------------------------------------------------------------------------------------------------------
 
@@ -257,8 +248,8 @@ def check_service_status(service: Obj, old: Obj) -> Iterator[Cause]:
             yield required(f"{place}.ipMode", "must be specified when `ip` is set")
         elif mode is not None and not point.get("ip"):
             yield forbidden(f"{place}.ipMode", "may not be specified when `ip` is not set")
-        elif mode is not None and mode not in _IP_MODES:
-            yield not_supported(f"{place}.ipMode", mode, _IP_MODES)
+        elif mode is not None:
+            yield from f.OneOf("Proxy", "VIP")(mode, f"{place}.ipMode")
         yield from check_ingress_point(point, before, place)
 
 

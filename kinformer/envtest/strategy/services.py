@@ -11,8 +11,9 @@ from kinformer.envtest.storage import Change, Storage
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import invalid
+from kinformer.envtest.strategy.fields import Fields
 from kinformer.envtest.strategy.service_checks import (
-    check_service,
+    SERVICE,
     check_service_status,
     check_service_update,
     is_reached_from_outside,
@@ -91,6 +92,8 @@ class ServiceAddresses:
 
 
 class ServiceStrategy(Strategy):
+    checks = Fields(spec=SERVICE)
+
     def __init__(self, resource: Resource, addresses: ServiceAddresses):
         super().__init__(resource)
         self._addresses = addresses
@@ -182,9 +185,6 @@ class ServiceStrategy(Strategy):
 
     def validate_name(self, name: str) -> list[str]:
         return dns1123_label_errors(name)
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_service(obj["spec"]))
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]

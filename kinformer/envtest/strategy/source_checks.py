@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import (
-    check_names,
-    check_token_lifetime,
-    data_key_errors,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_token_lifetime, forbidden, invalid, not_supported, required
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import label_key_errors
 
-__all__ = ("check_env", "check_env_from", "check_volume_source")
+__all__ = ("ENV", "check_absolute", "check_env_from", "check_no_steps_up", "check_volume_source")
 
 _TOLD = read_yaml(__package__, "pod_fields.yaml")
 _RESOURCES, _SIZES = _TOLD["resources"], _TOLD["sizes"]
@@ -30,63 +22,18 @@ _DIVISORS = {"memory": _SIZES, "ephemeral-storage": _SIZES, "hugepages": _SIZES,
 _DIVIDED = {"ephemeral-storage": "local ephemeral storage"}
 _subscripted = re.compile(r"(.+?)\['(.*)'\]", re.DOTALL).fullmatch
 
-
-def check_env(variables: list[Obj], path: str) -> Iterator[Cause]:
-    for index, variable in enumerate(variables):
-        here = f"{path}[{index}]"
-        name = variable.get("name", "")
-        if not name:
-            yield required(f"{here}.name")
-        elif "=" in name or not name.isascii() or not name.isprintable():
-            text = (
-                "a valid environment variable name must consist only of printable ASCII characters other than '=' "
-                "(regex used for validation is '[ -<>-~]+')"
-            )
-            yield invalid(f"{here}.name", name, text)
-        source = variable.get("valueFrom")
-        if source is not None:
-            yield from _check_value_source(source, variable, f"{here}.valueFrom")
-
-
-def _check_value_source(source: Obj, variable: Obj, path: str) -> Iterator[Cause]:
-    if (told := source.get("fieldRef")) is not None:
-        yield from _check_told_field(told, _TOLD["in variables"], f"{path}.fieldRef")
-    if (told := source.get("resourceFieldRef")) is not None:
-        yield from _check_told_resource(told, f"{path}.resourceFieldRef")
-    for kind in ("configMapKeyRef", "secretKeyRef"):
-        if (reference := source.get(kind)) is not None:
-            yield from check_names(reference.get("name", ""), f"{path}.{kind}.name", dns1123_subdomain_errors)
-            if not reference.get("key"):
-                yield required(f"{path}.{kind}.key")
-            else:
-                for why in data_key_errors(reference["key"]):
-                    yield invalid(f"{path}.{kind}.key", reference["key"], why)
-    if (reference := source.get("fileKeyRef")) is not None:
-        for part in ("key", "volumeName", "path"):
-            if not reference.get(part):
-                yield required(f"{path}.fileKeyRef.{part}")
-            elif part == "volumeName":
-                yield from check_names(reference[part], f"{path}.fileKeyRef.{part}", dns1123_label_errors)
-    if not source:
-        kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-        yield invalid(path, "", f"must specify one of: {kinds}")
-    elif variable.get("value"):
-        yield invalid(path, "", "may not be specified when `value` is not empty")
-    elif len(source) > 1:
-        yield invalid(path, "", "may not have more than one field specified at a time")
+# -- what a pod tells of itself ----------------------------------------------------------------------------------------
 
 
 def _check_told_field(told: Obj, supported: Sequence[str], path: str) -> Iterator[Cause]:
     version, label = told.get("apiVersion", ""), told.get("fieldPath", "")
     here = f"{path}.fieldPath"
+    subscript = _subscripted(label)
     if not version:
         yield required(f"{path}.apiVersion")
-        return
-    if not label:
+    elif not label:
         yield required(here)
-        return
-    subscript = _subscripted(label)
-    if version != "v1":
+    elif version != "v1":
         yield invalid(here, label, f"error converting fieldPath: unsupported pod version: {version}")
     elif subscript is None:
         if label not in _TOLD["fields"]:
@@ -120,15 +67,56 @@ def _check_told_resource(told: Obj, path: str, of_volume: bool = False) -> Itera
         yield invalid(f"{path}.divisor", resource, text)
 
 
+# -- environment variables ---------------------------------------------------------------------------------------------
+
+
+def _check_variable_name(name: str, path: str) -> Iterator[Cause]:
+    if "=" in name or not name.isascii() or not name.isprintable():
+        text = (
+            "a valid environment variable name must consist only of printable ASCII characters other than '=' "
+            "(regex used for validation is '[ -<>-~]+')"
+        )
+        yield invalid(path, name, text)
+
+
+def _check_one_value(variable: Obj, path: str) -> Iterator[Cause]:
+    source, path = variable.get("valueFrom"), f"{path}.valueFrom"
+    if source is None:
+        return
+    if not source:
+        kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        yield invalid(path, "", f"must specify one of: {kinds}")
+    elif variable.get("value"):
+        yield invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(source) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")
+
+
+def _check_told_to_variable(told: Obj, path: str) -> Iterator[Cause]:
+    return _check_told_field(told, _TOLD["in variables"], path)
+
+
+_KEY_REFERENCE = f.Given(f.Fields(name=f.DNS_SUBDOMAIN, key=f.Needed(f.DATA_KEY)))
+ENV = f.Each(
+    f.Fields(
+        name=f.Needed(_check_variable_name),
+        valueFrom=f.Fields(
+            fieldRef=f.Given(_check_told_to_variable),
+            resourceFieldRef=f.Given(_check_told_resource),
+            configMapKeyRef=_KEY_REFERENCE,
+            secretKeyRef=_KEY_REFERENCE,
+            fileKeyRef=f.Given(f.Fields(key=f.Needed(), volumeName=f.Needed(f.DNS_LABEL), path=f.Needed())),
+        ),
+    ),
+    _check_one_value,
+)
+_WHOLE_REFERENCE = f.Given(f.Fields(name=f.Needed(f.DNS_SUBDOMAIN)))
+_ENV_FROM = f.Fields(configMapRef=_WHOLE_REFERENCE, secretRef=_WHOLE_REFERENCE)
+
+
 def check_env_from(source: Obj, path: str, index: int) -> Iterator[Cause]:
-    here = f"{path}[{index}]"
+    yield from _ENV_FROM(source, f"{path}[{index}]")
     kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-    for kind in kinds:
-        name = source[kind].get("name", "")
-        if not name:
-            yield required(f"{here}.{kind}.name")
-        else:
-            yield from check_names(name, f"{here}.{kind}.name", dns1123_subdomain_errors)
     # The real server reports this at the list, not at the source.
     if not kinds:
         yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
@@ -136,70 +124,41 @@ def check_env_from(source: Obj, path: str, index: int) -> Iterator[Cause]:
         yield invalid(path, "", "may not have more than one field specified at a time")
 
 
-_HOST_PATHS = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
-_REQUIRED_IN_VOLUME = {
-    "secret": "secretName",
-    "configMap": "name",
-    "persistentVolumeClaim": "claimName",
-    "ephemeral": "volumeClaimTemplate",
-    "hostPath": "path",
-    "nfs": "server",
-    "csi": "driver",
-}
+# -- volumes -----------------------------------------------------------------------------------------------------------
 
 
 def check_volume_source(volume: Obj, path: str) -> Iterator[Cause]:
-    sources = [name for name in volume if name != "name"]
-    if not sources:
-        yield required(path, "must specify a volume type")
-    for name in sources[1:]:
-        yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
-    for name in sources[:1]:
-        source: Any = volume[name]
-        here = f"{path}.{name}"
-        field = _REQUIRED_IN_VOLUME.get(name)
-        if field is not None and not source.get(field):
-            yield required(f"{here}.{field}")
-        if not isinstance(source, dict):
-            continue
-        yield from _check_mode(source.get("defaultMode"), f"{here}.defaultMode")
-        if name in ("secret", "configMap"):
-            yield from _check_items(source, here)
-        if name in _SOURCE_CHECKS:
-            yield from _SOURCE_CHECKS[name](source, here)
+    members = [name for name in volume if name != "name"]
+    yield from f.check_union(volume, path, members, _VOLUMES, "volume type")
+
+
+def check_no_steps_up(target: str, path: str) -> Iterator[Cause]:
+    if ".." in target.split("/"):
+        yield invalid(path, target, "must not contain '..'")
 
 
 def _check_host_path(source: Obj, path: str) -> Iterator[Cause]:
-    if not source.get("path"):
-        return
-    if ".." in source["path"].split("/"):
-        yield invalid(f"{path}.path", source["path"], "must not contain '..'")
-    if (kind := source.get("type")) not in (None, *_HOST_PATHS):
-        yield not_supported(f"{path}.type", kind, _HOST_PATHS)
+    if source.get("path"):
+        yield from _HOST_PATH_TYPE(source, path)
 
 
-def _check_empty_dir(source: Obj, path: str) -> Iterator[Cause]:
-    if Quantity.parse(source.get("sizeLimit") or "0") < Quantity.parse("0"):
-        yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+def _check_size(size: str, path: str) -> Iterator[Cause]:
+    if Quantity.parse(size) < Quantity.parse("0"):
+        yield forbidden(path, "SizeLimit field must be a valid resource quantity")
 
 
-def _check_nfs(source: Obj, path: str) -> Iterator[Cause]:
-    if not source.get("path"):
-        yield required(f"{path}.path")
-    if not source.get("path", "").startswith("/"):
-        yield invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
+def check_absolute(target: str | None, path: str) -> Iterator[Cause]:
+    if not (target or "").startswith("/"):
+        yield invalid(path, target or "", "must be an absolute path")
 
 
 def _check_downward(source: Obj, path: str) -> Iterator[Cause]:
     # The real server reports these at the source, not at the file.
     for file in source.get("items") or ():
-        yield from _check_told_file(file, path)
+        yield from _TOLD_FILE(file, path)
 
 
 def _check_told_file(file: Obj, path: str) -> Iterator[Cause]:
-    if not file.get("path"):
-        yield required(f"{path}.path")
-    yield from _check_local_path(file.get("path", ""), f"{path}.path")
     if (told := file.get("fieldRef")) is not None:
         yield from _check_told_field(told, _TOLD["in files"], f"{path}.fieldRef")
         if file.get("resourceFieldRef") is not None:
@@ -208,22 +167,16 @@ def _check_told_file(file: Obj, path: str) -> Iterator[Cause]:
         yield from _check_told_resource(told, f"{path}.resourceFieldRef", of_volume=True)
     else:
         yield required(path, "one of fieldRef and resourceFieldRef is required")
-    yield from _check_mode(file.get("mode"), f"{path}.mode")
 
 
 def _check_projected(source: Obj, path: str) -> Iterator[Cause]:
     taken: set[str] = set()
     for index, one in enumerate(source.get("sources") or ()):
         here = f"{path}.sources[{index}]"
-        for kind in ("secret", "configMap", "downwardAPI"):
+        for kind, check in _PROJECTED.items():
             if (part := one.get(kind)) is None:
                 continue
-            if kind != "downwardAPI":
-                if not part.get("name"):
-                    yield required(f"{here}.{kind}.name")
-                yield from _check_items(part, f"{here}.{kind}")
-            else:
-                yield from _check_downward(part, f"{here}.{kind}")
+            yield from check(part, f"{here}.{kind}")
             for item in part.get("items") or ():
                 if (target := item.get("path")) and target in taken:
                     yield invalid(path, part.get("name", target), "conflicting duplicate paths")
@@ -231,42 +184,41 @@ def _check_projected(source: Obj, path: str) -> Iterator[Cause]:
         if (token := one.get("serviceAccountToken")) is not None:
             seconds, field = token.get("expirationSeconds", 0), f"{here}.serviceAccountToken.expirationSeconds"
             yield from check_token_lifetime(seconds, field)
-            if not token.get("path"):
-                yield required(f"{path}.path")
-            else:
-                yield from _check_local_path(token["path"], f"{path}.path")
+            # The real server reports this at the volume, not at the source.
+            yield from f.Fields(path=f.Needed(_check_local_path))(token, path)
         if len(one) > 1:
             yield forbidden(here, "may not specify more than 1 volume type per source")
 
 
-_SOURCE_CHECKS = {
-    "hostPath": _check_host_path,
-    "emptyDir": _check_empty_dir,
-    "nfs": _check_nfs,
-    "downwardAPI": _check_downward,
-    "projected": _check_projected,
-}
-
-
-def _check_mode(mode: Any, field: str) -> Iterator[Cause]:
-    if mode is not None and not 0 <= mode <= 0o777:
-        yield invalid(field, mode, "must be a number between 0 and 0777 (octal), both inclusive")
-
-
-def _check_local_path(target: str, field: str) -> Iterator[Cause]:
+def _check_local_path(target: str | None, path: str) -> Iterator[Cause]:
+    target = target or ""
     if target.startswith("/"):
-        yield invalid(field, target, "must be a relative path")
-    if ".." in target.split("/"):
-        yield invalid(field, target, "must not contain '..'")
+        yield invalid(path, target, "must be a relative path")
+    yield from check_no_steps_up(target, path)
     if target.startswith("..") and not target.startswith("../"):
-        yield invalid(field, target, "must not start with '..'")
+        yield invalid(path, target, "must not start with '..'")
 
 
-def _check_items(source: Obj, path: str) -> Iterator[Cause]:
-    for index, item in enumerate(source.get("items") or ()):
-        here = f"{path}.items[{index}]"
-        for name in ("key", "path"):
-            if not item.get(name):
-                yield required(f"{here}.{name}")
-        yield from _check_local_path(item.get("path", ""), f"{here}.path")
-        yield from _check_mode(item.get("mode"), f"{here}.mode")
+_MODE = f.Between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")
+_PATH = f.Every(f.Needed(), _check_local_path)
+_FILES = f.Fields(items=f.Each(f.Fields(key=f.Needed(), path=_PATH, mode=_MODE)))
+_TOLD_FILE = f.Every(f.Fields(path=_PATH), _check_told_file, f.Fields(mode=_MODE))
+_HOST_PATHS = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
+_HOST_PATH_TYPE = f.Fields(path=check_no_steps_up, type=f.Given(f.OneOf(*_HOST_PATHS)))
+_PROJECTED: dict[str, f.Check] = {
+    "secret": f.Every(f.Fields(name=f.Needed()), _FILES),
+    "configMap": f.Every(f.Fields(name=f.Needed()), _FILES),
+    "downwardAPI": _check_downward,
+}
+_VOLUMES: dict[str, f.Check] = {
+    "secret": f.Every(f.Fields(secretName=f.Needed(), defaultMode=_MODE), _FILES),
+    "configMap": f.Every(f.Fields(name=f.Needed(), defaultMode=_MODE), _FILES),
+    "persistentVolumeClaim": f.Fields(claimName=f.Needed()),
+    "ephemeral": f.Fields(volumeClaimTemplate=f.Needed()),
+    "hostPath": f.Every(f.Fields(path=f.Needed()), _check_host_path),
+    "emptyDir": f.Fields(sizeLimit=f.Filled(_check_size)),
+    "nfs": f.Fields(server=f.Needed(), path=f.Every(f.Needed(), check_absolute)),
+    "csi": f.Fields(driver=f.Needed()),
+    "downwardAPI": f.Every(f.Fields(defaultMode=_MODE), _check_downward),
+    "projected": f.Every(f.Fields(defaultMode=_MODE), _check_projected),
+}

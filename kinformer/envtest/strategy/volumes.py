@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
-    check_label_selector,
-    check_names,
     check_token_lifetime,
-    duplicate,
     forbidden,
     immutable,
     invalid,
     not_supported,
     required,
 )
+from kinformer.envtest.strategy.source_checks import check_absolute, check_no_steps_up
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import label_key_errors
 
 __all__ = (
-    "AttachmentStrategy",
-    "AttributesClassStrategy",
+    "CHECK_ATTACHMENT",
+    "CHECK_ATTRIBUTES_CLASS",
+    "CHECK_CAPACITY",
+    "CHECK_CLASS",
+    "CHECK_NODE_DRIVERS",
     "ClaimStrategy",
-    "ClassStrategy",
     "DriverStrategy",
-    "NodeDriversStrategy",
-    "StorageCapacityStrategy",
     "VolumeStrategy",
 )
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES = ("Block", "Filesystem")
-_RECLAIM = ("Delete", "Recycle", "Retain")
 #: The fields of a volume's spec that are not its source.
 _NOT_A_SOURCE = frozenset(
     (
@@ -42,12 +39,6 @@ _NOT_A_SOURCE = frozenset(
         *("storageClassName", "volumeAttributesClassName", "volumeMode"),
     )
 )
-_REQUIRED_IN_SOURCE = {
-    "hostPath": ("path",),
-    "nfs": ("server", "path"),
-    "csi": ("driver", "volumeHandle"),
-    "local": ("path",),
-}
 _POSITIVE = "must be greater than zero"
 
 
@@ -57,44 +48,64 @@ def _protect(obj: Obj, finalizer: str) -> None:
         obj["metadata"]["finalizers"] = [*finalizers, finalizer]
 
 
-def _check_modes(modes: Sequence[str], field: str) -> Iterator[Cause]:
+def _check_modes(modes: list[str], path: str) -> Iterator[Cause]:
     for mode in modes:
-        if mode not in _ACCESS_MODES:
-            yield not_supported(field, mode, _ACCESS_MODES)
+        yield from f.OneOf(*_ACCESS_MODES)(mode, path)
     known = {mode for mode in modes if mode in _ACCESS_MODES}
     if "ReadWriteOncePod" in known and len(known) > 1:
-        yield forbidden(field, "may not use ReadWriteOncePod with other access modes")
+        yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
 
 
-def _check_volume(spec: Obj) -> Iterator[Cause]:
-    if not spec.get("accessModes"):
-        yield required("spec.accessModes")
-    yield from _check_modes(spec.get("accessModes") or (), "spec.accessModes")
-    capacity = spec.get("capacity") or {}
+def _check_capacity(capacity: Obj | None, path: str) -> Iterator[Cause]:
+    capacity = capacity or {}
     if not capacity:
-        yield required("spec.capacity")
+        yield required(path)
     if "storage" not in capacity or len(capacity) > 1:
-        yield not_supported("spec.capacity", capacity, ("storage",))
+        yield not_supported(path, capacity, ("storage",))
     for name, amount in sorted(capacity.items()):
         sign = Quantity.parse(amount).sign
         if sign < 0:
-            yield invalid(f"spec.capacity[{name}]", amount, "must be a valid resource quantity")
+            yield invalid(f"{path}[{name}]", amount, "must be a valid resource quantity")
         if sign <= 0:
-            yield invalid(f"spec.capacity[{name}]", amount, _POSITIVE)
-    if (policy := spec.get("persistentVolumeReclaimPolicy")) not in (None, *_RECLAIM):
-        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
-    affinity = spec.get("nodeAffinity")
-    if affinity is not None and affinity.get("required") is None:
-        yield required("spec.nodeAffinity.required", "must specify required node constraints")
-    yield from _check_source(_source(spec), affinity is not None)
-    if name := spec.get("storageClassName"):
-        yield from check_names(name, "spec.storageClassName", dns1123_subdomain_errors)
-    if (mode := spec.get("volumeMode")) not in (None, *_VOLUME_MODES):
-        yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
+            yield invalid(f"{path}[{name}]", amount, _POSITIVE)
+
+
+def _source(spec: Obj) -> Obj:
+    return {name: value for name, value in spec.items() if name not in _NOT_A_SOURCE}
+
+
+def _check_source(spec: Obj, path: str) -> Iterator[Cause]:
+    source = _source(spec)
+    yield from f.check_union(source, path, [*source], _SOURCES, "volume type")
+    if next(iter(source), "") == "local" and spec.get("nodeAffinity") is None:
+        yield required(f"{path}.nodeAffinity", "Local volume requires node affinity")
+
+
+_PATH = f.Fields(path=f.Needed(check_no_steps_up))
+_SOURCES: dict[str, f.Check] = {
+    "hostPath": _PATH,
+    "nfs": f.Every(f.Fields(server=f.Needed(), path=f.Needed()), f.Fields(path=check_absolute)),
+    "csi": f.Fields(driver=f.Needed(), volumeHandle=f.Needed()),
+    "local": _PATH,
+}
+_CLASS_AND_MODE = f.Fields(
+    storageClassName=f.Filled(f.DNS_SUBDOMAIN), volumeMode=f.Given(f.OneOf("Block", "Filesystem"))
+)
+_AFFINITY = f.Fields(required=f.Present(detail="must specify required node constraints"))
+_VOLUME = f.Every(
+    f.Fields(
+        accessModes=f.Needed(_check_modes),
+        capacity=_check_capacity,
+        persistentVolumeReclaimPolicy=f.Given(f.OneOf("Delete", "Recycle", "Retain")),
+        nodeAffinity=f.Given(_AFFINITY),
+    ),
+    _check_source,
+    _CLASS_AND_MODE,
+)
 
 
 class VolumeStrategy(Strategy):
-    check_spec = staticmethod(_check_volume)
+    checks = f.Fields(spec=_VOLUME)
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -116,55 +127,31 @@ class VolumeStrategy(Strategy):
         return causes
 
 
-def _source(spec: Obj) -> Obj:
-    return {name: value for name, value in spec.items() if name not in _NOT_A_SOURCE}
-
-
-def _check_source(source: Obj, has_affinity: bool) -> Iterator[Cause]:
-    if not source:
-        yield required("spec", "must specify a volume type")
-    for kind in [*source][1:]:
-        yield forbidden(f"spec.{kind}", "may not specify more than 1 volume type")
-    for kind in [*source][:1]:
-        value: Any = source[kind]
-        for name in _REQUIRED_IN_SOURCE.get(kind, ()):
-            if not value.get(name):
-                yield required(f"spec.{kind}.{name}")
-        if kind in ("hostPath", "local") and ".." in value.get("path", "").split("/"):
-            yield invalid(f"spec.{kind}.path", value["path"], "must not contain '..'")
-        if kind == "nfs" and not value.get("path", "").startswith("/"):
-            yield invalid("spec.nfs.path", value.get("path", ""), "must be an absolute path")
-        if kind == "local" and not has_affinity:
-            yield required("spec.nodeAffinity", "Local volume requires node affinity")
-
-
-def _check_claim(spec: Obj) -> Iterator[Cause]:
-    if not spec.get("accessModes"):
-        yield required("spec.accessModes", "at least 1 access mode is required")
-    yield from check_label_selector(spec.get("selector"), "spec.selector")
-    yield from _check_modes(spec.get("accessModes") or (), "spec.accessModes")
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+def _check_storage(resources: Obj | None, path: str) -> Iterator[Cause]:
+    storage = ((resources or {}).get("requests") or {}).get("storage")
     if storage is None:
-        yield required("spec.resources[storage]")
+        yield required(f"{path}[storage]")
     elif Quantity.parse(storage).sign <= 0:
-        yield invalid("spec.resources[storage]", storage, _POSITIVE)
-    if name := spec.get("storageClassName"):
-        yield from check_names(name, "spec.storageClassName", dns1123_subdomain_errors)
-    if (mode := spec.get("volumeMode")) not in (None, *_VOLUME_MODES):
-        yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
-    for field in ("dataSource", "dataSourceRef"):
-        if (source := spec.get(field)) is None:
-            continue
-        for part in ("name", "kind"):
-            if not source.get(part):
-                yield required(f"spec.{field}.{part}")
-        if not source.get("apiGroup") and source.get("kind") != "PersistentVolumeClaim":
-            text = f"must be 'PersistentVolumeClaim' when referencing the default apiGroup (got {source.get('kind')})"
-            yield invalid(f"spec.{field}", source.get("kind", ""), text)
+        yield invalid(f"{path}[storage]", storage, _POSITIVE)
+
+
+def _check_data_source(source: Obj, path: str) -> Iterator[Cause]:
+    if not source.get("apiGroup") and source.get("kind") != "PersistentVolumeClaim":
+        text = f"must be 'PersistentVolumeClaim' when referencing the default apiGroup (got {source.get('kind')})"
+        yield invalid(path, source.get("kind", ""), text)
+
+
+_DATA_SOURCE = f.Given(f.Fields(name=f.Needed(), kind=f.Needed()), _check_data_source)
+_CLAIM = f.Every(
+    f.Fields(accessModes=f.Needed(detail="at least 1 access mode is required"), selector=f.LABEL_SELECTOR),
+    f.Fields(accessModes=f.Filled(_check_modes), resources=_check_storage),
+    _CLASS_AND_MODE,
+    f.Fields(dataSource=_DATA_SOURCE, dataSourceRef=_DATA_SOURCE),
+)
 
 
 class ClaimStrategy(Strategy):
-    check_spec = staticmethod(_check_claim)
+    checks = f.Fields(spec=_CLAIM)
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -226,55 +213,57 @@ def _storage(of: Any, name: str) -> Quantity:
     return Quantity.parse(((of or {}).get(name) or {}).get("storage", "0"))
 
 
-class ClassStrategy(Strategy):
-    """How storage classes are written."""
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        causes: list[Cause] = []
-        provisioner = obj.get("provisioner", "")
-        if not provisioner:
-            causes.append(required("provisioner"))
-        if provisioner:
-            causes += check_names(provisioner.lower(), "provisioner", label_key_errors)
-        if "" in (obj.get("parameters") or {}):
-            causes.append(invalid("parameters", "", "field can not be empty."))
-        if (policy := obj.get("reclaimPolicy")) and policy not in ("Delete", "Retain"):
-            causes.append(not_supported("reclaimPolicy", policy, ("Delete", "Retain")))
-        modes = ("Immediate", "WaitForFirstConsumer")
-        if (mode := obj.get("volumeBindingMode")) not in modes:
-            causes.append(not_supported("volumeBindingMode", mode, modes))
-        return causes
+# -- classes and drivers ----------------------------------------------------------------------------------------------
 
 
-class AttributesClassStrategy(Strategy):
-    def validate(self, obj: Obj) -> list[Cause]:
-        causes = [] if obj.get("driverName") else [required("driverName")]
-        if not obj.get("parameters"):
-            causes.append(required("parameters", "must contain at least one key/value pair"))
-        return causes
+def _check_provisioner(name: str, path: str) -> Iterator[Cause]:
+    for why in label_key_errors(name.lower()):
+        yield invalid(path, name.lower(), why)
 
 
-def _check_driver(spec: Obj) -> Iterator[Cause]:
-    policies = ("File", "None", "ReadWriteOnceWithFSType")
-    if (policy := spec.get("fsGroupPolicy")) not in policies:
-        yield not_supported("spec.fsGroupPolicy", policy, policies)
-    audiences: set[str] = set()
-    for index, request in enumerate(spec.get("tokenRequests") or ()):
-        path = f"spec.tokenRequests[{index}]"
-        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
-        if audience in audiences:
-            yield duplicate(f"{path}.audience", audience)
-            continue
-        audiences.add(audience)
-        if seconds is not None:
-            yield from check_token_lifetime(seconds, f"{path}.expirationSeconds")
-    for mode in spec.get("volumeLifecycleModes") or ():
-        if mode not in ("Persistent", "Ephemeral"):
-            yield not_supported("spec.volumeLifecycleModes", mode, ("Persistent", "Ephemeral"))
+def _check_parameters(parameters: Obj, path: str) -> Iterator[Cause]:
+    if "" in parameters:
+        yield invalid(path, "", "field can not be empty.")
+
+
+CHECK_CLASS = f.Fields(
+    provisioner=f.Needed(_check_provisioner),
+    parameters=f.Given(_check_parameters),
+    reclaimPolicy=f.Filled(f.OneOf("Delete", "Retain")),
+    volumeBindingMode=f.OneOf("Immediate", "WaitForFirstConsumer"),
+)
+CHECK_ATTRIBUTES_CLASS = f.Fields(
+    driverName=f.Needed(), parameters=f.Needed(detail="must contain at least one key/value pair")
+)
+CHECK_CAPACITY = f.Fields(storageClassName=f.Needed())
+CHECK_NODE_DRIVERS = f.Fields(
+    spec=f.Fields(
+        drivers=f.Each(f.Fields(name=f.Needed(f.DNS_SUBDOMAIN), nodeID=f.Needed()), f.Unique("name")),
+    )
+)
+
+
+def _check_tokens(requests: list[Obj], path: str) -> Iterator[Cause]:
+    unique = f.Unique("audience").over_one_list()
+    for index, request in enumerate(requests):
+        causes = [*unique(request, f"{path}[{index}]")]
+        yield from causes or f.Fields(expirationSeconds=f.Given(check_token_lifetime))(request, f"{path}[{index}]")
+
+
+def _check_lifecycles(modes: list[str], path: str) -> Iterator[Cause]:
+    for mode in modes:
+        yield from f.OneOf("Persistent", "Ephemeral")(mode, path)
+
+
+_DRIVER = f.Fields(
+    fsGroupPolicy=f.OneOf("File", "None", "ReadWriteOnceWithFSType"),
+    tokenRequests=f.Given(_check_tokens),
+    volumeLifecycleModes=f.Given(_check_lifecycles),
+)
 
 
 class DriverStrategy(Strategy):
-    check_spec = staticmethod(_check_driver)
+    checks = f.Fields(spec=_DRIVER)
 
     def prepare_for_create(self, obj: Obj) -> None:
         """Do not set the generation. It counts changes, and a driver that was never changed has none."""
@@ -285,40 +274,13 @@ class DriverStrategy(Strategy):
         return [c for name, told in fixed for c in immutable(spec.get(name), before.get(name), f"spec.{told}")]
 
 
-class NodeDriversStrategy(Strategy):
-    """How CSINodes are written. A CSINode lists the drivers of a node."""
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        causes: list[Cause] = []
-        names: set[str] = set()
-        for index, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
-            path = f"spec.drivers[{index}]"
-            name = driver.get("name", "")
-            causes += (
-                check_names(name, f"{path}.name", dns1123_subdomain_errors) if name else [required(f"{path}.name")]
-            )
-            if not driver.get("nodeID"):
-                causes.append(required(f"{path}.nodeID"))
-            if name in names:
-                causes.append(duplicate(f"{path}.name", name))
-            names.add(name)
-        return causes
+def _check_attached(source: Obj | None, path: str) -> Iterator[Cause]:
+    source = source or {}
+    if len(source) != 1:
+        text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        yield forbidden(path, text) if source else required(path, text)
+    elif source.get("persistentVolumeName") == "":
+        yield required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName")
 
 
-class StorageCapacityStrategy(Strategy):
-    def validate(self, obj: Obj) -> list[Cause]:
-        return [] if obj.get("storageClassName") else [required("storageClassName")]
-
-
-class AttachmentStrategy(Strategy):
-    def validate(self, obj: Obj) -> list[Cause]:
-        spec = obj.get("spec") or {}
-        causes: list[Cause] = [] if spec.get("attacher") else [required("spec.attacher")]
-        source = spec.get("source") or {}
-        if len(source) != 1:
-            text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
-            causes.append(forbidden("spec.source", text) if source else required("spec.source", text))
-        elif source.get("persistentVolumeName") == "":
-            text = "must specify non empty persistentVolumeName"
-            causes.append(required("spec.source.persistentVolumeName", text))
-        return [*causes, *check_names(spec.get("nodeName", ""), "spec.nodeName", dns1123_subdomain_errors)]
+CHECK_ATTACHMENT = f.Fields(spec=f.Fields(attacher=f.Needed(), source=_check_attached, nodeName=f.DNS_SUBDOMAIN))

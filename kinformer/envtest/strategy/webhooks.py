@@ -7,80 +7,25 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import (
-    check_label_selector,
-    check_port,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    repeats,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_port, duplicate, forbidden, invalid, repeats, required
 from kinformer.expressions import MISSING, is_available
 from kinformer.expressions.admission import ExpressionError, scope_for
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
 __all__ = (
+    "RULE",
     "WebhookStrategy",
     "check_client_service",
     "check_match_conditions",
     "check_review_versions",
-    "check_rule",
     "check_url",
 )
 
-_CHOICES = {
-    "failurePolicy": ("Fail", "Ignore"),
-    "matchPolicy": ("Equivalent", "Exact"),
-    "sideEffects": ("None", "NoneOnDryRun"),
-    "reinvocationPolicy": ("IfNeeded", "Never"),
-}
-_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_SCOPES = ("*", "Cluster", "Namespaced")
 _VERSIONS = ("v1", "v1beta1")
 _MOST_CONDITIONS = 64
 _URL = "; desired format: https://host[/path]"
-
-
-class WebhookStrategy(Strategy):
-    """Validating and mutating webhooks."""
-
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        return bool(obj.get("webhooks") != old.get("webhooks"))
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        causes: list[Cause] = []
-        names: set[str] = set()
-        for index, webhook in enumerate(obj.get("webhooks") or ()):
-            field = f"webhooks[{index}]"
-            causes += _check(webhook, field)
-            name = webhook.get("name")
-            if name and name in names:
-                causes.append(duplicate(f"{field}.name", name))
-            names.add(name)
-        return causes
-
-
-def _check(webhook: Obj, field: str) -> Iterator[Cause]:
-    yield from _check_name(webhook.get("name") or "", f"{field}.name")
-    for index, rule in enumerate(webhook.get("rules") or ()):
-        yield from check_rule(rule, f"{field}.rules[{index}]")
-    for name, choices in _CHOICES.items():
-        value = webhook.get(name)
-        if value is None and name == "sideEffects":
-            yield required(f"{field}.{name}", f"must specify one of {', '.join(choices)}")
-        elif value is not None and value not in choices:
-            yield not_supported(f"{field}.{name}", value, choices)
-    seconds = webhook.get("timeoutSeconds")
-    if seconds is not None and not 1 <= seconds <= 30:
-        yield invalid(f"{field}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
-    for name in ("namespaceSelector", "objectSelector"):
-        yield from check_label_selector(webhook.get(name), f"{field}.{name}")
-    yield from _check_client(webhook.get("clientConfig") or {}, f"{field}.clientConfig")
-    yield from check_match_conditions(webhook.get("matchConditions") or (), f"{field}.matchConditions")
-    yield from check_review_versions(webhook.get("admissionReviewVersions") or (), f"{field}.admissionReviewVersions")
 
 
 def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params: bool = False) -> Iterator[Cause]:
@@ -114,46 +59,24 @@ def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params:
             yield duplicate(f"{here}.name", names[index])
 
 
-def _check_name(name: str, field: str) -> Iterator[Cause]:
-    if not name:
-        yield required(field)
-        return
-    wrong = dns1123_subdomain_errors(name)
-    if wrong:
-        yield invalid(field, name, ".".join(wrong))
+def _check_name(name: str, path: str) -> Iterator[Cause]:
+    if wrong := dns1123_subdomain_errors(name):
+        yield invalid(path, name, ".".join(wrong))
     elif name.count(".") < 2:
-        yield invalid(field, name, "should be a domain with at least three segments separated by dots")
+        yield invalid(path, name, "should be a domain with at least three segments separated by dots")
 
 
-def check_rule(rule: Obj, field: str) -> Iterator[Cause]:
-    operations = rule.get("operations") or ()
-    if not operations:
-        yield required(f"{field}.operations")
-    if len(operations) > 1 and "*" in operations:
-        yield invalid(f"{field}.operations", operations, "if '*' is present, must not specify other operations")
-    for index, operation in enumerate(operations):
-        if operation not in _OPERATIONS:
-            yield not_supported(f"{field}.operations[{index}]", operation, _OPERATIONS)
-    for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
-        listed: Sequence[str] = rule.get(name) or ()
-        if not listed:
-            yield required(f"{field}.{name}")
+def _all_or(what: str) -> f.Check:
+    """Check that ``*`` stands alone."""
+
+    def check(listed: list[str], path: str) -> Iterator[Cause]:
         if len(listed) > 1 and "*" in listed:
-            yield invalid(f"{field}.{name}", listed, f"if '*' is present, must not specify other {what}")
-        for index, one in enumerate(listed if name == "apiVersions" else ()):
-            if not one:
-                yield required(f"{field}.{name}[{index}]")
-    yield from _check_resources(rule.get("resources") or (), f"{field}.resources")
-    if (scope := rule.get("scope")) is not None and scope not in _SCOPES:
-        yield not_supported(f"{field}.scope", scope, _SCOPES)
+            yield invalid(path, listed, f"if '*' is present, must not specify other {what}")
+
+    return check
 
 
 def _check_resources(resources: Sequence[str], field: str) -> Iterator[Cause]:
-    if not resources:
-        yield required(field)
-    for index, resource in enumerate(resources):
-        if not resource:
-            yield required(f"{field}[{index}]")
     seen: set[str] = set()
     for index, resource in enumerate(resources):
         name, slash, part = resource.partition("/")
@@ -171,21 +94,26 @@ def _check_resources(resources: Sequence[str], field: str) -> Iterator[Cause]:
         yield invalid(field, resources, text)
 
 
-def _check_client(client: Obj, field: str) -> Iterator[Cause]:
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        yield required(field, "exactly one of url or service is required")
-    elif url is not None:
-        yield from check_url(url, f"{field}.url")
-    elif service is not None:
-        yield from check_client_service(service, f"{field}.service")
+RULE = f.Fields(
+    operations=f.Needed(_all_or("operations"), f.Each(f.OneOf("*", "CONNECT", "CREATE", "DELETE", "UPDATE"))),
+    apiGroups=f.Needed(_all_or("API groups")),
+    apiVersions=f.Needed(_all_or("API versions"), f.Each(f.Needed())),
+    resources=f.Needed(f.Each(f.Needed()), _check_resources),
+    scope=f.Given(f.OneOf("*", "Cluster", "Namespaced")),
+)
+
+
+def _check_client(client: Obj | None, path: str) -> Iterator[Cause]:
+    client = client or {}
+    if (client.get("url") is None) == (client.get("service") is None):
+        yield required(path, "exactly one of url or service is required")
+    else:
+        yield from _CLIENT(client, path)
 
 
 def check_client_service(service: Obj, field: str) -> Iterator[Cause]:
     """Check the reference to the service of a webhook."""
-    for name in ("name", "namespace"):
-        if not service.get(name):
-            yield required(f"{field}.{name}")
+    yield from f.Fields(name=f.Needed(), namespace=f.Needed())(service, field)
     for cause in check_port(service.get("port") or 0, f"{field}.port"):
         yield cause._replace(message=cause.message.replace(": must", ": port is not valid: must"))
     path: Any = service.get("path")
@@ -224,7 +152,7 @@ def check_url(url: str, field: str) -> Iterator[Cause]:
 
 
 def check_review_versions(
-    versions: Sequence[str], field: str, told: str = f"must specify one of {', '.join(_VERSIONS)}"
+    versions: Sequence[str] | None, field: str, told: str = f"must specify one of {', '.join(_VERSIONS)}"
 ) -> Iterator[Cause]:
     """
     Check the versions of reviews that a webhook accepts.
@@ -242,3 +170,29 @@ def check_review_versions(
             yield invalid(f"{field}[{index}]", version, wrong)
     if not any(version in _VERSIONS for version in versions):
         yield invalid(field, versions, f"must include at least one of {', '.join(_VERSIONS)}")
+
+
+_CLIENT = f.Fields(url=f.Given(check_url), service=f.Given(check_client_service))
+_WEBHOOK = f.Fields(
+    name=f.Needed(_check_name),
+    rules=f.Each(RULE),
+    failurePolicy=f.Given(f.OneOf("Fail", "Ignore")),
+    matchPolicy=f.Given(f.OneOf("Equivalent", "Exact")),
+    sideEffects=f.Present(f.OneOf("None", "NoneOnDryRun"), detail="must specify one of None, NoneOnDryRun"),
+    reinvocationPolicy=f.Given(f.OneOf("IfNeeded", "Never")),
+    timeoutSeconds=f.Between(1, 30, "the timeout value must be between 1 and 30 seconds"),
+    namespaceSelector=f.LABEL_SELECTOR,
+    objectSelector=f.LABEL_SELECTOR,
+    clientConfig=_check_client,
+    matchConditions=f.Given(check_match_conditions),
+    admissionReviewVersions=check_review_versions,
+)
+
+
+class WebhookStrategy(Strategy):
+    """Validating and mutating webhooks."""
+
+    checks = f.Fields(webhooks=f.Each(_WEBHOOK, f.Unique("name", counts=bool)))
+
+    def counts(self, obj: Obj, old: Obj) -> bool:
+        return bool(obj.get("webhooks") != old.get("webhooks"))

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
+from kinformer.envtest.strategy import workload_checks as rows
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, not_less_than_zero, required
+from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, required
 from kinformer.envtest.strategy.job_status import check_job_status
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
-from kinformer.envtest.strategy.workload_checks import (
-    check_cron_job,
-    check_daemon_set,
-    check_deployment,
-    check_disruption_budget,
-    check_job,
-    check_replica_counts,
-    check_replica_set,
-    check_replication_controller,
-    check_stateful_set,
-)
 from kinformer.meta.integers import read_integer
 
 __all__ = (
@@ -38,29 +30,27 @@ __all__ = (
 
 
 class PodTemplateStrategy(Strategy):
+    checks = f.Fields(template=check_template)
+
     def default(self, obj: Obj) -> None:
         default_template(obj.setdefault("template", {}))
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         return bool(obj.get("template") != old.get("template"))
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_template(obj["template"], "template"))
+
+def _check_state(data: Any, path: str) -> Iterator[Cause]:
+    if not isinstance(data, dict):
+        yield required(path, "data must be a valid JSON object")
 
 
 class ControllerRevisionStrategy(Strategy):
     """A past state of a set. Its data never changes."""
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        causes = list(not_less_than_zero(obj, "", "revision"))
-        if obj.get("data") is None:
-            causes.append(required("data", "data is mandatory"))
-        elif not isinstance(obj["data"], dict):
-            causes.append(required("data", "data must be a valid JSON object"))
-        return causes
+    checks = f.Every(f.not_negative("revision"), f.Fields(data=f.Present(_check_state, detail="data is mandatory")))
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        return [*not_less_than_zero(obj, "", "revision"), *immutable(obj.get("data"), old.get("data"), "data")]
+        return [*f.not_negative("revision")(obj, ""), *immutable(obj.get("data"), old.get("data"), "data")]
 
 
 class _Counting(Strategy):
@@ -76,11 +66,11 @@ class _Counting(Strategy):
         return {"replicas": 0}
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(check_replica_counts(obj.get("status") or {}, *self.counted))
+        return list(rows.check_replica_counts(obj.get("status") or {}, *self.counted))
 
 
 class ReplicationControllerStrategy(_Counting):
-    check_spec = staticmethod(check_replication_controller)
+    checks = f.Fields(spec=rows.REPLICATION_CONTROLLER)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -97,7 +87,7 @@ class ReplicationControllerStrategy(_Counting):
 
 
 class ReplicaSetStrategy(_Counting):
-    check_spec = staticmethod(check_replica_set)
+    checks = f.Fields(spec=rows.REPLICA_SET)
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
@@ -106,7 +96,7 @@ class ReplicaSetStrategy(_Counting):
 
 class DeploymentStrategy(_Counting):
     counted = ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
-    check_spec = staticmethod(check_deployment)
+    checks = f.Fields(spec=rows.DEPLOYMENT)
 
     def initial_status(self, obj: Obj) -> Obj:
         return {}
@@ -133,7 +123,7 @@ _DAEMONS = (
 
 class DaemonSetStrategy(Strategy):
     _generation = "deprecated.daemonset.template.generation"
-    check_spec = staticmethod(check_daemon_set)
+    checks = f.Fields(spec=rows.DAEMON_SET)
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
@@ -162,7 +152,7 @@ class DaemonSetStrategy(Strategy):
         return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(not_less_than_zero(obj.get("status") or {}, "status", *_DAEMONS))
+        return [*f.not_negative(*_DAEMONS)(obj.get("status"), "status")]
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]
@@ -178,7 +168,7 @@ _STATEFUL_UPDATABLE = frozenset(
 
 class StatefulSetStrategy(_Counting):
     counted = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    check_spec = staticmethod(check_stateful_set)
+    checks = f.Fields(spec=rows.STATEFUL_SET)
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
@@ -213,7 +203,7 @@ _JOB_PREFIX = "batch.kubernetes.io/"
 class JobStrategy(Strategy):
     """A job is identified by its uid. The labels of its pods and its selector contain the uid."""
 
-    check_spec = staticmethod(check_job)
+    checks = f.Fields(spec=rows.JOB)
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -269,13 +259,15 @@ _LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
 
 
 class CronJobStrategy(Strategy):
+    checks = f.Fields(spec=rows.CRON_JOB)
+
     def default(self, obj: Obj) -> None:
         super().default(obj)
         job = obj["spec"].setdefault("jobTemplate", {})
         default_template(job.setdefault("spec", {}).setdefault("template", {}))
 
     def validate(self, obj: Obj) -> list[Cause]:
-        causes = list(check_cron_job(obj["spec"]))
+        causes = super().validate(obj)
         name, metadata = obj["metadata"].get("name", ""), obj["metadata"]
         if len(name) > _LONGEST_CRON_JOB and not metadata.get("resourceVersion"):
             text = f"must be no more than {_LONGEST_CRON_JOB} characters"
@@ -284,7 +276,7 @@ class CronJobStrategy(Strategy):
 
 
 class DisruptionBudgetStrategy(Strategy):
-    check_spec = staticmethod(check_disruption_budget)
+    checks = f.Fields(spec=rows.DISRUPTION_BUDGET)
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}

@@ -1,0 +1,330 @@
+"""Fields: the checks of a type, declared as a table of its fields.
+
+Kubernetes generates many of its checks from markers at the fields of its types (``+k8s:required``, ``+k8s:enum``,
+``+k8s:minimum``, ``+k8s:format``, ``+listType=map``). Here they are rows of a table::
+
+    _PORT = Fields(
+        name=Filled(DNS_LABEL),
+        port=check_port,
+        protocol=OneOf("SCTP", "TCP", "UDP"),
+    )
+
+A check is called with a value and its path, and returns the errors. An absent value is None. The rows are checked in
+their order, which is the order of the errors in Kubernetes' answers. A rule about several fields is a function with the
+same signature: ``Every(_PORT, _check_ports_together)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.checks import (
+    NEGATIVE,
+    check_labels,
+    check_operator,
+    data_key_errors,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    port_name_errors,
+    required,
+)
+from kinformer.envtest.strategy.metadata import path_segment
+from kinformer.meta.validation import (
+    dns1123_label_errors,
+    dns1123_subdomain_errors,
+    label_key_errors,
+    label_value_errors,
+)
+
+__all__ = (
+    "DATA_KEY",
+    "DNS_LABEL",
+    "DNS_SUBDOMAIN",
+    "LABEL_SELECTOR",
+    "LABEL_VALUE",
+    "NOT_NEGATIVE",
+    "PATH_SEGMENT",
+    "PORT_NAME",
+    "POSITIVE",
+    "PROTOCOL",
+    "QUALIFIED_NAME",
+    "AtMost",
+    "Between",
+    "Check",
+    "Each",
+    "Every",
+    "Fields",
+    "Filled",
+    "Form",
+    "Given",
+    "Needed",
+    "OneOf",
+    "Present",
+    "Unique",
+    "check_union",
+    "not_negative",
+)
+
+#: Returns the errors of a value. The arguments are the value, or None if it is absent, and its path.
+Check = Callable[[Any, str], Iterable[Cause]]
+
+
+def _passes_absent(check: Check) -> bool:
+    """Whether an absent value has no errors. The check is then not called for it: most fields are absent."""
+    return getattr(check, "passes_absent", False)
+
+
+class Every:
+    """Check one value in several ways."""
+
+    __slots__ = ("_checks", "_detail", "passes_absent")
+    #: Whether an empty value counts as absent.
+    _empty_is_absent = False
+
+    def __init__(self, *checks: Check):
+        self._checks = checks
+        self._detail: str | None = None
+        self.passes_absent = all(map(_passes_absent, checks))
+
+    def __call__(self, value: Any, path: str) -> Iterable[Cause]:
+        if not value and (value is None or self._empty_is_absent):
+            if self.passes_absent:
+                return ()
+            if self._detail is not None:
+                return (required(path, self._detail),)
+        causes: list[Cause] = []
+        for check in self._checks:
+            causes += check(value, path)
+        return causes
+
+
+class Given(Every):
+    """Check a value if it is there, even if it is empty. This is a pointer in Go."""
+
+    __slots__ = ()
+
+    def __init__(self, *checks: Check):
+        super().__init__(*checks)
+        self.passes_absent = True
+
+
+class Filled(Given):
+    """Check a value if it is there and not empty."""
+
+    __slots__ = ()
+    _empty_is_absent = True
+
+
+class Present(Every):
+    """
+    Check a value that may be empty, but not absent.
+
+    :param detail: the end of the error's text
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *checks: Check, detail: str = ""):
+        super().__init__(*checks)
+        self._detail = detail
+        self.passes_absent = False
+
+
+class Needed(Present):
+    """Check a value that may not be absent or empty."""
+
+    __slots__ = ()
+    _empty_is_absent = True
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Fields:
+    """Check the fields of an object. An absent object counts as an empty one."""
+
+    __slots__ = ("_rows", "passes_absent")
+
+    def __init__(self, **rows: Check):
+        self._rows = tuple((name, check, _passes_absent(check)) for name, check in rows.items())
+        self.passes_absent = all(map(_passes_absent, rows.values()))
+
+    def __call__(self, value: Mapping[str, Any] | None, path: str) -> Iterable[Cause]:
+        if not value and self.passes_absent:
+            return ()
+        read = value.get if value else _NOTHING.get
+        prefix = f"{path}." if path else ""
+        causes: list[Cause] = []
+        for name, check, passes_absent in self._rows:
+            held = read(name)
+            if held is not None or not passes_absent:
+                causes += check(held, prefix + name)
+        return causes
+
+
+class Unique:
+    """
+    In a list: no two items have the same value of a field.
+
+    :param field: the field. Empty if it is the item itself
+    :param counts: whether a value counts at all
+    :param at_item: whether the error is reported at the item, and not at the field
+    """
+
+    __slots__ = ("_at", "_counts", "_field")
+
+    def __init__(self, field: str = "", *, counts: Callable[[Any], object] = lambda _: True, at_item: bool = False):
+        self._field = field
+        self._counts = counts
+        self._at = "" if at_item or not field else f".{field}"
+
+    def over_one_list(self, before: Iterable[Hashable] = ()) -> Check:
+        """
+        The check of one list. It is called with one item after the other.
+
+        :param before: values that occurred before the list
+        """
+        seen = set(before)
+
+        def check(item: Any, path: str) -> Iterator[Cause]:
+            value = item.get(self._field, "") if self._field else item
+            if value in seen and self._counts(value):
+                yield duplicate(path + self._at, value)
+            seen.add(value)
+
+        return check
+
+
+class Each:
+    """Check each item of a list."""
+
+    __slots__ = ("_checks",)
+    passes_absent = True
+
+    def __init__(self, *checks: Check | Unique):
+        self._checks = checks
+
+    def __call__(self, items: Iterable[Any] | None, path: str) -> Iterable[Cause]:
+        if not items:
+            return ()
+        causes: list[Cause] = []
+        checks = [check.over_one_list() if isinstance(check, Unique) else check for check in self._checks]
+        for index, item in enumerate(items):
+            here = f"{path}[{index}]"
+            for check in checks:
+                causes += check(item, here)
+        return causes
+
+
+class AtMost:
+    """
+    Check that a list is not longer than this.
+
+    :param items: what the items are, for the error
+    """
+
+    __slots__ = ("_items", "_most")
+
+    def __init__(self, most: int, items: str):
+        self._most = most
+        self._items = items
+
+    def __call__(self, value: Sequence[Any], path: str) -> Iterable[Cause]:
+        if len(value) <= self._most:
+            return ()
+        return (invalid(path, value, f"must not have more than {self._most} {self._items}"),)
+
+
+class OneOf:
+    """Check that a value is one of an enumeration."""
+
+    __slots__ = ("_shown", "_values")
+
+    def __init__(self, *values: str):
+        self._values = frozenset(values)
+        self._shown = values
+
+    def __call__(self, value: Any, path: str) -> Iterable[Cause]:
+        return () if value in self._values else (not_supported(path, value or "", self._shown),)
+
+
+class Between:
+    """
+    Check that a number, if it is there, is in a range.
+
+    :param least: the smallest number. None if there is none
+    :param most: the greatest number. None if there is none
+    """
+
+    __slots__ = ("_least", "_most", "_text")
+    passes_absent = True
+
+    def __init__(self, least: int | None, most: int | None, text: str):
+        self._least = -math.inf if least is None else least
+        self._most = math.inf if most is None else most
+        self._text = text
+
+    def __call__(self, value: int | None, path: str) -> Iterable[Cause]:
+        is_valid = value is None or self._least <= value <= self._most
+        return () if is_valid else (invalid(path, value, self._text),)
+
+
+class Form:
+    """
+    Check the form of a text.
+
+    :param errors: returns the texts of all errors
+    """
+
+    __slots__ = ("_errors",)
+
+    def __init__(self, errors: Callable[[str], Iterable[str]]):
+        self._errors = errors
+
+    def __call__(self, value: str | None, path: str) -> Iterable[Cause]:
+        return [invalid(path, value or "", why) for why in self._errors(value or "")]
+
+
+def not_negative(*names: str) -> Fields:
+    """Check that fields are not negative."""
+    return Fields(**dict.fromkeys(names, NOT_NEGATIVE))
+
+
+def check_union(
+    obj: Mapping[str, Any], path: str, members: list[str], checks: Mapping[str, Check], what: str
+) -> Iterator[Cause]:
+    """
+    Check that an object has one of several members.
+
+    :param members: the members that it has. Only the first one is checked
+    :param checks: the checks of members
+    :param what: what a member is
+    """
+    if not members:
+        yield required(path, f"must specify a {what}")
+    for name in members[:1]:
+        if name in checks:
+            yield from checks[name](obj[name], f"{path}.{name}")
+    for name in members[1:]:
+        yield forbidden(f"{path}.{name}", f"may not specify more than 1 {what}")
+
+
+DATA_KEY = Form(data_key_errors)
+DNS_LABEL = Form(dns1123_label_errors)
+DNS_SUBDOMAIN = Form(dns1123_subdomain_errors)
+LABEL_VALUE = Form(label_value_errors)
+PATH_SEGMENT = Form(path_segment)
+PORT_NAME = Form(port_name_errors)
+QUALIFIED_NAME = Form(label_key_errors)
+LABEL_SELECTOR = Fields(
+    matchLabels=check_labels,
+    matchExpressions=Each(check_operator, Fields(key=QUALIFIED_NAME, values=Each(LABEL_VALUE))),
+)
+NOT_NEGATIVE = Between(0, None, NEGATIVE)
+POSITIVE = Between(1, None, "must be greater than zero")
+PROTOCOL = OneOf("SCTP", "TCP", "UDP")
