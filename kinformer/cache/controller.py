@@ -195,8 +195,9 @@ def delta_processor(
                     else:
                         on_update(old, obj)
                 elif type_ is _DELETED:
-                    delete(delta.key, obj if update is not put else None)
-                    on_delete(obj)
+                    # A second deletion is an error of the server. Handlers get the first one only.
+                    if delete(delta.key, obj if update is not put else None) is not None:
+                        on_delete(obj)
                 elif type_ is DeltaType.REPLACED_ALL:
                     _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
                 elif type_ is DeltaType.SYNC_ALL:

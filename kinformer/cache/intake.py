@@ -4,6 +4,10 @@ A batch of watch events becomes one call of the store for each event. Objects of
 arrive, and the reflector passes the whole list to the store. An object that cannot be stored (it does not decode, is of
 another type or kind, has no key, or its transformer fails) is left out and logged, and does not stop the others.
 
+A watch sends changes in the order of their versions. An event that is older than what the watch has sent already shows
+an error of the server. It is left out, because it may be about an object that is gone, or has moved on. The reflector
+then lists everything again.
+
 No task, future or lock is used per event.
 """
 
@@ -23,7 +27,7 @@ from kinformer.cache.undecodable import UndecodableObjects
 from kinformer.client.types import BOOKMARK, MODIFIED, Undecodable, WatchEvent
 from kinformer.collector import LARGE, relax
 from kinformer.logs import get_logger
-from kinformer.meta import Accessor, accessor_of
+from kinformer.meta import Accessor, accessor_of, is_older
 from kinformer.models import ObjectDecodeError
 
 __all__ = ("Intake",)
@@ -89,11 +93,14 @@ class Intake(Generic[T]):
         self.resource_version = ""
         #: Whether the server has ever sent a bookmark.
         self.has_seen_bookmark = False
+        #: The version of an event that was older than those before it; empty if there was none since the last list.
+        self.old_version = ""
 
     def begin_list(self) -> None:
         """Note that the next objects are those of a new list."""
         self.undecodable.begin_list()
         self._listed = 0
+        self.old_version = ""
 
     def accept(self, obj: T | Undecodable) -> T | None:
         """The object as a streaming list keeps it, None to leave it out. Made at once, so that memory has no peak."""
@@ -134,6 +141,11 @@ class Intake(Generic[T]):
         :param in_order: whether the watch has passed the initial events, which are in no order of versions
         :return: the same, after this batch
         """
+        if in_order and not self._is_in_order(batch):
+            batch = self._without_old(batch)
+        return self._apply(batch, in_order) if batch else in_order
+
+    def _apply(self, batch: Sequence[WatchEvent[T]], in_order: bool) -> bool:
         # Read first: a transformer may remove the metadata.
         version = self._version_of(batch[-1].object)
         store, finish, type_, check_kind = self._store, self._finish, self._type, bool(self._expected_kind)
@@ -181,6 +193,33 @@ class Intake(Generic[T]):
         if in_order and version:
             self.resource_version = version
         return in_order
+
+    def _is_in_order(self, batch: Sequence[WatchEvent[T]]) -> bool:
+        """Whether all versions are in order. False also if a version cannot be read, or is not a number."""
+        reached, version_of = self.resource_version, self._accessor.resource_version
+        try:
+            if len(batch) == 1:
+                version = version_of(batch[0].object)
+                # Numbers of the same length compare as texts do.
+                return version == reached or (len(version) == len(reached) and version > reached)
+            numbers = [int(version_of(event.object)) for event in batch]
+            return numbers[0] >= int(reached or 0) and numbers == sorted(numbers)
+        except (TypeError, AttributeError, ValueError):
+            return False
+
+    def _without_old(self, batch: Sequence[WatchEvent[T]]) -> Sequence[WatchEvent[T]]:
+        """The events that are not older than one before them. A version that is not a number cannot be compared."""
+        reached, kept = self.resource_version, []
+        for event in batch:
+            version = self._version_of(event.object)
+            if is_older(version, reached):
+                # An old bookmark says nothing about an object.
+                if event.type != BOOKMARK:
+                    self.old_version = version
+                continue
+            kept.append(event)
+            reached = version or reached
+        return kept
 
     def _update(self, _: str, obj: T) -> None:
         self._store.update(obj)

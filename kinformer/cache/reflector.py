@@ -39,6 +39,7 @@ from kinformer.cache.watch_errors import (
     StreamingListCut,
     UnexpectedError,
     VeryShortWatch,
+    WatchWentBack,
     default_watch_error_handler,
     delay_of,
     is_retriable,
@@ -57,7 +58,7 @@ from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
-from kinformer.meta import Accessor, accessor_for
+from kinformer.meta import Accessor, accessor_for, is_older
 
 __all__ = ("DEFAULT_PAGE_SIZE", "Reflector")
 
@@ -306,6 +307,8 @@ class Reflector(Generic[T]):
             # The version to list at is not available. Asking for the most recent state always makes progress.
             self._version_unavailable = True
             found = await self._list_at(self._relist_version(), page_size)
+        if self._is_stale(found.resource_version):
+            found = await self._list_at(self._relist_version(), page_size)
         if first_version == "0" and found.paginated:
             # A server that pages at version 0 has no watch cache. Read its lists in pages from now on.
             self._paginated = True
@@ -318,6 +321,20 @@ class Reflector(Generic[T]):
         return await list_in_pages(
             self._lister_watcher, version, page_size, self._intake.take_in, self._options.max_objects
         )
+
+    def _is_stale(self, version: str) -> bool:
+        """
+        Whether a list is older than what was seen before, so that the most recent state has to be asked for.
+
+        The server was asked for no older state (kubernetes#59848 is about servers that return one). A list of the most
+        recent state is used whatever its version is: the server may have been restored from a backup.
+        """
+        if self._version_unavailable or not is_older(version, self._intake.resource_version):
+            return False
+        log.warning("list_is_old", reflector=self.name, version=version, reached=self._intake.resource_version)
+        self._version_unavailable = True
+        self._intake.begin_list()
+        return True
 
     def _limit(self, resource_version: str) -> int:
         if self._options.page_size:
@@ -361,6 +378,8 @@ class Reflector(Generic[T]):
                     )
                     found = await initial.read(batches)
                     if found is not None:
+                        if self._is_stale(found.resource_version):
+                            continue
                         self._version_unavailable = False
                         await self._take_streamed(found)
                         return _Opened(attempt.pop_all(), batches, found.rest)
@@ -460,6 +479,7 @@ class Reflector(Generic[T]):
         if rest:
             in_order = self._intake.apply(rest, in_order)
             await self.on_batch()
+            self._check_order()
         try:
             async for batch in batches:
                 if not batch:
@@ -470,6 +490,7 @@ class Reflector(Generic[T]):
                     await self._resync.wait()
                 in_order = self._intake.apply(batch, in_order)
                 await self.on_batch()
+                self._check_order()
                 if contact.is_behind and any(event.type == BOOKMARK for event in batch):
                     contact.mended(contact.breaks)
         except ConnectionLost as error:
@@ -481,6 +502,10 @@ class Reflector(Generic[T]):
     def _check_duration(self, started: float, received: int) -> None:
         if not received and self.clock.monotonic() - started < _VERY_SHORT:
             raise VeryShortWatch(self.name)
+
+    def _check_order(self) -> None:
+        if self._intake.old_version:
+            raise WatchWentBack(self.name, self._intake.old_version, self._intake.resource_version)
 
     def _watch_timeout(self) -> int:
         shortest = max(self._options.min_watch_timeout, DEFAULT_MIN_WATCH_TIMEOUT)

@@ -23,6 +23,7 @@ __all__ = (
     "UnexpectedError",
     "VeryShortWatch",
     "WatchErrorHandler",
+    "WatchWentBack",
     "default_watch_error_handler",
     "delay_of",
     "is_retriable",
@@ -39,6 +40,17 @@ class VeryShortWatch(ClientError):
 
     def __init__(self, name: str):
         super().__init__(f"very short watch: {name}: it lasted less than a second and no items were received")
+
+
+class WatchWentBack(ClientError):
+    """
+    A watch sent an event that is older than what it had sent before. The server has an error.
+
+    Other events may be missing, so everything is listed again.
+    """
+
+    def __init__(self, name: str, version: str, reached: str):
+        super().__init__(f"watch of {name}: an event of version {version} came after version {reached}")
 
 
 class StreamingListCut(ClientError):

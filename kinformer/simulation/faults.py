@@ -24,14 +24,19 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Lag,
     Partition,
     Pause,
     Plan,
+    Postpone,
     Refuse,
+    Repeat,
     Restart,
     RestartServer,
     Silent,
     Split,
+    Stale,
+    Upgrade,
 )
 
 __all__ = ("Faults", "FaultsError", "Injector", "moment_of")
@@ -63,6 +68,11 @@ class Faults:
     :param restart_server: after a change
     :param partition: after a write. By default zero: without leader election it finds no more than cuts do
     :param away: before a write of the user. By default zero: the one-by-one pass tries each of these writes
+    :param lag: before a write of the user. By default zero, as all that follow
+    :param repeat: at an event
+    :param postpone: at an event
+    :param stale: at an event
+    :param upgrade: after a write; it has an effect only on a process that has a next version
     :param most: the most faults in a run. After them nothing more goes wrong, and everything has to settle
     :param swarm: whether each seed leaves out about half of the kinds, which makes runs differ more from one another
         (Groce et al., "Swarm testing", ISSTA 2012)
@@ -83,6 +93,11 @@ class Faults:
     restart_server: float = 0.005
     partition: float = 0.0
     away: float = 0.0
+    lag: float = 0.0
+    repeat: float = 0.0
+    postpone: float = 0.0
+    stale: float = 0.0
+    upgrade: float = 0.0
     most: int = 4
     swarm: bool = True
 
@@ -132,22 +147,22 @@ RATES = tuple(entry.name for entry in fields(Faults) if entry.name not in ("most
 
 # The points of the injector at which each kind can happen.
 _PLACES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("crash", "restart", "pause", "jump", "split", "partition"), ("write",)),
+    **dict.fromkeys(("crash", "restart", "pause", "jump", "split", "partition", "upgrade"), ("write",)),
     "conflict": ("try",),
     **dict.fromkeys(("cut", "refuse"), ("request",)),
     "delay": ("request", "event"),
-    **dict.fromkeys(("hide", "silent"), ("event",)),
+    **dict.fromkeys(("hide", "silent", "repeat", "postpone", "stale"), ("event",)),
     "restart_server": ("change",),
-    "away": ("user",),
+    **dict.fromkeys(("away", "lag"), ("user",)),
 }
-_LATER = frozenset({"partition", "away"})
+_LATER = frozenset({"partition", "away", "lag", "repeat", "postpone", "stale", "upgrade"})
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 def moment_of(deviation: Deviation) -> Hashable:
     """The point at which a deviation happens. Only one deviation of a kind can happen at one point."""
     match deviation:
-        case Crash() | Restart() | Pause() | Jump() | Split() | Partition():
+        case Crash() | Restart() | Pause() | Jump() | Split() | Partition() | Upgrade():
             return "write", deviation.actor, deviation.write
         case Conflict():
             return "try", deviation.actor, deviation.write
@@ -155,11 +170,11 @@ def moment_of(deviation: Deviation) -> Hashable:
             return "request", deviation.actor, deviation.request
         case Delay():
             return "event", deviation.actor, deviation.event
-        case Hide():
+        case Hide() | Repeat() | Postpone():
             return "object", deviation.actor, deviation.object, deviation.event
-        case Silent():
+        case Silent() | Stale():
             return "resource", deviation.actor, deviation.resource, deviation.event
-        case Away():
+        case Away() | Lag():
             return "user", deviation.before, deviation.actor
         case RestartServer():
             return "change", deviation.change
@@ -231,6 +246,7 @@ class Injector:
                 "jump": lambda: Jump(actor, number, draw.choice((-3600.0, -30.0, 30.0, 3600.0))),
                 "split": lambda: Split(actor, number, draw.choice((20.0, 60.0))),
                 "partition": lambda: Partition(actor, number, draw.choice((5.0, 20.0, 60.0))),
+                "upgrade": lambda: Upgrade(actor, number),
             },
         )
 
@@ -244,7 +260,12 @@ class Injector:
         draw = self._random
         return self._at(
             tuple(("user", number, actor) for actor in actors),
-            {"away": lambda: Away(draw.choice(actors), number, draw.choice((1, 2, 3)))} if actors else {},
+            {
+                "away": lambda: Away(draw.choice(actors), number, draw.choice((1, 2, 3))),
+                "lag": lambda: Lag(draw.choice(actors), number, draw.choice((1, 2, 3))),
+            }
+            if actors
+            else {},
         )
 
     def request(self, actor: str, verb: str) -> tuple[Deviation, ...]:
@@ -293,6 +314,9 @@ class Injector:
                 "hide": lambda: Hide(actor, name, of_object),
                 "delay": lambda: Delay(actor, event=number, seconds=draw.choice((0.2, 1.0, 5.0, 20.0))),
                 "silent": lambda: Silent(actor, resource, of_resource, draw.choice((10.0, 60.0, 300.0))),
+                "repeat": lambda: Repeat(actor, name, of_object, draw.choice((0.001, 1.0, 10.0))),
+                "postpone": lambda: Postpone(actor, name, of_object, draw.choice((1.0, 10.0))),
+                "stale": lambda: Stale(actor, resource, of_resource, -draw.randint(1, 5)),
             },
         )
 

@@ -30,15 +30,20 @@ __all__ = (
     "Deviation",
     "Hide",
     "Jump",
+    "Lag",
     "Partition",
     "Pause",
     "Plan",
     "PlanError",
+    "Postpone",
     "Refuse",
+    "Repeat",
     "Restart",
     "RestartServer",
     "Silent",
     "Split",
+    "Stale",
+    "Upgrade",
 )
 
 
@@ -133,7 +138,8 @@ class Hide(_Deviation):
 
     The next event of the object does reach it, as if there had been a list in between. So a level-triggered controller
     must work with this. If there is no next event in time, the process has to list again and sees the change late: a
-    real server does not keep back the last event for ever.
+    real server does not keep back the last event for ever. Real servers have dropped events (etcd#18089), among them
+    deletions (etcd#19179).
 
     :param object: resource, namespace and name: ``pods/default/web-0``, ``deployments.apps/default/web``, ``nodes/n1``
     :param event: the number of the object's event, from 1
@@ -291,6 +297,89 @@ class Away(_Deviation):
 
 
 @dataclass(frozen=True, slots=True)
+class Lag(_Deviation):
+    """
+    From just before the user's n-th write, the watches of the process send nothing. After some writes it has to list.
+
+    So with `back=2` the user may delete an object and create a new one with the same name, and the process sees one
+    update with another uid. Meanwhile it works with its old cache.
+
+    :param before: the number of the user's write, from 1
+    :param back: after how many writes of the user it lists again
+    :param seconds: after this time it lists again in any case
+    """
+
+    actor: str
+    before: int
+    back: int = 2
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(_Deviation):
+    """
+    The n-th event of one object is sent a second time, some seconds later. Real servers have done so (etcd#17247).
+
+    By then, the object may have changed, or be gone.
+
+    :param object: resource, namespace and name
+    :param event: the number of the object's event, from 1
+    """
+
+    actor: str
+    object: str
+    event: int
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Postpone(_Deviation):
+    """
+    The n-th event of one object comes late: after later events, and after a bookmark that says that it has been sent.
+
+    Real servers have sent older revisions after a progress notice (etcd#20221).
+
+    :param object: resource, namespace and name
+    :param event: the number of the object's event, from 1
+    """
+
+    actor: str
+    object: str
+    event: int
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stale(_Deviation):
+    """
+    At the n-th event of a resource its watches get 410, and the list that follows comes from a replica that is behind.
+
+    The list is older than what the process has seen, also if it asks for no older one (kubernetes#59848).
+
+    :param resource: plural and group: ``pods``, ``deployments.apps``
+    :param event: the number of the resource's event, from 1
+    :param version: how many changes the list is behind, as a negative number
+    """
+
+    actor: str
+    resource: str
+    event: int
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade(_Deviation):
+    """
+    The process is killed after its n-th write, and starts again with the next version of its controllers.
+
+    It has an effect only on a process that has a next version.
+    """
+
+    actor: str
+    write: int
+
+
+@dataclass(frozen=True, slots=True)
 class RestartServer(_Deviation):
     """
     The API server starts again after the n-th change in its storage. All connections break.
@@ -317,6 +406,11 @@ Deviation: TypeAlias = (
     | Split
     | Partition
     | Away
+    | Lag
+    | Repeat
+    | Postpone
+    | Stale
+    | Upgrade
     | RestartServer
 )
 

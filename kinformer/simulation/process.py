@@ -268,6 +268,8 @@ class Process:
         self.is_disturbed = is_disturbed
         self.clock = ProcessClock(world.loop)
         self.life: Life | None = None
+        #: The controllers of the next version; None if there is none.
+        self.next_controllers: Mapping[str, ControllerFactory] | None = None
         #: The errors that ended a life, except a lost Lease.
         self.errors: list[BaseException] = []
         self._world = world
@@ -433,6 +435,17 @@ class Process:
             self._away_for -= 1
             if not self._away_for:
                 self._may_return.set()
+
+    def upgrade(self, life: Life | None = None) -> None:
+        """
+        Kill the present life. The next one runs the next version of the controllers. Without one, nothing happens.
+
+        :param life: the life to kill; None for the present one
+        """
+        if self.next_controllers is not None:
+            self.options = replace(self.options, controllers=self.next_controllers)
+            self.next_controllers = None
+            self.kill(life, "for an upgrade")
 
     def doom(self, life: Life, within: float) -> None:
         """Kill a life at its next request, or after `within` seconds if there is none."""

@@ -8,7 +8,7 @@ wrong at this point, carry it out, and append it to the history.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
@@ -17,6 +17,7 @@ import anyio
 from aiohttp import web
 
 from kinformer.envtest import ApiServer, status
+from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
 from kinformer.envtest.operations import Operations
@@ -33,18 +34,27 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Lag,
     Partition,
     Pause,
+    Postpone,
     Refuse,
+    Repeat,
     Restart,
     Silent,
     Split,
+    Stale,
+    Upgrade,
 )
 from kinformer.simulation.process import Life, Process, Surroundings
 from kinformer.simulation.requests import About, about
 
 __all__ = ("EXCHANGE", "Exchange", "SimulatedServer")
 
+#: The parameters of a list's query that a stale list does not respect.
+_VERSIONS: Final = frozenset({"resourceVersion", "resourceVersionMatch"})
+#: How often it is tried again to send a postponed event, once a second, while no watch is open.
+_TRIES: Final = 30
 #: A process that is to be killed at its next request is killed after so many seconds if it sends none.
 _DOOM: Final = 5.0
 
@@ -95,6 +105,9 @@ class DisturbedWorld(Surroundings, Protocol):
     def sight_of(self, actor: str) -> Sight:
         """What the actor's watches do not show."""
 
+    def version_behind(self, changes: int) -> int:
+        """The version after which there were `changes` changes."""
+
 
 class SimulatedServer(ApiServer):
     """
@@ -112,7 +125,14 @@ class SimulatedServer(ApiServer):
         return Listener(host, port or 6443)
 
     def _handler(self, address: str, *rest: Any) -> RequestHandler:
-        return DisturbedHandler(self._world, super()._handler(address, *rest))
+        return DisturbedHandler(self._world, super()._handler(address, *rest), self._stale_handler)
+
+    def _stale_handler(self, version: int) -> RequestHandler:
+        """What answers lists with an old version. As a replica does, it refuses streaming lists."""
+        watches = self._new_watches()
+        watches.streams_lists = False
+        faults = Faults(self.storage, watches, self.clock, max(version, self.storage.compacted))
+        return super()._handler("", watches, faults)
 
     def _new_watches(self) -> WatchSet:
         return _Watches(self._world)
@@ -121,9 +141,12 @@ class SimulatedServer(ApiServer):
 class DisturbedHandler:
     """Handles requests, with the faults of the world."""
 
-    def __init__(self, world: DisturbedWorld, answer: RequestHandler) -> None:
+    def __init__(
+        self, world: DisturbedWorld, answer: RequestHandler, stale: Callable[[int], RequestHandler] | None = None
+    ) -> None:
         self._world = world
         self._answer = answer
+        self._stale = stale
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         end = request.transport
@@ -145,12 +168,19 @@ class DisturbedHandler:
         world, processes = self._world, self._world.processes
         actors = [name for name, process in processes.items() if process.is_disturbed]
         for deviation in world.injector.before_user_write(actors):
-            if isinstance(deviation, Away):
-                world.tell_fault(deviation.actor, deviation, exchange.about.object)
-                processes[deviation.actor].go_away(deviation.back, deviation.seconds)
+            match deviation:
+                case Away(actor=actor, back=back, seconds=seconds):
+                    world.tell_fault(actor, deviation, exchange.about.object)
+                    processes[actor].go_away(back, seconds)
+                case Lag(actor=actor, back=back, seconds=seconds):
+                    world.tell_fault(actor, deviation, exchange.about.object)
+                    sight = world.sight_of(actor)
+                    sight.lags_for = back
+                    world.later(seconds, sight.end_lag)
         response = await self._answer(request)
-        for process in processes.values():
+        for name, process in processes.items():
             process.note_user_write()
+            world.sight_of(name).note_user_write()
         return response
 
     async def _disturbed(
@@ -163,7 +193,7 @@ class DisturbedHandler:
         if what.is_counted:
             for deviation in world.injector.before_write(actor):
                 self._touch(exchange, deviation)
-        response = await self._answer(request)
+        response = await self._answer_maybe_stale(request, exchange)
         if life.lease_is_unreachable == "answers" and what.resource.startswith("leases."):
             await anyio.sleep_forever()
         world.tell(actor, "answer", what.object, detail=f"{what} {response.status}")
@@ -172,6 +202,17 @@ class DisturbedHandler:
                 self._after_write(exchange, life, deviation, end)
         self._cut(exchange, end, response)
         return response
+
+    async def _answer_maybe_stale(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        what, stale = exchange.about, self._world.sight_of(exchange.actor).stale
+        streams = what.verb == "watch" and "sendInitialEvents=true" in request.query_string
+        if self._stale is None or what.resource not in stale or not (streams or what.verb == "list"):
+            return await self._answer(request)
+        version = stale[what.resource] if streams else stale.pop(what.resource)
+        query = {name: value for name, value in request.query.items() if streams or name not in _VERSIONS}
+        if not streams:
+            query["resourceVersion"] = "0"
+        return await self._stale(version)(request.clone(rel_url=request.rel_url.with_query(query)))
 
     async def _before(self, exchange: Exchange, life: Life, end: End) -> web.Response | None:
         """The faults before a request is handled. Returns a response if the request is not to be handled."""
@@ -217,6 +258,8 @@ class DisturbedHandler:
                 process.stop_clock(seconds)
             case Partition(seconds=seconds):
                 process.isolate(seconds)
+            case Upgrade() if process.next_controllers is not None:
+                process.upgrade(life)
 
     @staticmethod
     def _cut(exchange: Exchange, end: End, response: web.StreamResponse) -> None:
@@ -266,6 +309,9 @@ class Sight:
     :ivar hidden: the numbers of the changes that are not sent to it
     :ivar gaps: for each object of which nothing was sent after a hidden change, the number of the last hidden change
     :ivar silent_until: for each resource, the time until which its watches send nothing
+    :ivar stale: for each resource whose next list is to be old, the version of this list
+    :ivar lags_for: nothing is sent until the user has done so many writes; zero if it does not lag
+    :ivar watches: its open watches
     """
 
     def __init__(self) -> None:
@@ -273,6 +319,28 @@ class Sight:
         self.hidden: set[int] = set()
         self.gaps: dict[str, int] = {}
         self.silent_until: dict[str, float] = {}
+        self.stale: dict[str, int] = {}
+        self.lags_for = 0
+        #: A dict keeps their order, so that a run is the same each time.
+        self.watches: dict[DisturbedWatch, None] = {}
+
+    def watches_of(self, resource: str) -> list[DisturbedWatch]:
+        """Its open watches of a resource."""
+        return [watch for watch in self.watches if watch.name == resource]
+
+    def note_user_write(self) -> None:
+        """Note that the user has written something, which may end the lag."""
+        if self.lags_for == 1:
+            self.end_lag()
+        elif self.lags_for:
+            self.lags_for -= 1
+
+    def end_lag(self) -> None:
+        """Make the process list again, if it lags."""
+        if self.lags_for:
+            self.lags_for = 0
+            for watch in list(self.watches):
+                watch.expire()
 
 
 class DisturbedWatch(Watch):
@@ -294,7 +362,7 @@ class DisturbedWatch(Watch):
         self._life = life
         self._actor = exchange.actor
         self._sight = world.sight_of(self._actor)
-        self._name = str(call.resource.storage)
+        self.name = str(call.resource.storage)
         self._cut = exchange.cut
         self._sent = 0
         self._late_until = 0.0
@@ -302,20 +370,24 @@ class DisturbedWatch(Watch):
         self._begins = start.initial
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        async for chunk in super().chunks():
-            await self._wait()
-            if self._begins and self._cut is not None and not self._cut.event:
-                # The objects at the beginning of a streaming list are not counted as events.
-                self.is_cut, self.last_words = True, chunk[: len(chunk) // 2]
-                return
-            self._begins = False
-            yield chunk
+        self._sight.watches[self] = None
+        try:
+            async for chunk in super().chunks():
+                await self._wait()
+                if self._begins and self._cut is not None and not self._cut.event:
+                    # The objects at the beginning of a streaming list are not counted as events.
+                    self.is_cut, self.last_words = True, chunk[: len(chunk) // 2]
+                    return
+                self._begins = False
+                yield chunk
+        finally:
+            del self._sight.watches[self]
         if self._is_gone:
             yield self._too_old(self._newest)
 
     async def _wait(self) -> None:
         now = self._world.loop.now
-        until = max(self._late_until, self._sight.silent_until.get(self._name, 0.0))
+        until = max(self._late_until, self._sight.silent_until.get(self.name, 0.0))
         if until > now:
             await anyio.sleep(until - now)
             await self._wait()
@@ -326,13 +398,13 @@ class DisturbedWatch(Watch):
     def _is_shown(self, change: Change) -> bool:
         if self._life.is_cut_off or not self._is_of_interest(change):
             return False
-        name, sight = f"{self._name}/{change.now.key}", self._sight
+        name, sight = f"{self.name}/{change.now.key}", self._sight
         if change.number not in sight.seen:
             sight.seen.add(change.number)
             for deviation in self._world.injector.event(self._actor, name):
                 self._world.tell_fault(self._actor, deviation, name, change.number)
                 self._disturb(deviation, name, change)
-        if change.number in sight.hidden:
+        if change.number in sight.hidden or sight.lags_for or self._ended:
             return False
         sight.gaps.pop(name, None)
         if self._cut is not None and self._sent >= self._cut.event:
@@ -344,9 +416,10 @@ class DisturbedWatch(Watch):
         return True
 
     def _is_of_interest(self, change: Change) -> bool:
+        return change.number > self._start.number and self._is_selected(change)
+
+    def _is_selected(self, change: Change) -> bool:
         if self._prefix and not change.now.key.startswith(self._prefix):
-            return False
-        if change.number <= self._start.number:
             return False
         return self._selection.is_everything or bool(self._selected(change))
 
@@ -361,9 +434,18 @@ class DisturbedWatch(Watch):
                 self._late_until = max(self._late_until, world.loop.now + seconds)
                 world.later(seconds, lambda: None)
             case Silent(seconds=seconds):
-                until = max(sight.silent_until.get(self._name, 0.0), world.loop.now + seconds)
-                sight.silent_until[self._name] = until
+                until = max(sight.silent_until.get(self.name, 0.0), world.loop.now + seconds)
+                sight.silent_until[self.name] = until
                 world.later(seconds, lambda: None)
+            case Repeat(seconds=seconds):
+                world.later(seconds, lambda: self._send_out_of_turn(change, is_postponed=False))
+            case Postpone(seconds=seconds):
+                sight.hidden.add(change.number)
+                world.later(seconds, lambda: self._send_out_of_turn(change, is_postponed=True))
+            case Stale(version=version):
+                sight.stale[self.name] = world.version_behind(-version)
+                for watch in sight.watches_of(self.name):
+                    watch.expire()
 
     def _close_gap(self, name: str, number: int) -> None:
         """Make the process list again, if no event of an object was sent after the hidden one."""
@@ -371,9 +453,27 @@ class DisturbedWatch(Watch):
             del self._sight.gaps[name]
             # A silent watch may be replaced before it sends 410. The new watch then has to send the change.
             self._sight.hidden.discard(number)
-            for watch in list(self._watches.open):
-                if isinstance(watch, DisturbedWatch) and (watch._actor, watch._name) == (self._actor, self._name):
-                    watch.expire()
+            for watch in self._sight.watches_of(self.name):
+                watch.expire()
+
+    def _send_out_of_turn(self, change: Change, *, is_postponed: bool, tries: int = _TRIES) -> None:
+        """
+        Send an event once more, or at last, on the watches of the process.
+
+        :param is_postponed: whether it was not sent in its turn. Then a bookmark comes first, and it is tried again
+            later if no watch is open
+        """
+        watches = [watch for watch in self._sight.watches_of(self.name) if watch._is_selected(change)]
+        for watch in watches:
+            watch._insert(change, after_bookmark=is_postponed)
+        if is_postponed and (watches or not tries):
+            self._sight.hidden.discard(change.number)
+        elif is_postponed:
+            self._world.later(1.0, lambda: self._send_out_of_turn(change, is_postponed=True, tries=tries - 1))
+
+    def _insert(self, change: Change, *, after_bookmark: bool) -> None:
+        bookmark = self._bookmark(self._newest) if after_bookmark and self._bookmarks else b""
+        self.insert(bookmark + super()._lines([change]))
 
     def expire(self) -> None:
         """End the watch with 410, so that the process has to list again."""

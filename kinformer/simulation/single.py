@@ -23,11 +23,16 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Lag,
     Partition,
     Pause,
+    Postpone,
+    Repeat,
     Restart,
     RestartServer,
     Split,
+    Stale,
+    Upgrade,
 )
 from kinformer.simulation.requests import UNCOUNTED
 from kinformer.simulation.trial import Outcome
@@ -125,6 +130,30 @@ def _absences(run: Outcome) -> Iterator[Deviation]:
             yield from (Away(actor, number, back=2) for number in range(1, count))
 
 
+def _lags(run: Outcome) -> Iterator[Deviation]:
+    for (), count in _counted(run.counts, "user"):
+        for (actor,), _ in _counted(run.counts, "request"):
+            for back in (1, 2):
+                yield from (Lag(actor, number, back) for number in range(1, count + 2 - back))
+
+
+def _repeats(run: Outcome) -> Iterator[Deviation]:
+    for (actor, name), count in _counted(run.counts, "object"):
+        for number in range(1, count + 1):
+            yield from (Repeat(actor, name, number, seconds) for seconds in (0.001, 5.0))
+
+
+def _postponed(run: Outcome) -> Iterator[Deviation]:
+    for (actor, name), count in _counted(run.counts, "object"):
+        yield from (Postpone(actor, name, number) for number in range(1, count + 1))
+
+
+def _stale(run: Outcome) -> Iterator[Deviation]:
+    for (actor, resource), count in _counted(run.counts, "resource"):
+        for number in range(1, count + 1):
+            yield from (Stale(actor, resource, number, -behind) for behind in (1, 3))
+
+
 def _servers(run: Outcome) -> Iterator[Deviation]:
     for (), count in _counted(run.counts, "change"):
         yield from (RestartServer(number, "gone") for number in range(1, count + 1))
@@ -146,6 +175,11 @@ KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType
         "split": _each(Split),
         "jump": _each(Jump),
         "partition": _each(Partition),
+        "lag": _lags,
+        "repeat": _repeats,
+        "postpone": _postponed,
+        "stale": _stale,
+        "upgrade": _each(Upgrade),
         "restart_server": _servers,
     }
 )

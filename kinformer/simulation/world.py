@@ -197,6 +197,7 @@ class World(User):
         sharding: Sharding | bool = False,
         restart_after: float = 1.0,
         is_disturbed: bool = True,
+        next_controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory] | None = None,
     ) -> Process:
         """
         Start a process that runs a manager. It is started again after each end.
@@ -209,6 +210,8 @@ class World(User):
         :param sharding: the sharding of keys; True for one group that all processes with True share
         :param restart_after: the seconds from its end until it is started again
         :param is_disturbed: whether faults may happen to it
+        :param next_controllers: the controllers of the next version, which run after :meth:`Process.upgrade`, or after
+            the deviation ``upgrade``; None if there is no next version
         :raises ValueError: if there is a process with this name
         :raises LookupError: if no controller with a name is installed
         """
@@ -219,7 +222,9 @@ class World(User):
             Sharding() if sharding is True else sharding or None,
             restart_after=restart_after,
         )
-        return self._keep(name, how, is_disturbed)
+        process = self._keep(name, how, is_disturbed)
+        process.next_controllers = controllers_of(next_controllers) if next_controllers is not None else None
+        return process
 
     def managers(
         self,
@@ -419,7 +424,7 @@ class World(User):
         self._replicas += 1
         number = self._replicas
         host = f"10.0.1.{number}"
-        version = self._version_behind(changes)
+        version = self.version_behind(changes)
         process.url = f"http://{host}:6443"
 
         async def serve() -> None:
@@ -432,7 +437,7 @@ class World(User):
         self.tell("server", "note", detail=f"{process.url} stands at version {version - storage.first}")
         self.start(serve, f"replica {number}")
 
-    def _version_behind(self, changes: int) -> int:
+    def version_behind(self, changes: int) -> int:
         """The version after which there were `changes` changes. Changes of uncounted resources are left out."""
         storage = self.server.storage
         numbers = sorted(

@@ -25,15 +25,9 @@ LONG = 70.0
 
 
 class Historian:
-    """
-    A handler that finds out what cannot have happened.
+    """A handler that finds out what cannot have happened."""
 
-    :param strict: whether it may be told that something is gone only if it was there; the queue that drops nothing
-        hands on what a server should not have said
-    """
-
-    def __init__(self, strict: bool = True) -> None:
-        self.strict = strict
+    def __init__(self) -> None:
         self.known: dict[str, Any] = {}
         self.faults: list[str] = []
 
@@ -54,8 +48,7 @@ class Historian:
         state = last.obj if isinstance(last, DeletedFinalStateUnknown) else last
         known = self.known.pop(name_of(state), None)
         if known is None:
-            if self.strict:
-                self.faults.append(f"{short(last)} was deleted, but was not there")
+            self.faults.append(f"{short(last)} was deleted, but was not there")
         elif version_of(state) < version_of(known):
             self.faults.append(f"{short(last)} was deleted, but {short(known)} was told before")
 
@@ -63,8 +56,8 @@ class Historian:
 class SlowHistorian(Historian):
     """The same, and in no hurry."""
 
-    def __init__(self, clock: FakeClock, strict: bool = True):
-        super().__init__(strict)
+    def __init__(self, clock: FakeClock):
+        super().__init__()
         self.clock = clock
 
     async def on_update(self, old: Any, new: Any, /) -> None:  # type: ignore[override]  # either will do
@@ -93,7 +86,7 @@ class InformerMachine(RuleBasedStateMachine):
         self.source: FakeControllerSource[dict[str, Any]] = FakeControllerSource(
             supports_watch_list=self.supports_watch_list
         )
-        self.last: WatchEvent[dict[str, Any]] | None = None
+        self.past: list[WatchEvent[dict[str, Any]]] = []
         #: Whether something happened that the open watches were not told of.
         self.silent = False
         self.handlers: list[tuple[Historian, Any]] = []
@@ -150,12 +143,12 @@ class InformerMachine(RuleBasedStateMachine):
         self.delete(name, silently)
         self.put(name, silently, 0)
 
-    @precondition(lambda self: self.last is not None and not self.silent)
-    @rule(times=st.integers(1, 3))
-    def duplicate(self, times: int) -> None:
-        assert self.last is not None
+    @precondition(lambda self: self.past and not self.silent)
+    @rule(times=st.integers(1, 3), back=st.integers(1, 5))
+    def repeat(self, times: int, back: int) -> None:
+        """The last event comes again, or one of those before it (etcd#17247, etcd#20221)."""
         for _ in range(times):
-            self.source.send(self.last)
+            self.source.send(self.past[-min(back, len(self.past))])
 
     @rule()
     def bookmark(self) -> None:
@@ -213,8 +206,7 @@ class InformerMachine(RuleBasedStateMachine):
         self.informer.remove_event_handler(registration)
 
     def add_handler_now(self, slow: bool) -> None:
-        strict = self.queue == "delta"
-        handler = SlowHistorian(self.clock, strict) if slow else Historian(strict)
+        handler = SlowHistorian(self.clock) if slow else Historian()
         self.handlers.append((handler, self.informer.add_event_handler(handler)))
 
     # --- what is always so
@@ -256,7 +248,7 @@ class InformerMachine(RuleBasedStateMachine):
         await asyncio.wait([self.task])
 
     def remember(self, happened: WatchEvent[dict[str, Any]], silently: bool) -> None:
-        self.last = happened
+        self.past.append(happened)
         self.silent = self.silent or silently
 
 

@@ -172,11 +172,11 @@ async def test_events_reach_the_store_in_order_and_the_last_version_is_kept() ->
     scene = Scene()
     scene.server.will_list(obj("foo", 1), obj("bar", 2), rv=2)
     async with running(scene.reflector.run):
-        scene.server.send(event("DELETED", "foo", 3), event("MODIFIED", "bar", 55), event("ADDED", "baz", 32))
+        scene.server.send(event("DELETED", "foo", 3), event("MODIFIED", "bar", 32), event("ADDED", "baz", 55))
         await scene.clock.settle()
 
-        assert scene.objects == ["bar@55", "baz@32"]
-        assert scene.reflector.last_sync_resource_version == "32"
+        assert scene.objects == ["bar@32", "baz@55"]
+        assert scene.reflector.last_sync_resource_version == "55"
 
 
 async def test_objects_of_another_type_are_left_out() -> None:
@@ -512,6 +512,59 @@ async def test_a_list_is_never_older_than_what_was_seen() -> None:
         await settle(scene.clock)
 
         assert scene.server.taken() == [("list", "0"), ("watch", "10"), ("list", "12"), ("watch", "13")]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [event("ADDED", "b", 9), event("DELETED", "b", 12), event("ADDED", "b", 9)],
+        [bookmark(12), event("ADDED", "b", 9)],
+        [event("MODIFIED", "a", 12), event("MODIFIED", "a", 9)],
+        [event("DELETED", "b", 12), bookmark(3), event("ADDED", "c", 9)],
+    ],
+    ids=["after a deletion", "after a bookmark", "after a change", "after an old bookmark"],
+)
+@pytest.mark.parametrize("batches", ["one batch", "one by one"])
+async def test_an_event_older_than_those_before_it_ends_the_watch(events: list[Any], batches: str) -> None:
+    scene = Scene()
+    scene.server.will_list(obj("a", 1), rv=8)
+    for batch in [events] if batches == "one batch" else [[one] for one in events]:
+        scene.server.send(*batch)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        assert [name for name in scene.objects if name.endswith("@9")] == []
+
+        scene.server.will_list(obj("a", 13), rv=13)
+        await settle(scene.clock)
+
+        assert scene.server.taken() == [("list", "0"), ("watch", "8"), ("list", "12"), ("watch", "13")]
+        assert scene.objects == ["a@13"]
+
+
+async def test_versions_that_are_no_numbers_have_no_order() -> None:
+    scene = Scene()
+    scene.server.will_list(rv="m")
+    async with running(scene.reflector.run):
+        scene.server.send(event("ADDED", "a", "z"), event("ADDED", "b", "c"))
+        scene.server.send(event("ADDED", "c", "b"))
+        await scene.clock.settle()
+
+        assert scene.objects == ["a@z", "b@c", "c@b"]
+        assert scene.server.taken() == [("list", "0"), ("watch", "m")]
+
+
+@pytest.mark.parametrize("most_recent", [13, 4], ids=["a stale replica", "restored from a backup"])
+async def test_a_list_older_than_was_seen_is_not_used(most_recent: int) -> None:
+    scene = Scene()
+    scene.server.will_list(obj("a", 1), rv=10)
+    scene.server.fail_watch(status_error(410, "Expired"))
+    scene.server.will_list(rv=7)
+    scene.server.will_list(obj("b", 3), rv=most_recent)
+    async with running(scene.reflector.run):
+        await settle(scene.clock)
+
+        assert scene.server.taken()[2:] == [("list", "10"), ("list", ""), ("watch", str(most_recent))]
+        assert scene.objects == ["b@3"]
 
 
 async def test_after_an_expired_version_the_list_is_of_the_most_recent_state() -> None:

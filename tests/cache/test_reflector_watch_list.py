@@ -135,6 +135,19 @@ async def test_a_throttled_streaming_list_is_asked_for_again_after_a_wait() -> N
         assert scene.objects == ["p1@1"]
 
 
+async def test_a_streaming_list_older_than_was_seen_is_not_used() -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "a", 9), bookmark(10, initial_events_end=True))
+    scene.server.fail_watch(status_error(410, "Expired"))
+    scene.server.send(event("ADDED", "a", 3), bookmark(7, initial_events_end=True))
+    scene.server.send(event("ADDED", "b", 12), bookmark(13, initial_events_end=True))
+    async with running(scene.reflector.run):
+        await settle(scene.clock)
+
+        assert scene.server.taken() == [("watch", ""), ("watch", "10"), ("watch", "")]
+        assert scene.objects == ["b@12"]
+
+
 @pytest.mark.parametrize("lost", [False, True])
 async def test_a_stream_that_ends_within_the_initial_events_is_begun_anew(lost: bool) -> None:
     scene = streaming()

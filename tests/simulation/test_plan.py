@@ -18,15 +18,20 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Lag,
     Partition,
     Pause,
     Plan,
     PlanError,
+    Postpone,
     Refuse,
+    Repeat,
     Restart,
     RestartServer,
     Silent,
     Split,
+    Stale,
+    Upgrade,
 )
 
 LINES = {
@@ -45,6 +50,11 @@ LINES = {
     "seed=17 split(manager,write=2,seconds=45)": Split("manager", 2, 45),
     "seed=17 partition(manager,write=2,seconds=45)": Partition("manager", 2, 45),
     "seed=17 away(manager,before=2,back=3)": Away("manager", 2, 3),
+    "seed=17 lag(manager,before=2,back=3)": Lag("manager", 2, 3),
+    "seed=17 repeat(manager,pods/default/web-0,event=2)": Repeat("manager", "pods/default/web-0", 2),
+    "seed=17 postpone(manager,pods/default/web-0,event=2,seconds=9)": Postpone("manager", "pods/default/web-0", 2, 9),
+    "seed=17 stale(manager,pods,event=2,version=-3)": Stale("manager", "pods", 2, -3),
+    "seed=17 upgrade(manager,write=2)": Upgrade("manager", 2),
     "seed=17 restartserver(change=12,kept)": RestartServer(12, "kept"),
 }
 

@@ -13,7 +13,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.simulation import World
 
-__all__ = ("APP", "broken_scenario", "make_broken", "make_mended", "mended_scenario")
+__all__ = ("APP", "BEGUN", "broken_scenario", "make_broken", "make_mended", "mended_scenario")
 
 BEGUN = "example.com/begun"
 APP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "labels": {"app": "web"}}}

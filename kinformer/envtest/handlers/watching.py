@@ -191,6 +191,7 @@ class Watch:
         #: Whether the connection is closed instead of ending the answer, and the bytes to send before.
         self.is_cut = False
         self.last_words = b""
+        self._inserted = b""
 
     def end(self) -> None:
         """End the watch as if its time were over."""
@@ -205,6 +206,11 @@ class Watch:
 
     def nudge(self) -> None:
         """Make the watch check again whether there is something to send."""
+        self._wake.set()
+
+    def insert(self, lines: bytes) -> None:
+        """Send these lines next, beside the changes: for events that a server should not send."""
+        self._inserted += lines
         self._wake.set()
 
     @property
@@ -245,6 +251,9 @@ class Watch:
             if self._watches.stalled:
                 await self._sleep(self._log.end, None)
                 continue
+            if self._inserted:
+                lines, self._inserted = self._inserted, b""
+                yield lines
             try:
                 changes = self._log.since(position, _BATCH)
             except Expired:
