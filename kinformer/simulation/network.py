@@ -342,6 +342,14 @@ class End(asyncio.Transport):
 
     # -- what arrives --------------------------------------------------------------------------------------------
 
+    def lose_after(self, count: int) -> None:
+        """Break the connection when so many further bytes have arrived at the other end."""
+        self.loses_after = count
+
+    def when_read(self, callback: Callable[[], object]) -> None:
+        """Call a function when the other end has read what is sent next."""
+        self.peer.after_arrival = callback
+
     def be_silent(self, seconds: float) -> None:
         """Delay everything that is sent from here until some seconds from now. The order stays."""
         self._last = max(self._last, self._loop.now + seconds)

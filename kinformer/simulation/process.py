@@ -466,6 +466,15 @@ class Process:
             self._world.tell(self.name, "resumed")
             self._world.loop.release(life)
 
+    def jump(self, seconds: float) -> None:
+        """Let its wall clock jump."""
+        self.clock.skew += seconds
+
+    def split(self, seconds: float) -> None:
+        """:meth:`stop_clock`, if it may hold a Lease."""
+        if self.options.may_lead:
+            self.stop_clock(seconds)
+
     def stop_clock(self, seconds: float) -> None:
         """
         Stop its timers, and make its Leases unreachable, for some seconds. It still gets events and works.

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import anyio
 from aiohttp import web
@@ -24,6 +25,7 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.serving import RequestHandler
 from kinformer.envtest.storage import Change
 from kinformer.simulation.faults import Injector
+from kinformer.simulation.history import What
 from kinformer.simulation.network import End, Listener
 from kinformer.simulation.plan import (
     Away,
@@ -46,10 +48,21 @@ from kinformer.simulation.plan import (
     Stale,
     Upgrade,
 )
-from kinformer.simulation.process import Life, Process, Surroundings
+from kinformer.simulation.process import Life
 from kinformer.simulation.requests import About, about
 
-__all__ = ("EXCHANGE", "Exchange", "SimulatedServer")
+__all__ = (
+    "EXCHANGE",
+    "DisturbedLife",
+    "DisturbedProcess",
+    "DisturbedServer",
+    "DisturbedWorld",
+    "Exchange",
+    "Sender",
+    "Sight",
+    "SimulatedServer",
+    "Wire",
+)
 
 #: The parameters of a list's query that a stale list does not respect.
 _VERSIONS: Final = frozenset({"resourceVersion", "resourceVersionMatch"})
@@ -57,6 +70,68 @@ _VERSIONS: Final = frozenset({"resourceVersion", "resourceVersionMatch"})
 _TRIES: Final = 30
 #: A process that is to be killed at its next request is killed after so many seconds if it sends none.
 _DOOM: Final = 5.0
+
+
+class DisturbedProcess(Protocol):
+    """The part of a process, simulated or real, that faults need."""
+
+    name: str
+    is_disturbed: bool
+
+    def kill(self, life: Any = None, why: str = "") -> None:
+        """End a life as SIGKILL does."""
+
+    def doom(self, life: Any, within: float) -> None:
+        """Kill a life at its next request, or after `within` seconds if there is none."""
+
+    def pause(self, seconds: float) -> None:
+        """Stop the present life for some seconds, as SIGSTOP and SIGCONT do."""
+
+    def jump(self, seconds: float) -> None:
+        """Let its wall clock jump."""
+
+    def split(self, seconds: float) -> None:
+        """Let it believe for some seconds that it still holds its Lease, if it may have one."""
+
+    def isolate(self, seconds: float) -> None:
+        """Take the network from the present life for some seconds."""
+
+    def upgrade(self, life: Any = None) -> None:
+        """Kill a life. The next one runs the next version, if there is one."""
+
+    def go_away(self, writes: int, seconds: float) -> None:
+        """Kill the present life. The next one begins after so many writes of the user, or seconds."""
+
+    def note_user_write(self) -> None:
+        """Note that the user has written something, which may bring the process back."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is going to end, to be started again, or to go on after a pause."""
+
+
+class DisturbedLife(Protocol):
+    """The part of one life of a process that faults need."""
+
+    @property
+    def process(self) -> DisturbedProcess:
+        """The process whose life it is."""
+
+    is_cut_off: bool
+    lease_is_unreachable: Literal["", "calls", "answers"]
+
+
+class Wire(Protocol):
+    """The server's end of a connection."""
+
+    def abort(self) -> None:
+        """Break the connection at once."""
+
+    def lose_after(self, count: int) -> None:
+        """Break the connection when so many further bytes have arrived."""
+
+    def when_read(self, callback: Callable[[], object]) -> None:
+        """Call a function when the other end has read what is sent next."""
 
 
 class Exchange:
@@ -72,7 +147,7 @@ class Exchange:
 
     __slots__ = ("about", "actor", "changes", "cut", "life")
 
-    def __init__(self, actor: str, life: Life | None, about: About) -> None:
+    def __init__(self, actor: str, life: DisturbedLife | None, about: About) -> None:
         self.actor = actor
         self.life = life
         self.about = about
@@ -84,11 +159,29 @@ class Exchange:
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("kinformer_simulation_exchange", default=None)
 
 
-class DisturbedWorld(Surroundings, Protocol):
-    """The part of :class:`~kinformer.simulation.world.World` that its server needs."""
+#: The name of the sender of a request, the life of its process if faults may happen to it, and the connection. None if
+#: the sender is not known.
+Sender: TypeAlias = tuple[str, DisturbedLife | None, Wire] | None
+
+
+class DisturbedWorld(Protocol):
+    """The part of :class:`~kinformer.simulation.stage.Stage` that its server needs."""
 
     injector: Injector
-    processes: dict[str, Process]
+    processes: Any
+
+    @property
+    def now(self) -> float:
+        """The seconds since the run began."""
+
+    def lasts(self, seconds: float) -> float:
+        """How long a fault lasts, for the seconds of its deviation."""
+
+    def tell(self, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> None:
+        """Append a record to the history."""
+
+    def later(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Call a function after some seconds. The world does not settle before that."""
 
     def tell_fault(self, actor: str, deviation: Deviation, name: str = "", version: int | str = 0) -> None:
         """Append a record of a fault to the history."""
@@ -99,7 +192,7 @@ class DisturbedWorld(Surroundings, Protocol):
     def touch(self, what: About) -> None:
         """Change an object and change it back, as another writer."""
 
-    def fall_behind(self, process: Process, changes: int, seconds: float) -> None:
+    def fall_behind(self, process: Any, changes: int, seconds: float) -> None:
         """Connect a process to a replica of the server that is behind, from its next life on."""
 
     def sight_of(self, actor: str) -> Sight:
@@ -109,23 +202,22 @@ class DisturbedWorld(Surroundings, Protocol):
         """The version after which there were `changes` changes."""
 
 
-class SimulatedServer(ApiServer):
+class DisturbedServer(ApiServer):
     """
-    The API server of a world.
+    The API server of a world, with faults.
 
     :param world: has the injector and the history
-    :param host: the address of the server
+    :param sender: finds out who has sent a request, from the address of the listener and the request
     """
 
-    def __init__(self, world: DisturbedWorld, host: str, **options: Any) -> None:
+    def __init__(self, world: DisturbedWorld, sender: Callable[[str, web.BaseRequest], Sender], **options: Any) -> None:
         self._world = world
-        super().__init__(host=host, port=6443, **options)
-
-    def _listen(self, host: str, port: int) -> Any:
-        return Listener(host, port or 6443)
+        self._sender = sender
+        super().__init__(**options)
 
     def _handler(self, address: str, *rest: Any) -> RequestHandler:
-        return DisturbedHandler(self._world, super()._handler(address, *rest), self._stale_handler)
+        sender = partial(self._sender, address)
+        return DisturbedHandler(self._world, sender, super()._handler(address, *rest), self._stale_handler)
 
     def _stale_handler(self, version: int) -> RequestHandler:
         """What answers lists with an old version. As a replica does, it refuses streaming lists."""
@@ -138,30 +230,53 @@ class SimulatedServer(ApiServer):
         return _Watches(self._world)
 
 
+class SimulatedServer(DisturbedServer):
+    """The API server of a simulated world. It listens on the simulated network."""
+
+    def __init__(self, world: DisturbedWorld, host: str, **options: Any) -> None:
+        super().__init__(world, _sender, host=host, port=6443, **options)
+
+    def _listen(self, host: str, port: int) -> Any:
+        return Listener(host, port or 6443)
+
+
+def _sender(_: str, request: web.BaseRequest) -> Sender:
+    end = request.transport
+    if not isinstance(end, End):
+        return None
+    owner = end.peer.owner
+    if isinstance(owner, Life):
+        return owner.process.name, owner if owner.process.is_disturbed else None, end
+    return owner.name if owner is not None else "nobody", None, end
+
+
 class DisturbedHandler:
     """Handles requests, with the faults of the world."""
 
     def __init__(
-        self, world: DisturbedWorld, answer: RequestHandler, stale: Callable[[int], RequestHandler] | None = None
+        self,
+        world: DisturbedWorld,
+        sender: Callable[[web.BaseRequest], Sender],
+        answer: RequestHandler,
+        stale: Callable[[int], RequestHandler],
     ) -> None:
         self._world = world
+        self._sender = sender
         self._answer = answer
         self._stale = stale
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        end = request.transport
-        if not isinstance(end, End):
+        sender = self._sender(request)
+        if sender is None:
             return await self._answer(request)
-        owner = end.peer.owner
-        life = owner if isinstance(owner, Life) and owner.process.is_disturbed else None
-        actor = owner.process.name if isinstance(owner, Life) else owner.name if owner is not None else "nobody"
+        actor, life, wire = sender
         exchange = Exchange(actor, life, about(request.method, request.raw_path))
         EXCHANGE.set(exchange)
         if actor == "user" and exchange.about.is_counted:
             return await self._of_user(request, exchange)
         if life is None:
             return await self._answer(request)
-        return await self._disturbed(request, exchange, life, end)
+        return await self._disturbed(request, exchange, life, wire)
 
     async def _of_user(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         """Do a write of the user. Nothing goes wrong with it, but processes may be away meanwhile."""
@@ -184,11 +299,11 @@ class DisturbedHandler:
         return response
 
     async def _disturbed(
-        self, request: web.BaseRequest, exchange: Exchange, life: Life, end: End
+        self, request: web.BaseRequest, exchange: Exchange, life: DisturbedLife, wire: Wire
     ) -> web.StreamResponse:
         world, actor, what = self._world, exchange.actor, exchange.about
         world.tell(actor, "request", what.object, detail=str(what))
-        if (refusal := await self._before(exchange, life, end)) is not None:
+        if (refusal := await self._before(exchange, life, wire)) is not None:
             return refusal
         if what.is_counted:
             for deviation in world.injector.before_write(actor):
@@ -199,14 +314,14 @@ class DisturbedHandler:
         world.tell(actor, "answer", what.object, detail=f"{what} {response.status}")
         if exchange.changes and what.is_counted:
             for deviation in world.injector.after_write(actor):
-                self._after_write(exchange, life, deviation, end)
-        self._cut(exchange, end, response)
+                self._after_write(exchange, life, deviation, wire)
+        self._cut(exchange, wire, response)
         return response
 
     async def _answer_maybe_stale(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         what, stale = exchange.about, self._world.sight_of(exchange.actor).stale
         streams = what.verb == "watch" and "sendInitialEvents=true" in request.query_string
-        if self._stale is None or what.resource not in stale or not (streams or what.verb == "list"):
+        if what.resource not in stale or not (streams or what.verb == "list"):
             return await self._answer(request)
         version = stale[what.resource] if streams else stale.pop(what.resource)
         query = {name: value for name, value in request.query.items() if streams or name not in _VERSIONS}
@@ -214,7 +329,7 @@ class DisturbedHandler:
             query["resourceVersion"] = "0"
         return await self._stale(version)(request.clone(rel_url=request.rel_url.with_query(query)))
 
-    async def _before(self, exchange: Exchange, life: Life, end: End) -> web.Response | None:
+    async def _before(self, exchange: Exchange, life: DisturbedLife, wire: Wire) -> web.Response | None:
         """The faults before a request is handled. Returns a response if the request is not to be handled."""
         world, actor, what = self._world, exchange.actor, exchange.about
         if life.lease_is_unreachable == "calls" and what.resource.startswith("leases."):
@@ -226,9 +341,9 @@ class DisturbedHandler:
                     return _refusal(deviation)
                 case Delay(seconds=seconds):
                     with world.disturbing():
-                        await anyio.sleep(seconds)
+                        await anyio.sleep(world.lasts(seconds))
                 case Cut(where="before"):
-                    end.abort()
+                    wire.abort()
                     return web.Response(status=503)
                 case Cut():
                     exchange.cut = deviation
@@ -239,39 +354,39 @@ class DisturbedHandler:
             self._world.tell_fault(exchange.actor, deviation, exchange.about.object)
             self._world.touch(exchange.about)
 
-    def _after_write(self, exchange: Exchange, life: Life, deviation: Deviation, end: End) -> None:
+    def _after_write(self, exchange: Exchange, life: DisturbedLife, deviation: Deviation, wire: Wire) -> None:
         world, process = self._world, life.process
         world.tell_fault(process.name, deviation, exchange.about.object)
         match deviation:
             case Crash(answer="lost"):
                 process.kill(life)
             case Crash():
-                end.peer.after_arrival = lambda: process.doom(life, _DOOM)
+                wire.when_read(lambda: process.doom(life, world.lasts(_DOOM)))
             case Restart(version=version, seconds=seconds):
                 process.kill(life)
                 world.fall_behind(process, -version, seconds)
             case Pause(seconds=seconds):
                 process.pause(seconds)
             case Jump(seconds=seconds):
-                process.clock.skew += seconds
-            case Split(seconds=seconds) if process.options.may_lead:
-                process.stop_clock(seconds)
+                process.jump(seconds)
+            case Split(seconds=seconds):
+                process.split(seconds)
             case Partition(seconds=seconds):
                 process.isolate(seconds)
-            case Upgrade() if process.next_controllers is not None:
+            case Upgrade():
                 process.upgrade(life)
 
     @staticmethod
-    def _cut(exchange: Exchange, end: End, response: web.StreamResponse) -> None:
+    def _cut(exchange: Exchange, wire: Wire, response: web.StreamResponse) -> None:
         cut = exchange.cut
         if cut is None or exchange.about.verb == "watch":
             return
         if cut.where == "after_write":
-            end.abort()
+            wire.abort()
         else:
             body = response.body if isinstance(response, web.Response) else None
             # The head has about 150 bytes. With half of the body, the connection breaks within the body.
-            end.loses_after = 150 + (len(body) if isinstance(body, bytes) else 0) // 2
+            wire.lose_after(150 + (len(body) if isinstance(body, bytes) else 0) // 2)
 
 
 def _refusal(deviation: Refuse) -> web.Response:
@@ -355,7 +470,7 @@ class DisturbedWatch(Watch):
         watches: WatchSet,
         world: DisturbedWorld,
         exchange: Exchange,
-        life: Life,
+        life: DisturbedLife,
     ) -> None:
         super().__init__(operations, call, start, terms, watches)
         self._world = world
@@ -386,7 +501,7 @@ class DisturbedWatch(Watch):
             yield self._too_old(self._newest)
 
     async def _wait(self) -> None:
-        now = self._world.loop.now
+        now = self._world.now
         until = max(self._late_until, self._sight.silent_until.get(self.name, 0.0))
         if until > now:
             await anyio.sleep(until - now)
@@ -431,10 +546,10 @@ class DisturbedWatch(Watch):
                 sight.gaps[name] = change.number
                 world.later(seconds, lambda: self._close_gap(name, change.number))
             case Delay(seconds=seconds):
-                self._late_until = max(self._late_until, world.loop.now + seconds)
+                self._late_until = max(self._late_until, world.now + world.lasts(seconds))
                 world.later(seconds, lambda: None)
             case Silent(seconds=seconds):
-                until = max(sight.silent_until.get(self.name, 0.0), world.loop.now + seconds)
+                until = max(sight.silent_until.get(self.name, 0.0), world.now + world.lasts(seconds))
                 sight.silent_until[self.name] = until
                 world.later(seconds, lambda: None)
             case Repeat(seconds=seconds):

@@ -21,50 +21,35 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import anyio
-from anyio.abc import TaskGroup
 
 from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
-from kinformer.envtest.storage import Change
 from kinformer.logs import silenced
 from kinformer.manager import ControllerFactory, LeaderElection, Sharding
-from kinformer.meta.names import GroupResource
 from kinformer.simulation.determinism import deterministic
-from kinformer.simulation.faults import Faults, Injector
-from kinformer.simulation.history import History, What
+from kinformer.simulation.faults import Faults
 from kinformer.simulation.loop import OWNER, Deadlock, Livelock, Owner, SimulatedLoop
 from kinformer.simulation.network import Network, NetworkOptions
-from kinformer.simulation.oracles import Checks, Ending, Invariant, Oracles, Reference, Violation
-from kinformer.simulation.plan import Deviation, Plan, RestartServer
+from kinformer.simulation.oracles import Checks, Ending, Oracles, Reference
+from kinformer.simulation.plan import Plan
 from kinformer.simulation.process import EPOCH, Main, Process, ProcessClock, ProcessOptions
-from kinformer.simulation.requests import UNCOUNTED, About
-from kinformer.simulation.server import EXCHANGE, Sight, SimulatedServer
-from kinformer.simulation.state import State
+from kinformer.simulation.server import DisturbedServer, SimulatedServer
+from kinformer.simulation.stage import ACTORS, NotSettled, RunResult, Stage
 from kinformer.simulation.stores import stores_of
-from kinformer.simulation.user import User, controllers_of
+from kinformer.simulation.user import controllers_of
 
 __all__ = ("NotSettled", "RunResult", "Scenario", "World", "WorldOptions", "run_world")
 
 _HOST: Final = "10.0.0.1"
-#: The names of actors that are not processes. A process must not have such a name.
-_ACTORS: Final = ("user", "nodes", "server")
-_TOUCHED: Final = "kinformer.dev/touched"
-#: The records after which a world has to be quiet for some time until it has settled. Syncs do not count, because some
-#: controllers sync periodically.
-_ACTIVITY: Final = frozenset({"start", "ended", "killed", "paused", "resumed", "write", "event", "fault"})
-
-
-class NotSettled(AssertionError):
-    """The world did not settle: changes, events or faults did not stop in time, or the scenario did not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,94 +81,45 @@ class WorldOptions:
     apis: tuple[str, ...] = ()
 
 
-@dataclass(eq=False)
-class RunResult:
-    """
-    The result of a run.
-
-    :param plan: the seed and all deviations that happened; this plan does the same without random faults
-    :param history: everything that happened
-    :param final_state: the objects at the end, by their names as in records
-    :param violations: what the oracles have found
-    :param counts: how often each point was passed at which a fault can happen, as the injector counts them
-    :param error: the error that ended the scenario, None if there was none; a Deadlock or a Livelock if the loop could
-        not go on
-    :param errors: errors that nobody caught, in tasks, callbacks and processes
-    :param orphans: the names of tasks that were left at the end
-    :param seconds: the virtual time that the run took
-    :param steps: how many callbacks and steps of tasks have run
-    :param refer: makes :attr:`reference`
-    """
-
-    plan: Plan
-    history: History
-    final_state: dict[str, dict[str, Any]] = field(default_factory=dict)
-    violations: list[Violation] = field(default_factory=list)
-    counts: Mapping[Hashable, int] = field(default_factory=dict)
-    error: BaseException | None = None
-    errors: list[str] = field(default_factory=list)
-    orphans: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    steps: int = 0
-    refer: Callable[[], Reference] | None = None
-
-    @cached_property
-    def reference(self) -> Reference:
-        """The data with which other runs of the scenario are compared. It is made at first use: few runs need it."""
-        assert self.refer is not None, "the run is over"
-        return self.refer()
-
-
-# More than 15 fields: each part of the world is one field, and the faults of a plan reach all of them.
-class World(User):
-    """
-    See the module. The requests of the user are the methods of :class:`~kinformer.simulation.user.User`.
-
-    :ivar history: what has happened so far
-    :ivar state: the objects that are stored now
-    :ivar processes: the processes by name
-    """
+class World(Stage[Process]):
+    """See the module. What it has besides simulated processes is in :class:`~kinformer.simulation.stage.Stage`."""
 
     def __init__(
         self, plan: Plan, faults: Faults | None, options: WorldOptions, oracles: Oracles, loop: SimulatedLoop
     ) -> None:
-        self.plan = plan
         self.options = options
         self.loop = loop
-        self.history = History()
-        self.clock = ProcessClock(loop)
-        self.injector = Injector(plan, faults)
         self.network = Network(loop, plan.seed, options.network)
-        self.processes: dict[str, Process] = {}
-        self.oracles = oracles
-        #: The time of the last activity, or the end of the last fault; the world settles some time after it.
-        self.last_activity = 0.0
-        self._tasks: TaskGroup | None = None
-        self._sights: dict[str, Sight] = {}
-        self._disturbances = 0
         self._over = anyio.Event()
         self._owner = Owner("server")
         self._user = Owner("user")
         self._replicas = 0
         self._services: dict[tuple[str, str], tuple[int, list[Process]]] = {}
         self._random = random.Random(f"services {plan.seed}")
-        self._server_restarts = False
         OWNER.set(self._owner)
-        server = SimulatedServer(
+        super().__init__(
+            plan, faults, oracles, quiet=options.quiet, patience=options.patience, clock=ProcessClock(loop)
+        )
+
+    def _make_server(self) -> DisturbedServer:
+        return SimulatedServer(
             self,
             _HOST,
             token="simulation",
             clock=self.clock,
-            controllers=options.loops,
-            seed=plan.seed,
-            plugins=options.plugins,
-            apis=options.apis,
+            controllers=self.options.loops,
+            seed=self.plan.seed,
+            plugins=self.options.plugins,
+            apis=self.options.apis,
             resolve_service=self._endpoint_of,
         )
-        super().__init__(server, self.clock)
-        server.storage.listeners.append(self._changed)
-        self.state = State(server)
-        self.history.listeners.append(lambda record: oracles.record(record, self.state))
+
+    @property
+    def now(self) -> float:
+        return self.loop.now
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> object:
+        return self.loop.call_later(seconds, callback)
 
     # -- processes ----------------------------------------------------------------------------------------------------
 
@@ -263,7 +199,7 @@ class World(User):
         return self._keep(name, ProcessOptions(main=main, restart_after=restart_after), is_disturbed)
 
     def _keep(self, name: str, how: ProcessOptions, is_disturbed: bool) -> Process:
-        if name in self.processes or name in _ACTORS:
+        if name in self.processes or name in ACTORS:
             raise ValueError(f"there is a process {name!r} already")
         host = f"10.0.2.{len(self.processes) + 1}"
         process = Process(self, name, how, self.server.url, host=host, is_disturbed=is_disturbed)
@@ -301,23 +237,6 @@ class World(User):
         """Whether Events are sent to the server."""
         return self.options.events
 
-    def start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
-        """Run a coroutine function beside the scenario, until the end of the world at the latest."""
-        assert self._tasks is not None, "the world is over"
-        self._tasks.start_soon(function, name=name)
-
-    # -- the history --------------------------------------------------------------------------------------------------
-
-    def tell(self, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> None:
-        """Append a record to the history. The parameters are those of :class:`Record`; `name` is its object."""
-        now = self.loop.now
-        if what in _ACTIVITY:
-            self.last_activity = max(self.last_activity, now)
-        self.history.append(now, actor, what, name, version, detail)
-
-    def tell_fault(self, actor: str, deviation: Deviation, name: str = "", version: int | str = 0) -> None:
-        self.tell(actor, "fault", name, self.relative(version), str(deviation))
-
     def tell_who_is_barred(self, process: Process, sync: tuple[str, str]) -> None:
         """
         Append records about processes that can no longer write in a sync, just before a process begins the same sync.
@@ -333,93 +252,9 @@ class World(User):
             if not life.may_write:
                 self.tell(other.name, "barred", sync[1], detail=sync[0])
 
-    def relative(self, version: int | str | None) -> int:
-        """A resourceVersion as in records: counted from the beginning of the run."""
-        number = int(version or 0)
-        return number - self.server.storage.first if number else 0
-
-    def _changed(self, resource: GroupResource, change: Change) -> None:
-        name, exchange = str(resource), EXCHANGE.get()
-        actor = exchange.actor if exchange is not None else _actor()
-        before = self.last_activity
-        self.tell(actor, "write", f"{name}/{change.now.key}", self.relative(change.number), change.type)
-        if name in UNCOUNTED:
-            self.last_activity = before
-            return
-        if self._tasks is None:
-            # The server makes the objects that every cluster has, before the run begins.
-            return
-        if exchange is not None:
-            exchange.changes += 1
-        for deviation in self.injector.change():
-            self.tell_fault("server", deviation)
-            if isinstance(deviation, RestartServer) and not self._server_restarts:
-                self._server_restarts = True
-                self.start(partial(self._restart_server, deviation.history), "restart of the server")
-
-    def assert_always(self, check: Invariant) -> None:
-        """
-        Check a condition after every change.
-
-        :param check: a function whose argument is the state of the storage. The condition is broken if the function
-            raises an error, or returns False
-        """
-        self.oracles.assert_always(check)
-
-    def assert_eventually(self, check: Invariant) -> None:
-        """
-        Check a condition at the end of the run.
-
-        :param check: see :meth:`assert_always`
-        """
-        self.oracles.assert_eventually(check)
-
     # -- faults that need the whole world ------------------------------------------------------------------------------
 
-    def sight_of(self, actor: str) -> Sight:
-        return self._sights.setdefault(actor, Sight())
-
-    def later(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Call a function after some seconds. The world does not settle before that."""
-        self.last_activity = max(self.last_activity, self.loop.now + seconds)
-        self.loop.call_later(seconds, callback)
-
-    @contextmanager
-    def disturbing(self) -> Iterator[None]:
-        """Keep the world from settling while the block runs."""
-        self._disturbances += 1
-        try:
-            yield
-        finally:
-            self._disturbances -= 1
-            self.last_activity = max(self.last_activity, self.loop.now)
-
-    def touch(self, what: About) -> None:
-        """Change an object and change it back, as another writer. After that only its resourceVersion is new."""
-        resource = next((each for each in self.server.registry if str(each.group_resource) == what.resource), None)
-        if resource is None or not what.name:
-            return
-        storage, key = self.server.storage, resource.storage
-        found = storage.get(key, what.namespace, what.name)
-        if found is None:
-            return
-        obj = found.decode()
-        annotations = obj["metadata"].get("annotations")
-        token = EXCHANGE.set(None)
-        try:
-            changed = {**obj, "metadata": {**obj["metadata"], "annotations": {**(annotations or {}), _TOUCHED: "true"}}}
-            storage.update(key, storage.update(key, found, changed), obj)
-        finally:
-            EXCHANGE.reset(token)
-
     def fall_behind(self, process: Process, changes: int, seconds: float) -> None:
-        """
-        Connect a process to a replica of the server that is behind, from its next life on.
-
-        :param process: the process
-        :param changes: how many changes the replica is behind
-        :param seconds: the time until the replica catches up
-        """
         storage = self.server.storage
         self._replicas += 1
         number = self._replicas
@@ -437,56 +272,13 @@ class World(User):
         self.tell("server", "note", detail=f"{process.url} stands at version {version - storage.first}")
         self.start(serve, f"replica {number}")
 
-    def version_behind(self, changes: int) -> int:
-        """The version after which there were `changes` changes. Changes of uncounted resources are left out."""
-        storage = self.server.storage
-        numbers = sorted(
-            change.number
-            for resource, log in storage.logs()
-            if str(resource) not in UNCOUNTED
-            for change in log.changes
-        )
-        return numbers[-changes] - 1 if changes <= len(numbers) else storage.first
+    def _break_connections(self) -> None:
+        for end in self.network.ends_of(self._owner):
+            end.abort()
 
     async def _restart_server(self, history: str) -> None:
         OWNER.set(self._owner)
-        with self.disturbing():
-            for end in self.network.ends_of(self._owner):
-                end.abort()
-            if history == "gone":
-                self.server.storage.compact()
-            await self.server.restart()
-        self._server_restarts = False
-
-    # -- time ---------------------------------------------------------------------------------------------------------
-
-    async def sleep(self, seconds: float) -> None:
-        """Let some seconds of virtual time pass."""
-        await anyio.sleep(seconds)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a fault is going on, or a process is paused or going to be started again."""
-        return self._disturbances > 0 or any(process.is_busy for process in self.processes.values())
-
-    async def settled(self, quiet: float | None = None) -> None:
-        """
-        Wait until nothing has happened for some time: no change, no event, and no fault.
-
-        :param quiet: for how many seconds; None for the value of the world's options
-        :raises NotSettled: if the world has not settled within the options' `patience`
-        """
-        quiet = self.options.quiet if quiet is None else quiet
-        give_up = self.loop.now + self.options.patience
-        while True:
-            wait = self.last_activity + quiet - self.loop.now
-            if wait <= 0:
-                if not self.is_busy:
-                    return
-                wait = quiet / 10
-            if self.loop.now + wait > give_up:
-                raise NotSettled(f"nothing has settled within {self.options.patience:g} s: {self.history.records[-1]}")
-            await anyio.sleep(wait)
+        await super()._restart_server(history)
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -531,11 +323,6 @@ class World(User):
 
 
 Scenario: TypeAlias = Callable[[World], Awaitable[object]]
-
-
-def _actor() -> str:
-    owner = OWNER.get()
-    return owner.name if owner is not None else "server"
 
 
 class _Time:
