@@ -10,7 +10,7 @@ A queue has lanes only while there is a backlog. Before and after it, keys are i
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 
 __all__ = ("Lanes",)
 
@@ -31,7 +31,7 @@ class Lanes:
     def __init__(self, fast: deque[str]) -> None:
         self.fast = fast
         #: In the order of arrival.
-        self._slow: dict[str, None] = {}
+        self._slow: OrderedDict[str, None] = OrderedDict()
         self.slowly = False
 
     @property
@@ -48,9 +48,8 @@ class Lanes:
     def pop(self) -> str:
         if self.fast:
             return self.fast.popleft()
-        item = next(iter(self._slow))
-        del self._slow[item]
-        return item
+        # A plain dict would look for its first key behind those that were taken: a time that grows with their number.
+        return self._slow.popitem(last=False)[0]
 
     def touch(self, item: str) -> None:
         if not self.slowly and item in self._slow:
