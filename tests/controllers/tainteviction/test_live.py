@@ -78,6 +78,25 @@ async def test_only_nodes_whose_taints_have_changed_are_queued() -> None:
         assert adds() == before + 1
 
 
+async def test_pods_are_queued_only_where_a_node_has_taints() -> None:
+    def adds() -> float:
+        return metric_value("workqueue_adds_total", {"name": "noexec_taint_pod"}) or 0
+
+    before = adds()
+    async with node_with_pods(p=[], q=[]) as world:
+        assert adds() == before
+        await world.set_taints("n", "a", effect="NoSchedule")
+        await world.make_pod("r", "n", [])
+        await world.turn(1)
+        assert adds() == before
+
+        await world.set_taints("n", "a")
+        await world.turn(1)
+        await world.make_pod("late", "n", [toleration("a")])
+        await world.turn(1)
+        assert adds() >= before + 4
+
+
 @pytest.mark.parametrize("effect", ["NoSchedule", "PreferNoSchedule"])
 async def test_other_effects_drive_nobody_off(effect: str) -> None:
     async with node_with_pods(p=[]) as world:
