@@ -30,6 +30,7 @@ class Resource:
         *,
         idle_timeout: float | None = None,
         leave_out: bool = False,
+        wanted: Any = None,
     ) -> Any:
         assert options is not None
         assert leave_out

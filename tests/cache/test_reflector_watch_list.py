@@ -382,8 +382,10 @@ class TestConsistency:
         scene.server.send(event("ADDED", "same", 1), event("ADDED", "other", 1), event("ADDED", "only", 1), END)
         scene.server.will_list(obj("same", 1), obj("other", 2), obj("missed", 1), rv=2)
 
-        with pytest.raises(InconsistentList, match="detected for pods: ns/missed, ns/only, ns/other"):
+        with pytest.raises(InconsistentList, match="detected for pods: ns/missed, ns/only, ns/other") as raised:
             await scene.reflector.run()
+
+        assert raised.value.keys == ("ns/missed", "ns/only", "ns/other")
 
     async def test_a_list_that_fails_is_tried_again(self) -> None:
         scene = streaming()

@@ -94,6 +94,7 @@ def run(
     *,
     only: Sequence[str] | None = None,
     traced: str = "",
+    patience: float = 300.0,
     limit: float | None = None,
 ) -> Run:
     """
@@ -103,11 +104,14 @@ def run(
     :param tests: files or folders in it
     :param only: the tests to be run, in this order, up to the first failure; None: all of them
     :param traced: a folder of modules, of which it is noted which test executes which line
+    :param patience: seconds after which a test has failed
     :param limit: seconds after which the run is ended
     """
     ours, its = get_context("fork").Pipe(duplex=False)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = get_context("fork").Process(target=_in_fork, args=(its, folder, tests, only, traced))
+    options = ["--rootdir", str(folder), "-p", "no:cacheprovider", "--no-header", f"--timeout={patience}"]
+    arguments = [*options, *(["-x"] if only is not None else []), *tests]
+    process = get_context("fork").Process(target=_in_fork, args=(its, folder, arguments, only, traced))
     process.start()
     its.close()
     done = Run()
@@ -126,7 +130,7 @@ def run(
     return done
 
 
-def _in_fork(answer: Connection, folder: Path, tests: Sequence[str], only: Sequence[str] | None, traced: str) -> None:
+def _in_fork(answer: Connection, folder: Path, arguments: list[str], only: Sequence[str] | None, traced: str) -> None:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     os.chdir(folder)
@@ -140,10 +144,9 @@ def _in_fork(answer: Connection, folder: Path, tests: Sequence[str], only: Seque
         tracer = coverage.Coverage(data_file=None, config_file=False, source=[str(folder / traced)])
         tracer.start()
     watch = _Watch(only, tracer)
-    arguments = ["--rootdir", str(folder), "-p", "no:cacheprovider", "--no-header"]
     with (folder / "output").open("w+") as output, redirect_stdout(output), redirect_stderr(output):
         try:
-            status = pytest.main([*arguments, *(["-x"] if only is not None else []), *tests], plugins=[watch])
+            status = pytest.main(arguments, plugins=[watch])
             if status not in _JUDGED and not watch.run.failed:
                 watch.run.problem = f"pytest ended with status {int(status)}"
         except BaseException as error:

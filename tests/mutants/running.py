@@ -28,10 +28,10 @@ __all__ = ("AREAS", "ROOT", "Area", "Copy", "NotGreen", "Outcome", "Stage", "Sui
 ROOT: Final = Path(__file__).parents[2]
 #: What a run needs of the checkout.
 _NEEDED: Final = ("kinformer", "controllers", "tests", "docs", "templates", "pyproject.toml", "README.md", "Makefile")
-#: A mutant that goes on for so many times as long as the tests without it does not end.
+#: A test that goes on for so many times as long as without a mutant does not end; the same of a run.
 _LONGER: Final = 10.0
-#: Seconds that a run may take in any case.
-_AT_LEAST: Final = 60.0
+#: Seconds that a test may take in any case.
+_AT_LEAST: Final = 30.0
 #: Tests of a package that may fail without a mutant. They are left out, and their names are printed.
 _FLAKY: Final = 3
 
@@ -46,21 +46,21 @@ class Area:
     A package, and the tests that belong to it.
 
     :param package: its folder
-    :param tests: a folder of tests
+    :param tests: folders and files of tests
     """
 
     package: str
-    tests: str
+    tests: tuple[str, ...]
 
     def modules(self) -> list[Path]:
         return sorted(path for path in (ROOT / self.package).rglob("*.py") if path.name != "__init__.py")
 
 
 AREAS: Final = (
-    *(Area(f"kinformer/{name}", f"tests/{name}") for name in ("cache", "workqueue", "controllerutil", "manager")),
-    Area("kinformer/operator", "tests/operator"),
+    Area("kinformer/cache", ("tests/cache", "tests/informers", "tests/manager/test_checks.py")),
+    *(Area(f"kinformer/{name}", (f"tests/{name}",)) for name in ("workqueue", "controllerutil", "manager", "operator")),
     *(
-        Area(f"controllers/kinformer_controllers/{name}", f"tests/controllers/{name}")
+        Area(f"controllers/kinformer_controllers/{name}", (f"tests/controllers/{name}",))
         for name in ("replicationcontroller", "deployment", "job", "statefulset", "garbagecollector")
     ),
 )
@@ -83,10 +83,12 @@ class Stage(NamedTuple):
     """
     Some tests that are run in this order.
 
-    :param limit: seconds after which a run of them is taken for one that does not end
+    :param patience: seconds after which one of them is taken for one that does not end
+    :param limit: seconds after which the same is said of all of them
     """
 
     tests: list[str]
+    patience: float
     limit: float
 
 
@@ -111,8 +113,15 @@ class Suite:
         near = {test for line in range(first, last + 1) for test in lines.get(line, ())}
         tests = sorted(self.seconds, key=self.seconds.__getitem__)
         parts = ([test for test in tests if test in near], [test for test in tests if test not in near])
-        limits = (max(_LONGER * sum(self.seconds[test] for test in part), _AT_LEAST) for part in parts)
-        return [Stage(part, limit) for part, limit in zip(parts, limits, strict=True) if part]
+        return [
+            Stage(
+                part,
+                _AT_LEAST + _LONGER * max(self.seconds[test] for test in part),
+                2 * _AT_LEAST + _LONGER * sum(self.seconds[test] for test in part),
+            )
+            for part in parts
+            if part
+        ]
 
 
 class Copy:
@@ -140,10 +149,10 @@ class Copy:
 
         :raises NotGreen: if several of them fail
         """
-        result = run(self._folder, [area.tests], traced=area.package)
+        result = run(self._folder, area.tests, traced=area.package)
         if result.problem or len(result.failed) > _FLAKY:
             reasons = "\n".join([result.problem, *result.failed] if result.failed else [result.problem, result.output])
-            raise NotGreen(f"{area.tests} fails without any mutant: {reasons}")
+            raise NotGreen(f"{area.package} fails without any mutant: {reasons}")
         seconds = {test: taken for test, taken in result.seconds.items() if test not in result.failed}
         return Suite(seconds, result.failed, result.reached)
 
@@ -160,9 +169,9 @@ class Copy:
         os.utime(module, (moment, moment))
         killed_by, seconds = "", 0.0
         try:
-            for tests, limit in stages:
+            for tests, patience, limit in stages:
                 files = dict.fromkeys(test.partition("::")[0] for test in tests)
-                result = run(self._folder, list(files), only=tests, limit=limit)
+                result = run(self._folder, list(files), only=tests, patience=patience, limit=limit)
                 seconds += result.cpu
                 killed_by = result.killer
                 if killed_by:
