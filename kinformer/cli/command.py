@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -438,55 +438,97 @@ def bench(**options: Any) -> None:
     run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
 
 
-@main.command()
+class WithSubcommands(click.Command):
+    """
+    A command whose first argument may also name another command.
+
+    :ivar subcommands: these commands, by name
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.subcommands: dict[str, click.Command] = {}
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and (found := self.subcommands.get(args[0])) is not None:
+            return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def simulation_flags(command: F) -> F:
+    """The options of all commands that simulate."""
+    for option in reversed(
+        (
+            click.option(
+                "--scenario",
+                type=click.Path(dir_okay=False, path_type=Path),
+                required=True,
+                help="A YAML file with what a user does, and the expected result.",
+            ),
+            click.option("--first-seed", type=click.IntRange(0), default=0, help="The seed of the first run.  [0]"),
+            click.option(
+                "--fault",
+                "rates",
+                multiple=True,
+                metavar="NAME=RATE",
+                help="Use only this fault, with this probability at each point: crash=0.05. May be "
+                "given several times.",
+            ),
+            click.option(
+                "--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run."
+            ),
+            click.option(
+                "--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."
+            ),
+            click.option(
+                "--may-differ",
+                multiple=True,
+                metavar="OBJECTS:PATH",
+                help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several "
+                "times.",
+            ),
+            click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods."),
+            click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan."),
+            click.option(
+                "--failures",
+                type=click.IntRange(1),
+                default=1,
+                show_default=True,
+                help="End after this number of failures.",
+            ),
+            click.option(
+                "--page",
+                type=click.Path(dir_okay=False, path_type=Path),
+                metavar="FILE",
+                help="Write the timeline of the first failure to this file, as an HTML page.",
+            ),
+            click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+            logging_flags,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@main.command(cls=WithSubcommands)
 @click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
-@click.option(
-    "--scenario",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="A YAML file with what a user does, and the expected result.",
-)
 @click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs.")
-@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the first run.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes.")
 @click.option(
     "--one-by-one",
     is_flag=True,
     help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old version.",
 )
-@click.option(
-    "--fault",
-    "rates",
-    multiple=True,
-    metavar="NAME=RATE",
-    help="Use only this fault, with this probability at each point: crash=0.05. May be given several times.",
-)
-@click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run.")
-@click.option("--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times.")
-@click.option(
-    "--may-differ",
-    multiple=True,
-    metavar="OBJECTS:PATH",
-    help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several times.",
-)
-@click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods.")
-@click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan.")
-@click.option(
-    "--failures", type=click.IntRange(1), default=1, show_default=True, help="End after this number of failures."
-)
-@click.option(
-    "--page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the timeline of the first failure to this file, as an HTML page.",
-)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@logging_flags
+@simulation_flags
 def simulate(**options: Any) -> None:
     """
     Look for bugs of CONTROLLER, an installed one's name or MODULE:FACTORY, in simulated runs with faults.
 
     Exits with 3 if it finds one.
+
+    "simulate external -- COMMAND" does the same with an operator in any language, in real time.
     """
     from kinformer.cli.simulate import run
 
@@ -495,6 +537,56 @@ def simulate(**options: Any) -> None:
         _exit_with(partial(run, **with_logging(options, quiet=True)))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+@click.command("external")
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
+@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="The number of random runs.")
+@click.option(
+    "--one-by-one",
+    is_flag=True,
+    help="Instead of random runs, make one run for each single crash, and for each absence while the user writes.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="With --one-by-one: another kind of fault, such as hide or restart. May be given several times.",
+)
+@click.option(
+    "--quiet",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    help="Seconds without a change after which everything has settled. It has to be longer than the command waits "
+    "between two tries.",
+)
+@click.option(
+    "--hurry",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="By how much the times of faults are divided.",
+)
+@click.option("--upgrade-to", default="", metavar="COMMAND", help="The next version, for the deviation upgrade.")
+@simulation_flags
+def simulate_external(**options: Any) -> None:
+    """
+    Look for bugs of an operator in any language, which COMMAND runs, in real time.
+
+    COMMAND finds the embedded server by KUBECONFIG. It is killed and started again, and requests and events go wrong.
+
+    Exits with 3 if it finds one.
+    """
+    from kinformer.cli.simulate import run_command
+
+    try:
+        _exit_with(partial(run_command, **with_logging(options, quiet=True)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+cast("WithSubcommands", simulate).subcommands["external"] = simulate_external
 
 
 @main.command()

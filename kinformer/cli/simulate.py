@@ -1,5 +1,7 @@
 """``kinformer simulate``: run a scenario from a file by many plans, and report the faults and what was found.
 
+:func:`run` plays it with controllers in virtual time. :func:`run_command` plays it with a command in real time.
+
 The scenario, the controllers and the flags are checked before the first run. The exit status is 0 if nothing was found,
 3 if something was found, and 1 if the simulation could not run.
 """
@@ -8,8 +10,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +24,26 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from kinformer.cli.modules import search_here
-from kinformer.simulation import Checks, Faults, Plan, Report, Trial, WorldOptions, explore, replay, systematic
+from kinformer.simulation import (
+    Checks,
+    Faults,
+    Plan,
+    PlanError,
+    Report,
+    Trial,
+    WorldOptions,
+    explore,
+    replay,
+    systematic,
+)
 from kinformer.simulation.explore import Failure, Run
+from kinformer.simulation.external import ExternalOptions, run_external
 from kinformer.simulation.scenario_file import read_scenario
-from kinformer.simulation.single import USUAL_KINDS, single_deviations
+from kinformer.simulation.single import KINDS, USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline_page import timeline_page
 from kinformer.simulation.user import controllers_of
 
-__all__ = ("FOUND", "SimulateError", "run")
+__all__ = ("COMMAND_KINDS", "FOUND", "SimulateError", "run", "run_command")
 
 FOUND = 3
 """The exit status if a run has found an error of the controllers."""
@@ -37,24 +53,38 @@ class SimulateError(Exception):
     """A simulation cannot run. The text says why."""
 
 
+#: The single deviations that are tried with a command. A run takes seconds, so only the most useful are tried.
+COMMAND_KINDS = ("crash", "away")
+#: The most plans that are tried to make a failure of a command smaller.
+_COMMAND_SHRINKING = 20
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The arguments of the command, checked."""
+    """
+    How a trial is to be played and shown, checked.
 
-    controllers: Sequence[str]
+    :param title: what is simulated, for a page
+    :param words: the beginning of the command line that plays a plan again
+    :param tail: its end
+    """
+
+    title: str
+    words: Sequence[str]
     scenario: Path
     seeds: int
     first_seed: int
     jobs: int
     one_by_one: bool
+    kinds: Sequence[str]
     faults: Faults | None
     most: int
-    checks: Checks
-    nodes: int
     plan: Plan | None
     failures: int
     page: Path | None
     output: str
+    shrinking: int = 400
+    tail: Sequence[str] = ()
 
 
 def run(
@@ -84,17 +114,18 @@ def run(
     :raises ScenarioError: if the scenario fails without any fault
     :raises OSError: if a file cannot be read or written
     """
+    checks = _checks(without, may_differ)
     asked = _Asked(
-        controllers=controllers,
+        title=", ".join(controllers),
+        words=["kinformer", "simulate", *controllers, *_words(scenario, nodes, checks)],
         scenario=scenario,
         seeds=seeds,
         first_seed=first_seed,
         jobs=jobs,
         one_by_one=one_by_one,
+        kinds=USUAL_KINDS,
         faults=_faults(rates, most),
         most=most,
-        checks=_checks(without, may_differ),
-        nodes=nodes,
         plan=_plan(replay_plan),
         failures=failures,
         page=page,
@@ -102,11 +133,88 @@ def run(
     )
     search_here()
     _check_controllers(controllers)
-    trial = Trial(read_scenario(scenario, controllers), asked.checks, WorldOptions(nodes=nodes))
+    return _report(Trial(read_scenario(scenario, controllers), checks, WorldOptions(nodes=nodes)), asked)
+
+
+def run_command(
+    *,
+    command: Sequence[str],
+    upgrade_to: str,
+    scenario: Path,
+    quiet: float,
+    hurry: float,
+    seeds: int,
+    first_seed: int,
+    one_by_one: bool,
+    kinds: Sequence[str],
+    rates: Sequence[str],
+    most: int,
+    without: Sequence[str],
+    may_differ: Sequence[str],
+    nodes: int,
+    replay_plan: str | None,
+    failures: int,
+    page: Path | None,
+    output: str,
+) -> int:
+    """
+    Run a command beside the embedded server by many plans, and print the report.
+
+    :return: the exit status: 0, or :data:`FOUND`
+    :raises SimulateError: if the command cannot be found, or an option has a wrong value
+    :raises ScenarioFileError: if the scenario's file is not valid
+    :raises ScenarioError: if the scenario fails without any fault
+    :raises OSError: if a file cannot be read or written
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise SimulateError(f"--kind {unknown[0]}: there are {', '.join(KINDS)}")
+    checks, next_command = _checks(without, may_differ), shlex.split(upgrade_to)
+    for words in filter(None, (command, next_command)):
+        if shutil.which(words[0]) is None:
+            raise SimulateError(f"{words[0]}: there is no such command")
+    given = ["--quiet", f"{quiet:g}", "--hurry", f"{hurry:g}", *(["--upgrade-to", upgrade_to] if upgrade_to else [])]
+    asked = _Asked(
+        title=shlex.join(command),
+        words=["kinformer", "simulate", "external", *_words(scenario, nodes, checks), *given],
+        tail=["--", *command],
+        scenario=scenario,
+        seeds=seeds,
+        first_seed=first_seed,
+        jobs=1,
+        one_by_one=one_by_one,
+        kinds=kinds or COMMAND_KINDS,
+        faults=_faults(rates, most),
+        most=most,
+        plan=_plan(replay_plan),
+        failures=failures,
+        page=page,
+        output=output,
+        shrinking=_COMMAND_SHRINKING,
+    )
+    options = ExternalOptions(tuple(command), tuple(next_command), quiet=quiet, hurry=hurry, nodes=nodes)
+    try:
+        return _report(Trial(read_scenario(scenario, ()), checks, runs=partial(run_external, options=options)), asked)
+    except PlanError as error:
+        raise SimulateError(str(error)) from error
+
+
+def _words(scenario: Path, nodes: int, checks: Checks) -> list[str]:
+    """The options that a replay needs, too."""
+    words = ["--scenario", str(scenario)]
+    words += ["--nodes", str(nodes)] if nodes else []
+    for name in checks.without:
+        words += ["--without", name]
+    for pattern in checks.may_differ:
+        words += ["--may-differ", pattern]
+    return words
+
+
+def _report(trial: Trial, asked: _Asked) -> int:
     report = _play(trial, asked)
-    if page is not None and report.failures:
-        _write_page(report.failures[0], page, asked)
-    if output == "json":
+    if asked.page is not None and report.failures:
+        _write_page(report.failures[0], asked.page, asked)
+    if asked.output == "json":
         print(json.dumps(_as_json(report, asked), indent=2, ensure_ascii=False))
     else:
         _show(report, asked)
@@ -172,14 +280,29 @@ def _play(trial: Trial, asked: _Asked) -> Report:
     if asked.plan is not None:
         return replay(trial, asked.plan)
     if asked.one_by_one:
-        count = len(single_deviations(trial.undisturbed, USUAL_KINDS))
+        count = len(single_deviations(trial.undisturbed, asked.kinds))
         with _Shown("one deviation after the other", count) as shown:
-            return systematic(trial, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
+            return systematic(
+                trial,
+                kinds=asked.kinds,
+                jobs=asked.jobs,
+                stop_after=asked.failures,
+                shrinking=asked.shrinking,
+                on_run=shown.count,
+            )
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     # Without rates, there are about two faults in a run: the rates are made to fit the length of the scenario.
     faults = asked.faults or replace(Faults(), most=asked.most).spread(trial.undisturbed.counts)
     with _Shown("seeds", len(seeds)) as shown:
-        return explore(trial, seeds, faults=faults, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
+        return explore(
+            trial,
+            seeds,
+            faults=faults,
+            jobs=asked.jobs,
+            stop_after=asked.failures,
+            shrinking=asked.shrinking,
+            on_run=shown.count,
+        )
 
 
 class _Shown:
@@ -211,13 +334,7 @@ class _Shown:
 
 
 def _command(failure: Failure, asked: _Asked) -> str:
-    words = ["kinformer", "simulate", *asked.controllers, "--scenario", str(asked.scenario)]
-    words += ["--nodes", str(asked.nodes)] if asked.nodes else []
-    for name in asked.checks.without:
-        words += ["--without", name]
-    for pattern in asked.checks.may_differ:
-        words += ["--may-differ", pattern]
-    return shlex.join([*words, "--replay", str(failure.plan)])
+    return shlex.join([*asked.words, "--replay", str(failure.plan), *asked.tail])
 
 
 def _show(report: Report, asked: _Asked) -> None:
@@ -232,7 +349,8 @@ def _show(report: Report, asked: _Asked) -> None:
     if report.happened:
         console.print(table)
     runs = f"{report.runs} run{'' if report.runs == 1 else 's'}"
-    console.print(f"{runs}, {report.seconds / 3600:.1f} hours of virtual time, {report.records} records.")
+    time = f"{report.seconds:.0f} seconds" if asked.tail else f"{report.seconds / 3600:.1f} hours of virtual time"
+    console.print(f"{runs}, {time}, {report.records} records.")
     if report.is_clean:
         console.print("Nothing was found.")
         return
@@ -251,7 +369,7 @@ def _write_page(failure: Failure, page: Path, asked: _Asked) -> None:
         failure.history.records,
         failure.violations,
         plan=failure.plan,
-        title=f"{', '.join(asked.controllers)}: {asked.scenario.name}",
+        title=f"{asked.title}: {asked.scenario.name}",
         command=_command(failure, asked),
     )
     page.write_text(text, encoding="utf-8")

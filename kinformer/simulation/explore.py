@@ -285,7 +285,7 @@ def _runner(trial: Trial, jobs: int) -> Iterator[Callable[[Iterable[_Task]], Ite
         yield lambda tasks: (Run.of(trial.play(plan, faults)) for plan, faults in tasks)
         return
     try:
-        pickled = pickle.dumps(Trial(trial.scenario, trial.checks, trial.options))
+        pickled = pickle.dumps(Trial(trial.scenario, trial.checks, trial.options, trial.runs))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise NotShareable(f"several processes need a scenario that can be imported: {error}") from error
     # A forked process would have the locks of this one's threads, but not the threads that release them.

@@ -155,7 +155,8 @@ class FileScenario:
     A scenario from a file. The controllers are not in the file, so that one file serves several of them.
 
     :param file: the path of the file, for errors
-    :param controllers: the names of installed controllers, or ``package.module:factory``
+    :param controllers: the names of installed controllers, or ``package.module:factory``; empty if the world has its
+        own processes
     :param steps: the steps
     :param managers: the names of the processes, each of which runs all controllers. Several processes elect a leader
     :param always: expectations that have to hold after every change
@@ -180,7 +181,7 @@ class FileScenario:
             world.assert_always(check)
         for check in self.eventually:
             world.assert_eventually(check)
-        for name in self.managers:
+        for name in self.managers if self.controllers else ():
             world.manager(self.controllers, name, leader_election=len(self.managers) > 1)
         for step in self.steps:
             try:
@@ -231,7 +232,8 @@ def read_scenario(file: Path, controllers: Sequence[str]) -> FileScenario:
     Read a scenario from a file.
 
     :param file: the file
-    :param controllers: the names of installed controllers, or ``package.module:factory``
+    :param controllers: the names of installed controllers, or ``package.module:factory``; empty if the world has its
+        own processes
     :raises ScenarioFileError: if the text is not a scenario, or a file with objects cannot be read
     :raises OSError: if the file cannot be read
     """

@@ -221,7 +221,8 @@ class Stage(User, abc.ABC, Generic[P]):
         return self._sights.setdefault(actor, Sight())
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Call a function after some seconds. It does not settle before that."""
+        """Call a function after some seconds, as long as a fault lasts. It does not settle before that."""
+        seconds = self.lasts(seconds)
         self.last_activity = max(self.last_activity, self.now + seconds)
         self.call_later(seconds, callback)
 

@@ -7,9 +7,9 @@ which the other runs are compared. If this run has violations itself, no fault i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from kinformer.simulation.faults import Faults
 from kinformer.simulation.history import History
@@ -56,15 +56,21 @@ class Trial:
     :param scenario: an async function whose argument is the world
     :param checks: which oracles are on, and how strict they are
     :param options: the options of the world
+    :param runs: plays a plan in another way than :func:`~kinformer.simulation.world.run_world` does, such as
+        :func:`~kinformer.simulation.external.run_external` with its options; None for a simulated world
     """
 
     scenario: Scenario
     checks: Checks = field(default_factory=Checks)
     options: WorldOptions = field(default_factory=WorldOptions)
+    runs: Callable[..., RunResult] | None = None
+
+    def __post_init__(self) -> None:
+        self._run = self.runs or partial(run_world, options=self.options)
 
     @cached_property
     def _first(self) -> tuple[Outcome, Reference]:
-        result = run_world(self.scenario, Plan(), options=self.options, checks=self.checks)
+        result = self._run(self.scenario, Plan(), checks=self.checks)
         error = result.error
         if error is not None and not isinstance(error, AssertionError | Deadlock | Livelock):
             raise ScenarioError(f"the scenario fails without any fault: {_one_line(error)}") from error
@@ -96,9 +102,7 @@ class Trial:
         :param faults: the rates of further faults; None for no others
         :raises ScenarioError: if the run without deviations fails, and not by an assertion
         """
-        result = run_world(
-            self.scenario, plan, faults=faults, options=self.options, checks=self.checks, reference=self.reference
-        )
+        result = self._run(self.scenario, plan, faults=faults, checks=self.checks, reference=self.reference)
         return self._outcome(result)
 
     def _outcome(self, result: RunResult) -> Outcome:

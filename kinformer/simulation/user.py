@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,18 +25,22 @@ T = TypeVar("T")
 
 
 class User:
-    """
-    The requests of a scenario.
-
-    :ivar client: a client for requests that have no method here
-    """
+    """The requests of a scenario."""
 
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self.server = server
-        self.transport = Transport(
-            endpoint_from_url(server.url, token=server.token), ClientOptions(user_agent="user"), clock=clock
-        )
-        self.client = Client(self.transport)
+        self._clock = clock
+
+    @cached_property
+    def transport(self) -> Transport:
+        """The connection. It is made at first use, when the server has its port."""
+        endpoint = endpoint_from_url(self.server.url, token=self.server.token)
+        return Transport(endpoint, ClientOptions(user_agent="user"), clock=self._clock)
+
+    @cached_property
+    def client(self) -> Client:
+        """A client for requests that have no method here."""
+        return Client(self.transport)
 
     async def apply(self, *manifests: Any) -> None:
         """

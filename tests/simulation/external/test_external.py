@@ -1,0 +1,63 @@
+"""A command in real time: faults happen to it by a plan, and oracles judge what the server saw.
+
+The operators in kopf, with the package ``kubernetes`` and with client-go need seconds for each run, and are not played
+here. ``docs/simulation-external.md`` has the commands.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kinformer.simulation import Plan, PlanError
+from kinformer.simulation.external import ExternalOptions, run_external
+from kinformer.simulation.scenario_file import read_scenario
+from kinformer.simulation.trial import Trial
+
+HERE = Path(__file__).parent
+MENDED = (sys.executable, "-S", str(HERE / "quick.py"))
+BROKEN = ("env", "BROKEN=1", *MENDED)
+
+#: A deviation of each kind that can happen to a command, in a run that has a place for all of them.
+EVERYTHING = (
+    "seed=0 cut(command,request=2,before) refuse(command,request=3,code=500) delay(command,request=4,seconds=1) "
+    "pause(command,write=1,seconds=1) conflict(command,write=1) crash(command,write=1,lost) upgrade(command,write=2) "
+    "partition(command,write=2,seconds=1) restartserver(change=2,gone) away(command,before=2)"
+)
+
+
+def trial_of(command: tuple[str, ...], next_command: tuple[str, ...] = ()) -> Trial:
+    options = ExternalOptions(command, next_command, quiet=0.2, restart_after=0.01)
+    return Trial(read_scenario(HERE / "scenario.yaml", ()), runs=partial(run_external, options=options))
+
+
+def test_a_command_killed_between_two_writes_is_found_and_its_twin_clean() -> None:
+    plan = Plan.parse("seed=0 crash(command,write=1)")
+    broken, mended = trial_of(BROKEN), trial_of(MENDED)
+
+    found = broken.play(plan)
+
+    assert broken.undisturbed.is_clean
+    assert [record.detail for record in found.history if record.what == "fault"] == [str(plan.deviations[0])]
+    assert "final-state: secrets/default/web: is missing" in map(str, found.violations)
+    assert mended.play(plan).is_clean
+
+
+def test_each_kind_of_fault_happens_to_a_command() -> None:
+    plan = Plan.parse(EVERYTHING)
+
+    outcome = trial_of(MENDED, MENDED).play(plan)
+
+    assert set(outcome.plan.deviations) == set(plan.deviations)
+    assert outcome.is_clean, outcome.violations
+    whats = {record.what for record in outcome.history if record.actor == "command"}
+    assert whats >= {"start", "killed", "paused", "request", "answer", "write", "fault", "note"}
+
+
+@pytest.mark.parametrize("deviation", ["jump(command,write=1)", "split(command,write=1)"])
+def test_a_fault_that_cannot_happen_to_a_command_is_named(deviation: str) -> None:
+    with pytest.raises(PlanError, match=r"cannot happen to a command"):
+        run_external(lambda _: None, Plan.parse(f"seed=0 {deviation}"), options=ExternalOptions(("true",)))  # type: ignore[arg-type,return-value]  # it is not played
