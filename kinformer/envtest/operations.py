@@ -21,6 +21,7 @@ from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.admission import Admission, Attributes, Review, User
 from kinformer.envtest.apply import Managed
+from kinformer.envtest.causes import invalid
 from kinformer.envtest.ownership import note_created, note_updated, reviewed
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
@@ -394,8 +395,8 @@ class Operations:
             raise status.conflict(resource.group_resource, name, why)
         if asked == "0" and not strategy.allow_unconditional_update:
             kind = GroupKind(resource.group, resource.plural)
-            text = "Invalid value: 0: must be specified for an update"
-            raise status.invalid(kind, name, [status.Cause("metadata.resourceVersion", "FieldValueInvalid", text)])
+            wrong = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise status.invalid(kind, name, [wrong])
         if asked not in ("0", str(before.number)):
             raise status.modified(resource.group_resource, name)
 

@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kinformer.envtest.causes import duplicate, forbidden, immutable, invalid, required, too_many
 from kinformer.envtest.custom.paths import PathError, find_field
 from kinformer.envtest.custom.schemas import check_schema
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import duplicate, forbidden, immutable, invalid, not_supported, required
-from kinformer.envtest.strategy.webhooks import check_client_service, check_review_versions, check_url
-from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors
+from kinformer.envtest.strategy.webhooks import check_client, check_review_versions
+from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = ("check_definition", "check_definition_update")
 
-_SCOPES = ("Cluster", "Namespaced")
-_STRATEGIES = ("None", "Webhook")
-_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _MOST_SELECTABLE = 8
-_MIXED = "may have mixed case, but should otherwise match: "
 _APPROVED = "api-approved.kubernetes.io"
 _PROTECTED = ("k8s.io", "kubernetes.io")
 
@@ -36,19 +32,14 @@ def check_definition(obj: Obj) -> Iterator[Cause]:
     wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
     if metadata.get("name") != wanted:
         yield invalid("metadata.name", metadata.get("name", ""), 'must be spec.names.plural+"."+spec.group')
-    yield from _check_group(spec.get("group") or "")
-    if (scope := spec.get("scope") or "") not in _SCOPES:
-        yield not_supported("spec.scope", scope, _SCOPES) if scope else required("spec.scope")
+    yield from _SPEC(spec, "spec")
     yield from _check_versions(spec)
-    for name in ("plural", "singular", "kind", "listKind"):
-        if not names.get(name):
-            yield required(f"spec.names.{name}")
-    yield from _check_names(names)
+    yield from _NAMES(names, "spec.names")
     common = _common(spec)
     if "schema" in common:
         yield from _check_schema(common["schema"], "spec.validation", has_status=_has_status(spec))
     yield from _check_parts(common, "spec", common.get("schema"))
-    yield from _check_conversion(spec.get("conversion") or {})
+    yield from _CONVERSION(spec.get("conversion"), "spec.conversion")
     yield from _check_stored(obj)
     yield from _check_approval(metadata, spec.get("group") or "")
     if spec.get("preserveUnknownFields"):
@@ -66,13 +57,27 @@ def check_definition_update(obj: Obj, old: Obj) -> Iterator[Cause]:
     yield from immutable(names.get("plural"), old_names.get("plural"), "spec.names.plural")
 
 
-def _check_group(group: str) -> Iterator[Cause]:
-    if not group:
-        yield required("spec.group")
-    elif wrong := dns1123_subdomain_errors(group):
-        yield invalid("spec.group", group, ",".join(wrong))
+def _check_group(group: str, path: str) -> Iterator[Cause]:
+    if wrong := dns1123_subdomain_errors(group):
+        yield invalid(path, group, ",".join(wrong))
     elif "." not in group:
-        yield invalid("spec.group", group, "should be a domain with at least one dot")
+        yield invalid(path, group, "should be a domain with at least one dot")
+
+
+def _check_kinds(names: Obj, path: str) -> Iterator[Cause]:
+    if (kind := names.get("kind")) and kind == names.get("listKind"):
+        yield invalid(f"{path}.listKind", kind, "kind and listKind may not be the same")
+
+
+_SPEC = f.Fields(group=f.Needed(_check_group), scope=f.Needed(f.OneOf("Cluster", "Namespaced")))
+_API_NAME, _KIND_NAME = f.Filled(f.API_NAME), f.Filled(f.KIND_NAME)
+_NAMES = f.Every(
+    f.Fields(plural=f.Needed(), singular=f.Needed(), kind=f.Needed(), listKind=f.Needed()),
+    f.Fields(plural=_API_NAME, singular=_API_NAME, kind=_KIND_NAME, listKind=_KIND_NAME),
+    f.Fields(shortNames=f.Each(f.API_NAME)),
+    _check_kinds,
+    f.Fields(categories=f.Each(f.API_NAME)),
+)
 
 
 def _common(spec: Obj) -> dict[str, Any]:
@@ -101,8 +106,7 @@ def _check_versions(spec: Obj) -> Iterator[Cause]:
     names = [one.get("name") or "" for one in versions]
     for index, version in enumerate(versions):
         here = f"spec.versions[{index}]"
-        if wrong := dns1035_label_errors(names[index]):
-            yield invalid(f"{here}.name", names[index], ",".join(wrong))
+        yield from f.API_NAME(names[index], f"{here}.name")
         warning = version.get("deprecationWarning")
         if warning is not None and not version.get("deprecated"):
             yield invalid(f"{here}.deprecationWarning", warning, "can only be set for deprecated versions")
@@ -144,65 +148,58 @@ def _check_schema(validation: Mapping[str, Any], path: str, *, has_status: bool)
     return [] if schema is None else check_schema(schema, f"{path}.openAPIV3Schema", has_status=has_status)
 
 
-def _check_names(names: Obj) -> Iterator[Cause]:
-    for name in ("plural", "singular"):
-        if (value := names.get(name)) and (wrong := dns1035_label_errors(value)):
-            yield invalid(f"spec.names.{name}", value, ",".join(wrong))
-    for name in ("kind", "listKind"):
-        if (value := names.get(name)) and (wrong := dns1035_label_errors(value.lower())):
-            yield invalid(f"spec.names.{name}", value, _MIXED + ",".join(wrong))
-    kind, list_kind = names.get("kind"), names.get("listKind")
-    for name in ("shortNames", "categories"):
-        if name == "categories" and kind and kind == list_kind:
-            yield invalid("spec.names.listKind", list_kind, "kind and listKind may not be the same")
-        for index, value in enumerate(names.get(name) or ()):
-            if wrong := dns1035_label_errors(value):
-                yield invalid(f"spec.names.{name}[{index}]", value, ",".join(wrong))
-
-
 def _check_parts(parts: Mapping[str, Any], path: str, validation: Any) -> Iterator[Cause]:
-    yield from _check_scale((parts.get("subresources") or {}).get("scale"), f"{path}.subresources")
-    for index, column in enumerate(parts.get("additionalPrinterColumns") or ()):
-        yield from _check_column(column, f"{path}.additionalPrinterColumns[{index}]")
+    yield from _PARTS(parts, path)
     schema = (validation or {}).get("openAPIV3Schema")
     if (fields := parts.get("selectableFields")) and schema is not None:
         yield from _check_selectable(fields, schema, f"{path}.selectableFields")
 
 
-def _check_scale(scale: Any, path: str) -> Iterator[Cause]:
-    if scale is None:
-        return
-    for name, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
-        value = scale.get(name) or ""
-        here = f"{path}.scale.{name}"
-        if not value:
-            yield required(here)
-        elif not value.startswith("."):
-            yield invalid(here, value, "must be a simple json path starting with .")
-        elif not value.startswith(root):
-            yield invalid(here, value, f"should be a json path under {root[:-1]}")
-    if value := scale.get("labelSelectorPath"):
-        here = f"{path}.scale.labelSelectorPath"
+def _path_under(*roots: str) -> f.Check:
+    """The path of a field, below one of some fields."""
+    where = roots[0] if len(roots) == 1 else f"either {' or '.join(roots)}"
+
+    def check(value: str, path: str) -> Iterator[Cause]:
         if not value.startswith("."):
-            yield invalid(here, value, "must be a simple json path starting with .")
-        elif not value.startswith((".spec.", ".status.")):
-            yield invalid(here, value, "should be a json path under either .spec or .status")
+            yield invalid(path, value, "must be a simple json path starting with .")
+        elif not value.startswith(tuple(f"{root}." for root in roots)):
+            yield invalid(path, value, f"should be a json path under {where}")
+
+    return check
 
 
-def _check_column(column: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    if not column.get("name"):
-        yield required(f"{path}.name")
-    type_ = column.get("type") or ""
-    if type_ not in _COLUMN_TYPES:
-        text = f"must be one of {','.join(_COLUMN_TYPES)}"
-        yield invalid(f"{path}.type", type_, text) if type_ else required(f"{path}.type", text)
-    if (form := column.get("format")) and form not in _COLUMN_FORMATS:
-        yield invalid(f"{path}.format", form, f"must be one of {','.join(_COLUMN_FORMATS)}")
-    json_path = column.get("jsonPath") or ""
-    if not json_path:
-        yield required(f"{path}.JSONPath")
-    elif not json_path.startswith("."):
-        yield invalid(f"{path}.JSONPath", json_path, "must be a simple json path starting with .")
+def _listed(*values: str) -> f.Check:
+    text = f"must be one of {','.join(values)}"
+
+    def check(value: str | None, path: str) -> Iterator[Cause]:
+        if value not in values:
+            yield invalid(path, value, text) if value else required(path, text)
+
+    return check
+
+
+def _check_cell(column: Mapping[str, Any], path: str) -> Iterator[Cause]:
+    # The real server writes this name with capital letters.
+    yield from f.Needed(_path_under(""))(column.get("jsonPath"), f"{path}.JSONPath")
+
+
+_COLUMN = f.Every(
+    f.Fields(
+        name=f.Needed(),
+        type=_listed("boolean", "date", "integer", "number", "string"),
+        format=f.Filled(_listed("byte", "date", "date-time", "double", "float", "int32", "int64", "password")),
+    ),
+    _check_cell,
+)
+_SCALE = f.Fields(
+    specReplicasPath=f.Needed(_path_under(".spec")),
+    statusReplicasPath=f.Needed(_path_under(".status")),
+    labelSelectorPath=f.Filled(_path_under(".spec", ".status")),
+)
+_PARTS = f.Fields(
+    subresources=f.Fields(scale=f.Given(_SCALE)),
+    additionalPrinterColumns=f.Each(_COLUMN),
+)
 
 
 def _check_selectable(fields: list[Obj], schema: Mapping[str, Any], path: str) -> Iterator[Cause]:
@@ -226,33 +223,25 @@ def _check_selectable(fields: list[Obj], schema: Mapping[str, Any], path: str) -
             yield duplicate(here, json_path)
         seen.add(place.path)
     if len(seen) > _MOST_SELECTABLE:
-        text = f"Too many: {len(seen)}: must have at most {_MOST_SELECTABLE} items"
-        yield Cause(path, "FieldValueTooMany", text)
+        yield too_many(path, len(seen), _MOST_SELECTABLE)
 
 
-def _check_conversion(conversion: Mapping[str, Any]) -> Iterator[Cause]:
-    path, strategy = "spec.conversion", conversion.get("strategy") or ""
-    if strategy not in _STRATEGIES:
-        yield not_supported(f"{path}.strategy", strategy, _STRATEGIES) if strategy else required(f"{path}.strategy")
-    webhook = conversion.get("webhook") or {}
+def _check_conversion(conversion: Mapping[str, Any] | None, path: str) -> Iterator[Cause]:
+    webhook = (conversion or {}).get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     here = f"{path}.webhookClientConfig"
-    if strategy != "Webhook":
+    if (conversion or {}).get("strategy") != "Webhook":
         text = "should not be set when strategy is not set to Webhook"
         if client is not None:
             yield forbidden(here, text)
         if versions:
             yield forbidden(f"{path}.conversionReviewVersions", text)
         return
-    if client is None:
-        yield required(here, "required when strategy is set to Webhook")
-    elif (client.get("url") is None) == (client.get("service") is None):
-        yield required(here, "exactly one of url or service is required")
-    elif client.get("url") is not None:
-        yield from check_url(client["url"], f"{here}.url")
-    else:
-        yield from check_client_service(client["service"], f"{here}.service")
+    yield from f.Present(check_client, detail="required when strategy is set to Webhook")(client, here)
     yield from check_review_versions(versions, f"{path}.conversionReviewVersions", told="")
+
+
+_CONVERSION = f.Every(f.Fields(strategy=f.Needed(f.OneOf("None", "Webhook"))), _check_conversion)
 
 
 def _check_stored(obj: Obj) -> Iterator[Cause]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
+from kinformer.envtest.causes import duplicate, invalid, required, shown_float
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import duplicate, invalid, required, shown_float
+from kinformer.envtest.strategy.fields import KIND_NAME
 from kinformer.envtest.strategy.metadata import path_segment, validate_metadata
-from kinformer.meta.validation import dns1035_label_errors
 
 __all__ = ("check_embedded", "check_lists", "check_scale", "prune_embedded")
 
@@ -151,9 +151,8 @@ def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
             yield invalid(f"{prefix}{name}", "", "must not be empty")
         elif name == "apiVersion" and value[name].count("/") > 1:
             yield invalid(f"{prefix}{name}", value[name], f"unexpected GroupVersion string: {value[name]}")
-        elif name == "kind" and (wrong := dns1035_label_errors(value[name].lower())):
-            text = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
-            yield invalid(f"{prefix}{name}", value[name], text)
+        elif name == "kind":
+            yield from KIND_NAME(value[name], f"{prefix}{name}")
     if isinstance(metadata := value.get("metadata"), dict):
         found = Problems()
         check_model("V1ObjectMeta", metadata, found)

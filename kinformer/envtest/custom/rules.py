@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, required
 from kinformer.envtest.custom.paths import normal_path
 from kinformer.envtest.custom.structural import NOWHERE
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, required
 from kinformer.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.logs import get_logger
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.custom.paths import normal_path
 from kinformer.envtest.custom.rules import RULES, Rules, compile_rules, has_rules
 from kinformer.envtest.custom.structural import problems_of, prune
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import forbidden, invalid, not_supported, repeats, required
+from kinformer.envtest.strategy.checks import repeats
 from kinformer.expressions import MISSING, is_available, patterns
 
 __all__ = ("check_schema",)

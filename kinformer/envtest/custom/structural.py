@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from kinformer.envtest.causes import invalid, not_supported, required, shown_float, too_long, too_many
 from kinformer.envtest.status import Cause, too_large_to_store
 from kinformer.envtest.storage import LARGEST
-from kinformer.envtest.strategy.checks import invalid, not_supported, required, shown_float, too_long
 from kinformer.expressions.formats import fits, is_known
 from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern
 
@@ -202,7 +202,7 @@ def _object_problems(value: Mapping[str, Any], schema: Schema, path: str, old: M
     if (least := schema.get("minProperties")) is not None and count < least:
         yield invalid(path, count, f"{path} in body should have at least {least} properties")
     if (most := schema.get("maxProperties")) is not None and count > most:
-        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+        yield too_many(path, count, most)
     for key, item in sorted(value.items()):
         here = f"{path}.{key}" if path else key
         if key in properties:
@@ -224,7 +224,7 @@ def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) 
     if (least := schema.get("minItems")) is not None and count < least:
         yield invalid(path, count, f"{path} in body should have at least {least} items")
     if (most := schema.get("maxItems")) is not None and count > most:
-        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+        yield too_many(path, count, most)
     if schema.get("uniqueItems") and len({_text(item) for item in value}) < count:
         yield invalid(path, value, f"{path} in body shouldn't contain duplicates")
 

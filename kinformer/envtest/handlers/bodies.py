@@ -9,6 +9,7 @@ import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
+from kinformer.envtest.causes import invalid, not_supported
 from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.duplicates import MOST_TOLD, duplicate_fields
@@ -177,8 +178,8 @@ def _check_custom_kind(data: Obj, resource: Resource, name: str = "") -> None:
     if api_version == resource.api_version and isinstance(kind, str) and kind != resource.kind:
         metadata = data.get("metadata")
         name = (metadata.get("name") if isinstance(metadata, dict) else None) or name
-        cause = status.Cause("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
-        raise status.invalid(GroupKind(resource.group, kind), str(name), [cause])
+        wrong = invalid("kind", kind, f"must be {resource.kind}")
+        raise status.invalid(GroupKind(resource.group, kind), str(name), [wrong])
 
 
 _FOREIGN = {
@@ -381,11 +382,9 @@ def decode_delete_options(call: Call) -> DeleteOptions:
 
 
 def _validate_delete_options(options: DeleteOptions) -> None:
-    policy = options.propagation
+    field, policy = "propagationPolicy", options.propagation
     if policy is not None and options.orphan_dependents is not None:
-        text = "Invalid value: null: orphanDependents and deletionPropagation cannot be both set"
-        text = text.replace("null", f'"{policy}"')
-        raise status.invalid_options("DeleteOptions", status.Cause("propagationPolicy", "FieldValueInvalid", text))
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        raise status.invalid_options("DeleteOptions", invalid(field, policy, text))
     if policy is not None and policy not in _POLICIES:
-        text = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
-        raise status.invalid_options("DeleteOptions", status.Cause("propagationPolicy", "FieldValueNotSupported", text))
+        raise status.invalid_options("DeleteOptions", not_supported(field, policy, (*_POLICIES, "nil")))

@@ -17,6 +17,7 @@ from kinformer.envtest.apply import (
     check_mergeable,
     scope_of,
 )
+from kinformer.envtest.causes import forbidden, invalid, required
 from kinformer.envtest.depth import is_too_deep
 from kinformer.envtest.handlers.bodies import finish_object, media_type, not_registered, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
@@ -158,8 +159,7 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     if media_type(call.content_type) == APPLY_PATCH:
         return _applier(operations, call)
     if "force" in call.query:
-        cause = status.Cause("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
-        raise status.invalid_options("PatchOptions", cause)
+        raise status.invalid_options("PatchOptions", forbidden("force", "may not be specified for non-apply patch"))
     # A patch gets the managed fields only if it may concern them: it names them, or the whole metadata or object.
     body = call.body
     sees_managed = b"managedFields" in body or b'"/metadata"' in body or b'""' in body
@@ -173,8 +173,7 @@ def _need_manager(call: Call) -> None:
     :raises StatusError: Invalid if it does not
     """
     if not call.manager:
-        text = "Required value: is required for apply patch"
-        raise status.invalid_options("PatchOptions", status.Cause("fieldManager", "FieldValueRequired", text))
+        raise status.invalid_options("PatchOptions", required("fieldManager", "is required for apply patch"))
 
 
 def _applier(operations: Operations, call: Call) -> Patcher:
@@ -333,7 +332,6 @@ def _no_object(shown: str, why: str) -> status.StatusError:
 
     :param shown: the object or the patch, as the error shows it
     """
-    said = msgspec.json.encode(shown).decode()
-    cause = status.Cause("patch", "FieldValueInvalid", f"Invalid value: {said}: {why}")
+    cause = invalid("patch", shown, why)
     details = {"causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field}]}
     return status.StatusError(422, "Invalid", f' "" is invalid: patch: {cause.message}', details)

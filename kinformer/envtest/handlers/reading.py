@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest import status
+from kinformer.envtest.causes import forbidden, not_supported
 from kinformer.envtest.gojson import complaint
 from kinformer.envtest.handlers.call import Answer, Call
 from kinformer.envtest.handlers.selecting import Selection, selection_of
@@ -72,27 +73,17 @@ class ListOptions:
 def _causes(options: ListOptions) -> list[status.Cause]:
     field = "resourceVersionMatch"
     causes: list[status.Cause] = []
-
-    def forbid(text: str) -> None:
-        causes.append(status.Cause(field, "FieldValueForbidden", f"Forbidden: {text}"))
-
     if not options.match:
         return causes
     if not options.version:
-        forbid("resourceVersionMatch is forbidden unless resourceVersion is provided")
+        causes.append(forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
     if options.token:
-        forbid("resourceVersionMatch is forbidden when continue is provided")
+        causes.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
     if options.match not in ("Exact", "NotOlderThan"):
-        text = f'Unsupported value: "{options.match}": supported values: "Exact", "NotOlderThan", ""'
-        causes.append(status.Cause(field, "FieldValueNotSupported", text))
+        causes.append(not_supported(field, options.match, ("Exact", "NotOlderThan", "")))
     if options.match == "Exact" and options.version == "0":
-        forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+        causes.append(forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     return causes
-
-
-_NOT_FOR_LISTS = status.Cause(
-    "sendInitialEvents", "FieldValueForbidden", "Forbidden: sendInitialEvents is forbidden for list"
-)
 
 
 def list_options(call: Call, operations: Operations) -> ListOptions:
@@ -112,7 +103,7 @@ def list_options(call: Call, operations: Operations) -> ListOptions:
     )
     causes = _causes(options)
     if "sendInitialEvents" in query:
-        causes.append(_NOT_FOR_LISTS)
+        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if causes:
         raise status.invalid_options("ListOptions", *causes)
     return options

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kinformer.envtest import status
+from kinformer.envtest.causes import NEGATIVE, invalid
 from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import patch_function, refusal_of
@@ -16,6 +17,7 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import topology_labels
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 from kinformer.meta.selectors import label_selector_as_selector, selector_from_set
 
@@ -109,10 +111,8 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
             raise status.bad_request(f'the spec replicas field "{path}" cannot be empty')
         if replicas < 0 and call.resource.definition is None:
             # For a custom resource the schema checks the whole object, its replicas included.
-            text = f"Invalid value: {replicas}: must be greater than or equal to 0"
-            cause = status.Cause("spec.replicas", "FieldValueInvalid", text)
-            kind = GroupKind("autoscaling", "Scale")
-            raise status.invalid(kind, call.name, [cause])
+            cause = invalid("spec.replicas", replicas, NEGATIVE)
+            raise status.invalid(GroupKind("autoscaling", "Scale"), call.name, [cause])
         operations.review_part(
             call.resource, "scale", (call.namespace, call.name), gvk, scale, _scale_of(call, old), how
         )
@@ -268,11 +268,8 @@ def _token(operations: Operations, call: Call) -> Answer:
     account = operations.find(call.resource, call.namespace, call.name)
     seconds = (body.get("spec") or {}).get("expirationSeconds")
     seconds = 3600 if seconds is None else seconds
-    if not 600 <= seconds <= 1 << 32:
-        bound = "less than 10 minutes" if seconds < 600 else "larger than 2^32 seconds"
-        text = f"Invalid value: {seconds}: may not specify a duration {bound}"
-        cause = status.Cause("spec.expirationSeconds", "FieldValueInvalid", text)
-        raise status.invalid(GroupKind(gvk.group, gvk.kind), "", [cause])
+    if wrong := list(check_token_lifetime(seconds, "spec.expirationSeconds")):
+        raise status.invalid(GroupKind(gvk.group, gvk.kind), "", wrong)
     uid = account.decode()["metadata"]["uid"]
     spec = {"audiences": ["https://kubernetes.default.svc.cluster.local"], "expirationSeconds": seconds}
     expires = operations.expiry(seconds)

@@ -18,6 +18,7 @@ import msgspec
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
+from kinformer.envtest.causes import forbidden, not_supported
 from kinformer.envtest.containers.streams import StreamSet
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.reading import parse_version
@@ -117,17 +118,14 @@ def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
     match = query.get("resourceVersionMatch", "")
     initial = "sendInitialEvents" in query
     if match and not initial:
-        text = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        causes.append(status.Cause(field, "FieldValueForbidden", text))
+        text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(forbidden(field, text))
     if initial and match != "NotOlderThan":
-        text = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        causes.append(status.Cause(field, "FieldValueForbidden", text))
+        causes.append(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match and match != "NotOlderThan":
-        text = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
-        causes.append(status.Cause(field, "FieldValueNotSupported", text))
+        causes.append(not_supported(field, match, ("NotOlderThan",)))
     if query.get("continue"):
-        text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
-        causes.append(status.Cause(field, "FieldValueForbidden", text))
+        causes.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
 
@@ -142,8 +140,8 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     query = dict(call.query)
     causes = _causes(query, call)
     if "sendInitialEvents" in query and not watches.streams_lists:
-        text = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-        causes.append(status.Cause("sendInitialEvents", "FieldValueForbidden", text))
+        text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        causes.append(forbidden("sendInitialEvents", text))
     if causes:
         raise status.invalid_options("ListOptions", *causes)
     asked = query.get("resourceVersion", "")

@@ -8,6 +8,7 @@ from typing import Any
 
 from kinformer.clock import RealClock
 from kinformer.envtest import status
+from kinformer.envtest.causes import invalid, not_supported, too_long
 from kinformer.envtest.handlers.bodies import decode_delete_options, decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import read_patch
@@ -33,19 +34,15 @@ def _check_options(call: Call, kind: str) -> None:
     """
     causes = []
     if (dry_run := call.query.get("dryRun")) and set(said := dry_run.split(",")) != {"All"}:
-        text = f'Unsupported value: {encode(said).decode().strip()}: supported values: "All"'
-        causes.append(status.Cause("dryRun", "FieldValueNotSupported", text))
+        causes.append(not_supported("dryRun", said, ("All",)))
     if (mode := call.query.get("fieldValidation")) and mode not in ("Ignore", "Warn", "Strict"):
-        text = f'Unsupported value: "{mode}": supported values: "", "Ignore", "Warn", "Strict"'
-        causes.append(status.Cause("fieldValidation", "FieldValueNotSupported", text))
+        causes.append(not_supported("fieldValidation", mode, ("", "Ignore", "Warn", "Strict")))
     if len(call.manager) > 128:
-        text = "Too long: may not be more than 128 bytes"
-        causes.append(status.Cause("fieldManager", "FieldValueTooLong", text))
+        causes.append(too_long("fieldManager", 128))
     for place, char in enumerate(call.manager):
         if not char.isprintable():
-            text = f"Invalid value: {encode(call.manager).decode().strip()}: "
-            text += f"invalid character U+{ord(char):04X} (at position {place})"
-            causes.append(status.Cause("fieldManager", "FieldValueInvalid", text))
+            text = f"invalid character U+{ord(char):04X} (at position {place})"
+            causes.append(invalid("fieldManager", call.manager, text))
     if causes:
         raise status.invalid_options(kind, *causes)
 

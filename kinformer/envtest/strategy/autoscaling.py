@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.checks import forbidden, invalid, not_supported, required
 from kinformer.meta.quantity import Quantity
 
 __all__ = ("AutoscalerStrategy", "OldAutoscalerStrategy", "to_old_autoscaler")

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from kinformer.envtest.causes import immutable
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
-from kinformer.envtest.strategy.checks import immutable
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
 from kinformer.envtest.strategy.fields import Every, Fields
 from kinformer.envtest.strategy.pod_warnings import pod_warnings

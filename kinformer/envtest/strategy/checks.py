@@ -1,17 +1,14 @@
-"""The API's error texts for invalid fields, and rules that many kinds share."""
+"""Rules for values that many kinds share."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
-import msgspec
-
+from kinformer.envtest.causes import forbidden, invalid, required
 from kinformer.envtest.status import Cause
-from kinformer.meta.quantity import Quantity
 from kinformer.meta.selectors import Selector, label_selector_as_selector
 from kinformer.meta.validation import (
     dns1123_subdomain_errors,
@@ -23,7 +20,6 @@ from kinformer.meta.validation import (
 __all__ = (
     "BAD_ADDRESS",
     "BAD_NETWORK",
-    "NEGATIVE",
     "check_address",
     "check_endpoint_address",
     "check_ingress_point",
@@ -34,22 +30,12 @@ __all__ = (
     "check_selects",
     "check_token_lifetime",
     "data_key_errors",
-    "duplicate",
-    "forbidden",
-    "immutable",
-    "invalid",
-    "not_found",
-    "not_supported",
     "parse_address",
     "parse_network",
     "port_name_errors",
     "repeats",
-    "required",
-    "shown_float",
-    "too_long",
 )
 
-NEGATIVE = "must be greater than or equal to 0"
 _PORTS = "must be between 1 and 65535, inclusive"
 _DATA_KEY = "[-._a-zA-Z0-9]+"
 _is_data_key = re.compile(_DATA_KEY).fullmatch
@@ -64,60 +50,6 @@ def repeats(items: Iterable[Hashable]) -> list[bool]:
         told.append(item in seen)
         seen.add(item)
     return told
-
-
-def _said(value: Any) -> str:
-    """A value as errors show it."""
-    if isinstance(value, Quantity):
-        value = str(value)
-    elif isinstance(value, float):
-        return shown_float(value)
-    return msgspec.json.encode(value).decode()
-
-
-def shown_float(value: float) -> str:
-    """A floating point number as Go prints it."""
-    number = Decimal(repr(value)).normalize()
-    exponent = number.adjusted()
-    if -4 <= exponent < 6:
-        return f"{number:f}"
-    sign, digits, _ = number.as_tuple()
-    whole, *rest = (str(digit) for digit in digits)
-    return f"{'-' * sign}{whole}{'.' * bool(rest)}{''.join(rest)}e{exponent:+03d}"
-
-
-def required(field: str, detail: str = "") -> Cause:
-    return Cause(field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else ""))
-
-
-def invalid(field: str, value: Any, detail: str) -> Cause:
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {_said(value)}: {detail}")
-
-
-def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    listed = ", ".join(f'"{one}"' for one in supported)
-    return Cause(field, "FieldValueNotSupported", f"Unsupported value: {_said(value)}: supported values: {listed}")
-
-
-def duplicate(field: str, value: Any) -> Cause:
-    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {_said(value)}")
-
-
-def not_found(field: str, value: Any) -> Cause:
-    return Cause(field, "FieldValueNotFound", f"Not found: {_said(value)}")
-
-
-def forbidden(field: str, detail: str) -> Cause:
-    return Cause(field, "FieldValueForbidden", f"Forbidden: {detail}")
-
-
-def too_long(field: str, limit: int) -> Cause:
-    return Cause(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
-
-
-def immutable(new: Any, old: Any, field: str) -> Iterator[Cause]:
-    if new != old:
-        yield invalid(field, new, "field is immutable")
 
 
 def check_labels(labels: Mapping[str, str] | None, field: str) -> Iterator[Cause]:

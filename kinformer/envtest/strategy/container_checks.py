@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, not_found, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import (
-    check_port,
-    check_port_number_or_name,
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    port_name_errors,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_port, check_port_number_or_name, port_name_errors
 from kinformer.envtest.strategy.source_checks import ENV, check_env_from
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import label_key_errors

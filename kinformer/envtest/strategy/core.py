@@ -7,21 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from kinformer.envtest.causes import duplicate, forbidden, immutable, invalid, required, too_long
 from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.gojson import complaint
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import (
-    check_labels,
-    duplicate,
-    forbidden,
-    immutable,
-    invalid,
-    required,
-    too_long,
-)
+from kinformer.envtest.strategy.checks import check_labels
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names
 from kinformer.envtest.strategy.pod_checks import TOLERATIONS

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kinformer.envtest.causes import invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import (
-    check_endpoint_address,
-    check_port,
-    invalid,
-    parse_address,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_endpoint_address, check_port, parse_address
 
 __all__ = ("CHECK_ENDPOINTS", "EndpointSliceStrategy")
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kinformer.envtest.causes import invalid, required
 from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import invalid, required
 
 __all__ = ("EventStrategy", "NewEventStrategy", "to_new_event")
 

@@ -20,21 +20,12 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kinformer.envtest.causes import NEGATIVE, duplicate, forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import (
-    NEGATIVE,
-    check_labels,
-    check_operator,
-    data_key_errors,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    port_name_errors,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_labels, check_operator, data_key_errors, port_name_errors
 from kinformer.envtest.strategy.metadata import path_segment
 from kinformer.meta.validation import (
+    dns1035_label_errors,
     dns1123_label_errors,
     dns1123_subdomain_errors,
     label_key_errors,
@@ -42,9 +33,11 @@ from kinformer.meta.validation import (
 )
 
 __all__ = (
+    "API_NAME",
     "DATA_KEY",
     "DNS_LABEL",
     "DNS_SUBDOMAIN",
+    "KIND_NAME",
     "LABEL_SELECTOR",
     "LABEL_VALUE",
     "NOT_NEGATIVE",
@@ -314,6 +307,19 @@ def check_union(
         yield forbidden(f"{path}.{name}", f"may not specify more than 1 {what}")
 
 
+def _kind_errors(kind: str) -> list[str]:
+    wrong = ",".join(dns1035_label_errors(kind.lower()))
+    return [f"may have mixed case, but should otherwise match: {wrong}"] if wrong else []
+
+
+def _api_name_errors(name: str) -> list[str]:
+    wrong = ",".join(dns1035_label_errors(name))
+    return [wrong] if wrong else []
+
+
+#: The name of a version or of a resource, all errors as one.
+API_NAME = Form(_api_name_errors)
+KIND_NAME = Form(_kind_errors)
 DATA_KEY = Form(data_key_errors)
 DNS_LABEL = Form(dns1123_label_errors)
 DNS_SUBDOMAIN = Form(dns1123_subdomain_errors)

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from kinformer.envtest.causes import duplicate, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import duplicate, invalid, repeats, required
+from kinformer.envtest.strategy.checks import repeats
 from kinformer.envtest.strategy.fields import not_negative
 
 __all__ = ("check_job_status",)

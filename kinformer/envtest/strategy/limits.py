@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, required
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import label_key_errors

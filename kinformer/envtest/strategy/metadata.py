@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-import msgspec
-
+from kinformer.envtest.causes import NEGATIVE, forbidden, immutable, invalid, required, too_long
 from kinformer.envtest.status import Cause
 from kinformer.meta.validation import label_key_errors, label_value_errors
 
@@ -44,7 +43,7 @@ _value_errors = lru_cache(maxsize=4096)(lambda value: tuple(label_value_errors(v
 
 def validate_labels(labels: Mapping[str, str], path: str) -> list[Cause]:
     return [
-        Cause(path, "FieldValueInvalid", f'Invalid value: "{text}": {why}')
+        invalid(path, text, why)
         for key, value in sorted(labels.items())
         for text, errors in ((key, _key_errors(key)), (value, _value_errors(value)))
         for why in errors
@@ -56,10 +55,10 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[
         return
     for key in sorted(annotations):
         for why in _key_errors(key.lower()):
-            yield Cause(path, "FieldValueInvalid", f'Invalid value: "{key}": {why}')
+            yield invalid(path, key, why)
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
-        yield Cause(path, "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes")
+        yield too_long(path, _ANNOTATIONS_LIMIT)
 
 
 def _validate_owners(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
@@ -68,24 +67,18 @@ def _validate_owners(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     for owner in owners:
         version = owner.get("apiVersion", "")
         if version.count("/") > 1 or not version.rpartition("/")[2]:
-            text = f'Invalid value: "{version}": version must not be empty'
-            yield Cause(f"{path}.apiVersion", "FieldValueInvalid", text)
+            yield invalid(f"{path}.apiVersion", version, "version must not be empty")
         for name in ("kind", "name", "uid"):
             if not owner.get(name):
-                yield Cause(f"{path}.{name}", "FieldValueInvalid", 'Invalid value: "": must not be empty')
+                yield invalid(f"{path}.{name}", "", "must not be empty")
         if (version, owner.get("kind")) == ("v1", "Event"):
-            text = f"Invalid value: {_json(owner)}: /v1, Kind=Event is disallowed from being an owner"
-            yield Cause(path, "FieldValueInvalid", text)
+            yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
             this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if first:
                 text = 'Only one reference can have Controller set to true. Found "true" in references for'
-                yield Cause(path, "FieldValueInvalid", f"Invalid value: {_json(owners)}: {text} {first} and {this}")
+                yield invalid(path, owners, f"{text} {first} and {this}")
             first = first or this
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
@@ -94,18 +87,17 @@ _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
     for name in finalizers:
         for why in label_key_errors(name):
-            yield Cause("metadata.finalizers", "FieldValueInvalid", f'Invalid value: "{name}": {why}')
+            yield invalid("metadata.finalizers", name, why)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
-        text = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield Cause("metadata.finalizers", "FieldValueInvalid", f"Invalid value: {_json(finalizers)}: {text}")
+        yield invalid("metadata.finalizers", finalizers, "finalizer orphan and foregroundDeletion cannot be both set")
 
 
 def check_finalizer_names(finalizers: Sequence[str]) -> Iterator[Cause]:
     """Check the rule for finalizers of built-in kinds: a finalizer is a standard one, or has a domain."""
     for index, name in enumerate(finalizers):
         if "/" not in name and name not in _STANDARD_FINALIZERS:
-            text = f'Invalid value: "{name}": name is neither a standard finalizer name nor is it fully qualified'
-            yield Cause(f"metadata.finalizers[{index}]", "FieldValueInvalid", text)
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(f"metadata.finalizers[{index}]", name, text)
 
 
 def validate_metadata(
@@ -122,18 +114,14 @@ def validate_metadata(
     if prefix := metadata.get("generateName"):
         # A prefix may end with a dash, because the generated name does not end there.
         wrong = name_rule(f"{prefix[:-1]}a" if prefix.endswith("-") and len(prefix) > 1 else prefix)
-        causes += [
-            Cause("metadata.generateName", "FieldValueInvalid", f'Invalid value: "{prefix}": {why}') for why in wrong
-        ]
+        causes += [invalid("metadata.generateName", prefix, why) for why in wrong]
     name = metadata.get("name", "")
     if not name:
-        causes.append(Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required"))
+        causes.append(required("metadata.name", "name or generateName is required"))
     else:
-        wrong = name_rule(name)
-        causes += [Cause("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {why}') for why in wrong]
+        causes += [invalid("metadata.name", name, why) for why in name_rule(name)]
     if (generation := metadata.get("generation", 0)) < 0:
-        text = f"Invalid value: {generation}: must be greater than or equal to 0"
-        causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
+        causes.append(invalid("metadata.generation", generation, NEGATIVE))
     causes += validate_labels(metadata.get("labels") or {}, "metadata.labels")
     causes += validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
     causes += _validate_owners(metadata.get("ownerReferences") or ())
@@ -148,18 +136,12 @@ def validate_metadata_update(metadata: Mapping[str, Any], old: Mapping[str, Any]
         before = old.get("finalizers") or ()
         if new := [name for name in metadata.get("finalizers") or () if name not in before]:
             listed = ", ".join(f'"{name}"' for name in new)
-            text = (
-                "Forbidden: no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{listed}}}"
-            )
-            causes.append(Cause("metadata.finalizers", "FieldValueForbidden", text))
+            text = "no new finalizers can be added if the object is being deleted, found new finalizers "
+            causes.append(forbidden("metadata.finalizers", f"{text}[]string{{{listed}}}"))
     for name in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if (value := metadata.get(name)) != old.get(name):
-            said = "null" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
-            causes.append(Cause(f"metadata.{name}", "FieldValueInvalid", f"Invalid value: {said}: field is immutable"))
+        causes += immutable(metadata.get(name), old.get(name), f"metadata.{name}")
     if (generation := metadata.get("generation", 0)) < old.get("generation", 0):
-        text = f"Invalid value: {generation}: must not be decremented"
-        causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
+        causes.append(invalid("metadata.generation", generation, "must not be decremented"))
     # Unchanged values were checked when they were stored.
     if (labels := metadata.get("labels")) and labels != old.get("labels"):
         causes += validate_labels(labels, "metadata.labels")

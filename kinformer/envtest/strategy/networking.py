@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kinformer.envtest.causes import forbidden, invalid, not_supported, required, too_long
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -13,13 +14,8 @@ from kinformer.envtest.strategy.checks import (
     check_ingress_point,
     check_port,
     check_port_number_or_name,
-    forbidden,
-    invalid,
-    not_supported,
     parse_address,
     parse_network,
-    required,
-    too_long,
 )
 from kinformer.meta.validation import regex_error
 

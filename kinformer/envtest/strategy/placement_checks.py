@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kinformer.envtest.causes import duplicate, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import check_address, check_operator, duplicate, invalid, repeats, required
+from kinformer.envtest.strategy.checks import check_address, check_operator, repeats
 from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, not_supported
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import check_labels, duplicate, forbidden, invalid, not_supported
+from kinformer.envtest.strategy.checks import check_labels
 from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers, check_pod_security
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.envtest.strategy.placement_checks import (

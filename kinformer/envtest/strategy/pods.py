@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinformer.envtest.causes import invalid
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.checks import invalid
 from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_pod

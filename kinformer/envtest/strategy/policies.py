@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, repeats, required
+from kinformer.envtest.strategy.checks import repeats
 from kinformer.envtest.strategy.webhooks import RULE, check_match_conditions
 from kinformer.expressions import MISSING, Program, is_available
 from kinformer.expressions.admission import ExpressionError, Scope, scope_for
 from kinformer.expressions.types import RESERVED
-from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
 __all__ = ("CHECK_BINDING", "CHECK_POLICY")
 
@@ -118,13 +119,8 @@ def _check_param_version(api_version: str, path: str) -> Iterator[Cause]:
         yield invalid(path, group, ",".join(wrong))
     if not version:
         yield invalid(path, api_version, "version must be specified")
-    elif wrong := dns1035_label_errors(version):
-        yield invalid(path, version, ",".join(wrong))
-
-
-def _check_param_name(name: str, path: str) -> Iterator[Cause]:
-    if wrong := dns1035_label_errors(name.lower()):
-        yield invalid(path, name, f"may have mixed case, but should otherwise match: {','.join(wrong)}")
+    else:
+        yield from f.API_NAME(version, path)
 
 
 def _check_policy(policy: Obj, path: str) -> Iterator[Cause]:
@@ -144,7 +140,7 @@ def _check_policy(policy: Obj, path: str) -> Iterator[Cause]:
 
 _POLICY = f.Fields(
     failurePolicy=f.OneOf("Fail", "Ignore"),
-    paramKind=f.Given(f.Fields(apiVersion=f.Needed(_check_param_version), kind=f.Needed(_check_param_name))),
+    paramKind=f.Given(f.Fields(apiVersion=f.Needed(_check_param_version), kind=f.Needed(f.KIND_NAME))),
     matchConstraints=f.Present(_MATCHES, f.Fields(resourceRules=f.Needed())),
 )
 CHECK_POLICY = f.Every(_check_policy)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kinformer.envtest.causes import invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import invalid, not_supported, required
 from kinformer.envtest.strategy.metadata import path_segment
 
 __all__ = ("BindingStrategy", "RoleStrategy")

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
@@ -17,12 +18,8 @@ from kinformer.envtest.strategy.checks import (
     check_labels,
     check_port,
     check_port_number_or_name,
-    duplicate,
-    forbidden,
-    invalid,
     parse_address,
     parse_network,
-    required,
 )
 
 __all__ = (

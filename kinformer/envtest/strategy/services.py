@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 
 from kinformer.envtest import status
+from kinformer.envtest.causes import invalid
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import invalid
 from kinformer.envtest.strategy.fields import Fields
 from kinformer.envtest.strategy.service_checks import (
     SERVICE,

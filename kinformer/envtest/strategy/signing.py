@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kinformer.envtest.causes import invalid
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.checks import invalid
 from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = ("SigningRequestStrategy", "TrustBundleStrategy")

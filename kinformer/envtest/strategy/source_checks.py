@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import check_token_lifetime, forbidden, invalid, not_supported, required
+from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import label_key_errors
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kinformer.envtest.causes import forbidden, immutable, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import (
-    check_token_lifetime,
-    forbidden,
-    immutable,
-    invalid,
-    not_supported,
-    required,
-)
+from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.envtest.strategy.source_checks import check_absolute, check_no_steps_up
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import label_key_errors

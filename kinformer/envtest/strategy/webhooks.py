@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from kinformer.envtest.causes import duplicate, forbidden, invalid, required, too_many
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import check_port, duplicate, forbidden, invalid, repeats, required
+from kinformer.envtest.strategy.checks import check_port, repeats
 from kinformer.expressions import MISSING, is_available
 from kinformer.expressions.admission import ExpressionError, scope_for
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
@@ -17,10 +18,9 @@ from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_er
 __all__ = (
     "RULE",
     "WebhookStrategy",
-    "check_client_service",
+    "check_client",
     "check_match_conditions",
     "check_review_versions",
-    "check_url",
 )
 
 _VERSIONS = ("v1", "v1beta1")
@@ -35,8 +35,7 @@ def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params:
     :param has_params: whether they may use the variable ``params``
     """
     if len(conditions) > _MOST_CONDITIONS:
-        text = f"Too many: {len(conditions)}: must have at most {_MOST_CONDITIONS} items"
-        yield Cause(field, "FieldValueTooMany", text)
+        yield too_many(field, len(conditions), _MOST_CONDITIONS)
     if conditions and not is_available():
         yield forbidden(field, MISSING)
         return
@@ -103,7 +102,8 @@ RULE = f.Fields(
 )
 
 
-def _check_client(client: Obj | None, path: str) -> Iterator[Cause]:
+def check_client(client: Obj | None, path: str) -> Iterator[Cause]:
+    """Check how a webhook is reached."""
     client = client or {}
     if (client.get("url") is None) == (client.get("service") is None):
         yield required(path, "exactly one of url or service is required")
@@ -111,7 +111,7 @@ def _check_client(client: Obj | None, path: str) -> Iterator[Cause]:
         yield from _CLIENT(client, path)
 
 
-def check_client_service(service: Obj, field: str) -> Iterator[Cause]:
+def _check_service(service: Obj, field: str) -> Iterator[Cause]:
     """Check the reference to the service of a webhook."""
     yield from f.Fields(name=f.Needed(), namespace=f.Needed())(service, field)
     for cause in check_port(service.get("port") or 0, f"{field}.port"):
@@ -131,7 +131,7 @@ def check_client_service(service: Obj, field: str) -> Iterator[Cause]:
             yield invalid(f"{field}.path", path, f"segment[{index}]: {wrong}")
 
 
-def check_url(url: str, field: str) -> Iterator[Cause]:
+def _check_url(url: str, field: str) -> Iterator[Cause]:
     """Check the URL of a webhook."""
     try:
         parts = urlsplit(url)
@@ -172,7 +172,7 @@ def check_review_versions(
         yield invalid(field, versions, f"must include at least one of {', '.join(_VERSIONS)}")
 
 
-_CLIENT = f.Fields(url=f.Given(check_url), service=f.Given(check_client_service))
+_CLIENT = f.Fields(url=f.Given(_check_url), service=f.Given(_check_service))
 _WEBHOOK = f.Fields(
     name=f.Needed(_check_name),
     rules=f.Each(RULE),
@@ -183,7 +183,7 @@ _WEBHOOK = f.Fields(
     timeoutSeconds=f.Between(1, 30, "the timeout value must be between 1 and 30 seconds"),
     namespaceSelector=f.LABEL_SELECTOR,
     objectSelector=f.LABEL_SELECTOR,
-    clientConfig=_check_client,
+    clientConfig=check_client,
     matchConditions=f.Given(check_match_conditions),
     admissionReviewVersions=check_review_versions,
 )

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import check_selects, forbidden, invalid, not_supported, required
+from kinformer.envtest.strategy.checks import check_selects
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.meta.integers import read_integer
 from kinformer.meta.selectors import selector_from_set

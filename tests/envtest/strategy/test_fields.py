@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kinformer.envtest.causes import invalid
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.checks import invalid
 
 CHOICE = f.OneOf("A", "B")
 
