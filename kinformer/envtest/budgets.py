@@ -10,6 +10,8 @@ It does not pass this one::
         async with running(manager):
             ...  # create sites, and wait for what is to come of them
         budget.check(requests=3, writes=3, objects={"sites": 2, "deployments": 2}, object_bytes={"sites": 2000})
+
+With the fixture `kinformer_budget`, the limits stand in a mark, and the test fails at its end if they do not hold.
 """
 
 from __future__ import annotations
@@ -49,15 +51,18 @@ class Budget:
         self._most: tuple[str, list[str]] = ("", [])
         self._most_writes: tuple[str, list[str]] = ("", [])
         self._held: dict[str, _Held] = {}
+        self._counts = self._watches = False
 
     def client(self, client: Client) -> Client:
         """The client for the manager. It counts the requests of syncs, and not those of informers."""
+        self._counts = True
         return client.through(_Counted)
 
     def watch(self, manager: Manager) -> None:
         """Measure a manager that was made with :meth:`client`. Call this once, before the manager runs."""
         from kinformer.manager.checks import parts_of
 
+        self._watches = True
         for runnable in manager.controllers.values():
             for controller in parts_of(runnable):
                 controller.wrap_sync(partial(self._measured, controller.name))
@@ -82,8 +87,10 @@ class Budget:
             informer without a name here may hold none
         :param object_bytes: how many bytes an object of an informer may have on average, as JSON. It shows whether an
             informer holds whole objects, or only the parts that a transformer keeps, or only metadata
-        :raises AssertionError: if something costs more; the message names all that does
+        :raises AssertionError: if something costs more; the message names all that does. Also if nothing was measured
         """
+        assert self._watches, "nothing was measured: call budget.watch(manager) before the manager runs"
+        assert self._counts, "no requests were counted: make the manager with budget.client(client)"
         told = []
         for limit, what, (sync, made) in (
             (requests, "requests", self._most),

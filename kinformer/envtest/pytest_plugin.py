@@ -11,9 +11,18 @@ A mark names the installed controllers that the server runs for a test, a class 
     @pytest.mark.kinformer_controllers("deployment", "replicaset")
     async def test_something(kinformer_client: Client, kinformer_fake_nodes: FakeNodes) -> None: ...
 
+Another mark has the limits of what controllers may cost; see :class:`~kinformer.envtest.Budget`. They are checked when the
+test is over::
+
+    @pytest.mark.kinformer_budget(requests=3, writes=3, objects={"sites": 2})
+    async def test_something(kinformer_client: Client, kinformer_budget: Budget) -> None:
+        manager = Manager(kinformer_budget.client(kinformer_client), known={"site-operator": make_controller})
+        kinformer_budget.watch(manager)
+        ...
+
 To change the server's parameters, override the fixture `kinformer_api_server_options`; they are those of
 :class:`ApiServer`. With ``kinformer_short_fixtures = true`` in pytest's configuration, the fixtures also have shorter
-names (`api_server`, `client`, `fake_nodes`, `api_server_options`), for projects that have no fixtures with these names.
+names (`api_server`, `client`, `fake_nodes`, `api_server_options`, `budget`), for projects that have no fixtures with these names.
 """
 
 from __future__ import annotations
@@ -29,10 +38,16 @@ import pytest
 
 if TYPE_CHECKING:
     from kinformer.client import Client
-    from kinformer.envtest import ApiServer
+    from kinformer.envtest import ApiServer, Budget
     from kinformer.envtest.nodes import FakeNodes
 
-__all__ = ("kinformer_api_server", "kinformer_api_server_options", "kinformer_client", "kinformer_fake_nodes")
+__all__ = (
+    "kinformer_api_server",
+    "kinformer_api_server_options",
+    "kinformer_budget",
+    "kinformer_client",
+    "kinformer_fake_nodes",
+)
 
 T = TypeVar("T")
 
@@ -73,6 +88,24 @@ async def kinformer_fake_nodes(kinformer_client: Client) -> AsyncIterator[FakeNo
     """Nodes that run the pods that are bound to them, until the test is over."""
     async with _in_a_task(_running_nodes(kinformer_client)) as nodes:
         yield nodes
+
+
+@pytest.fixture
+def kinformer_budget() -> Budget:
+    """What the controllers of this test cost. The limits of the mark `kinformer_budget` hold for it."""
+    from kinformer.envtest import Budget
+
+    return Budget()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Compare what a test has cost with the limits of its mark."""
+    yield
+    if (mark := item.get_closest_marker("kinformer_budget")) is not None:
+        budget = getattr(item, "funcargs", {}).get("kinformer_budget")
+        assert budget is not None, f"{item.name} has limits and does not use the fixture kinformer_budget"
+        budget.check(**mark.kwargs)
 
 
 @asynccontextmanager
@@ -169,6 +202,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "kinformer_controllers(*names): run these installed controllers in the test's API server"
+    )
+    config.addinivalue_line(
+        "markers",
+        "kinformer_budget(requests, writes, objects, object_bytes): the test fails if its controllers cost more",
     )
     if config.getini("kinformer_short_fixtures"):
         from kinformer.envtest import short_fixtures

@@ -12,10 +12,10 @@ import pytest
 
 if TYPE_CHECKING:
     from kinformer.client import Client
-    from kinformer.envtest import ApiServer
+    from kinformer.envtest import ApiServer, Budget
     from kinformer.envtest.nodes import FakeNodes
 
-__all__ = ("api_server", "api_server_options", "client", "fake_nodes", "kinformer_api_server_options")
+__all__ = ("api_server", "api_server_options", "budget", "client", "fake_nodes", "kinformer_api_server_options")
 
 
 @pytest.fixture
@@ -40,6 +40,12 @@ def api_server(kinformer_api_server: ApiServer) -> ApiServer:
 def client(kinformer_client: Client) -> Client:
     """A client that is allowed to do everything."""
     return kinformer_client
+
+
+@pytest.fixture
+def budget(kinformer_budget: Budget) -> Budget:
+    """What the controllers of this test cost."""
+    return kinformer_budget
 
 
 @pytest.fixture

@@ -70,3 +70,12 @@ async def test_what_costs_more_than_its_budget_is_named(spent: Budget, limits: M
         return
     with pytest.raises(AssertionError, match=said):
         spent.check(**limits)
+
+
+async def test_a_budget_that_measured_nothing_fails(kinformer_client: Client) -> None:
+    with pytest.raises(AssertionError, match=r"nothing was measured: call budget\.watch\(manager\)"):
+        Budget().check(requests=1)
+    budget = Budget()
+    budget.watch(Manager(kinformer_client, known={"dear": make_controller}))
+    with pytest.raises(AssertionError, match=r"make the manager with budget\.client\(client\)"):
+        budget.check(requests=1)

@@ -119,6 +119,51 @@ def test_a_project_may_have_a_package_called_controllers(tmp_path: Path) -> None
     assert done.status == 0, done.out + done.err
 
 
+COSTS = """
+import pytest
+from kinformer.envtest import eventually, running
+from kinformer.manager import Controller, Manager
+from kinformer.models import V1Namespace
+
+def make_controller(context):
+    namespaces = context.client.resource(V1Namespace)
+
+    async def sync(key):
+        synced.append(await namespaces.get(key))
+
+    synced = context.client.synced = []
+    return Controller("dear", sync).watch(context.informers.informer_for(V1Namespace))
+
+async def spend(client, budget):
+    counted = budget.client(client)
+    manager = Manager(counted, known={"dear": make_controller})
+    budget.watch(manager)
+    async with running(manager):
+        await eventually(lambda: counted.synced)
+
+@pytest.mark.kinformer_budget(requests=1)
+async def test_enough(client, budget):
+    await spend(client, budget)
+
+@pytest.mark.kinformer_budget(requests=0)
+async def test_dear(client, budget):
+    await spend(client, budget)
+
+@pytest.mark.kinformer_budget(requests=1)
+async def test_without(client):
+    pass
+"""
+
+
+def test_a_mark_sets_the_budget_of_a_test(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(COSTS)
+
+    done = run_pytest(tmp_path, "asyncio_mode = auto", "kinformer_short_fixtures = true")
+    assert "2 failed, 1 passed" in done.out, done.out + done.err
+    assert "by dear made 1 requests, the budget is 0: GET /api/v1/namespaces/" in done.out
+    assert "test_without has limits and does not use the fixture kinformer_budget" in done.out
+
+
 def test_one_project_may_have_tests_of_both_plugins(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
