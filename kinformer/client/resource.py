@@ -37,7 +37,7 @@ from kinformer.client.types import (
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT, Opener, WatchStream
 from kinformer.client.writes import note_deletion, note_write
 from kinformer.meta import GroupVersionResource, accessor_of
-from kinformer.models import builtin_resources, encode, unknown_fields
+from kinformer.models import builtin_resources, encode, misfits, unknown_fields
 
 if TYPE_CHECKING:
     from kinformer.client.heads import Wanted
@@ -344,15 +344,18 @@ class Resource(PodVerbs, Generic[T]):
         Change some fields of an object's status. The server leaves all other fields as they are.
 
         A server drops fields that it does not know, and still answers with success. So the names are checked here
-        against the resource's type, if that is a model, a custom resource or another Struct.
+        against the resource's type, if that is a model, a custom resource or another Struct. The values are, too.
 
         :param status: the fields with their names in JSON, as in ``{"readyReplicas": 1}``. None removes a field
-        :raises TypeError: if the type has no status, or its status has no such field; nothing is sent
+        :raises TypeError: if the type has no status, its status has no such field, or a value does not fit its field;
+            nothing is sent
         :raises NotFound: if there is no object with that name
         """
         # $patch and the like are directives of a strategic merge patch, not fields.
         if unknown := [path for path in unknown_fields(self.type, {"status": status}) if "$" not in path]:
             raise TypeError(f"{self.type.__qualname__} has no field {', '.join(unknown)}")
+        if wrong := misfits(self.type, {"status": status}):
+            raise TypeError(f"{self.type.__qualname__}: {'; '.join(map(str, wrong))}")
         return await self.patch(name, {"status": status}, namespace, subresource="status", **options)
 
     async def apply(

@@ -24,7 +24,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.applying import Outcome, Written, changed_fields
 from kinformer.manager import SyncError
 from kinformer.meta import accessor_of
-from kinformer.models import Model, OpenStruct, unknown_fields
+from kinformer.models import Model, OpenStruct, misfits, unknown_fields
 
 __all__ = (
     "ObjectReplaced",
@@ -170,6 +170,8 @@ def _check_status(type_: Any, status: Any) -> None:
     if isinstance(status, dict):
         if unknown := unknown_fields(type_, {"status": status}):
             raise TypeError(f"{type_.__qualname__} has no field {', '.join(unknown)}")
+        if wrong := misfits(type_, {"status": status}):
+            raise TypeError(f"{type_.__qualname__}: {'; '.join(map(str, wrong))}")
     elif wanted is not None and not isinstance(status, wanted):
         raise TypeError(
             f"the status of a {type_.__qualname__} is {type(status).__qualname__}: want {wanted.__qualname__}"

@@ -11,8 +11,8 @@ A mark names the installed controllers that the server runs for a test, a class 
     @pytest.mark.kinformer_controllers("deployment", "replicaset")
     async def test_something(kinformer_client: Client, kinformer_fake_nodes: FakeNodes) -> None: ...
 
-Another mark has the limits of what controllers may cost; see :class:`~kinformer.envtest.Budget`. They are checked when the
-test is over::
+Another mark has the limits of what controllers may cost; see :class:`~kinformer.envtest.Budget`. They are checked when
+the test is over::
 
     @pytest.mark.kinformer_budget(requests=3, writes=3, objects={"sites": 2})
     async def test_something(kinformer_client: Client, kinformer_budget: Budget) -> None:
@@ -22,7 +22,8 @@ test is over::
 
 To change the server's parameters, override the fixture `kinformer_api_server_options`; they are those of
 :class:`ApiServer`. With ``kinformer_short_fixtures = true`` in pytest's configuration, the fixtures also have shorter
-names (`api_server`, `client`, `fake_nodes`, `api_server_options`, `budget`), for projects that have no fixtures with these names.
+names (`api_server`, `client`, `fake_nodes`, `api_server_options`, `budget`), for projects that have no fixtures with
+these names.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fa
 from kinformer.models._identity import Identity, identity_of, items_of, members_of
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
+from kinformer.models._misfits import misfits
 from kinformer.models._open import OpenStruct
 from kinformer.models._resources import ResourceInfo, builtin_resources
 from kinformer.models._semantic import semantically_equal
@@ -53,6 +54,7 @@ __all__ = (
     "lazy_dict",
     "lazy_dict_of_known",
     "members_of",
+    "misfits",
     "model_for",
     "resource_for",
     "semantically_equal",

@@ -26,6 +26,7 @@ from kinformer.models._lazy_dict import LazyDict as LazyDict
 from kinformer.models._lazy_dict import Parts as Parts
 from kinformer.models._lazy_dict import lazy_dict as lazy_dict
 from kinformer.models._lazy_dict import lazy_dict_of_known as lazy_dict_of_known
+from kinformer.models._misfits import misfits as misfits
 from kinformer.models._models import *  # noqa: F403  # all models
 from kinformer.models._open import OpenStruct as OpenStruct
 from kinformer.models._resources import ResourceInfo as ResourceInfo

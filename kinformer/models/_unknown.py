@@ -6,14 +6,14 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
 from kinformer.models._lazy import Described
 from kinformer.models._open import OpenStruct
 
-__all__ = ("unknown_fields",)
+__all__ = ("fields_of", "has_structs", "held_by", "struct_in", "unknown_fields")
 
 
 def unknown_fields(type_: Any, value: Any) -> list[str]:
@@ -29,32 +29,35 @@ def unknown_fields(type_: Any, value: Any) -> list[str]:
 
 def _unknown(type_: Any, value: Any, path: str) -> Iterator[str]:
     if isinstance(value, Mapping):
-        declared = _struct_in(type_)
+        declared = struct_in(type_)
         if declared is not None:
-            is_open = issubclass(declared, OpenStruct)
-            struct: type[msgspec.Struct] = declared.__known__ if is_open else declared
-            fields = _fields_of(struct)
+            fields = fields_of(declared)
             for name, part in value.items():
                 if name in fields:
                     yield from _unknown(fields[name], part, f"{path}.{name}" if path else name)
-                elif not is_open and name != struct.__struct_config__.tag_field:
+                elif not issubclass(declared, OpenStruct) and name != declared.__struct_config__.tag_field:
                     near = difflib.get_close_matches(str(name), fields, n=1)
                     yield f"{path}.{name}".removeprefix(".") + (f" (is it {near[0]}?)" if near else "")
-        elif (held := _held_by(type_, dict)) is not None:
+        elif (held := held_by(type_, dict)) is not None:
             for key, part in value.items():
                 yield from _unknown(held, part, f'{path}["{key}"]')
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        held = _held_by(type_, list)
+        held = held_by(type_, list)
         if held is not None:
             for number, part in enumerate(value):
                 yield from _unknown(held, part, f"{path}[{number}]")
 
 
 def _options(type_: Any) -> tuple[Any, ...]:
-    return get_args(type_) if get_origin(type_) in (Union, UnionType) else (type_,)
+    origin = get_origin(type_)
+    if origin is Annotated:
+        return _options(get_args(type_)[0])
+    if origin in (Union, UnionType):
+        return tuple(option for part in get_args(type_) for option in _options(part))
+    return (type_,)
 
 
-def _struct_in(type_: Any) -> Any:
+def struct_in(type_: Any) -> Any:
     """The one Struct, perhaps an open one, that a value can have; None if there are several, or another type."""
     options = [option for option in _options(type_) if option is not type(None)]
     match options:
@@ -65,7 +68,13 @@ def _struct_in(type_: Any) -> Any:
     return None
 
 
-def _held_by(type_: Any, container: type) -> Any:
+def has_structs(type_: Any) -> bool:
+    """Whether one of the types that a value can have is a Struct."""
+    return any(isinstance(option, type) and issubclass(option, msgspec.Struct) for option in _options(type_))
+
+
+def held_by(type_: Any, container: type) -> Any:
+    """The type of the parts of a container: ``V1Pod`` for ``list[V1Pod] | None``; None if it is no such container."""
     for option in _options(type_):
         if get_origin(option) is container:
             return get_args(option)[-1]
@@ -73,8 +82,9 @@ def _held_by(type_: Any, container: type) -> Any:
 
 
 @cache
-def _fields_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """The types of a Struct's fields by their names in JSON, including lazy fields."""
+def fields_of(type_: Any) -> dict[str, Any]:
+    """The types of the fields of a Struct, or of an open one, by their names in JSON. Lazy fields are among them."""
+    struct = type_.__known__ if issubclass(type_, OpenStruct) else type_
     found = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
     if issubclass(struct, Described):
         for field in struct.__lazy_fields__.values():

@@ -29,7 +29,7 @@ from kinformer.client import (
 )
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupVersionResource, shard_selectors
-from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta, V1Pod, V1Scale
+from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1NodeCondition, V1ObjectMeta, V1Pod, V1Scale
 from tests.client.conftest import ScriptedServer
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
@@ -303,6 +303,23 @@ async def test_a_status_is_patched_where_no_field_is_misspelt(server: ScriptedSe
     (request,) = server.requests
     assert (request.method, request.target) == ("PATCH", "/api/v1/namespaces/ns/pods/a/status")
     assert request.json() == {"status": patch}
+
+
+async def test_a_status_is_patched_where_all_values_fit(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "a"}})
+    nodes = client.resource(V1Node)
+    patch = {"capacity": {"cpu": 2}, "conditions": [V1NodeCondition(type="Ready")], "phase": None, "volumesInUse": []}
+    await nodes.patch_status("a", patch)
+
+    with pytest.raises(TypeError) as caught:
+        await nodes.patch_status("a", {"phase": 1, "conditions": [{"status": True}], "addresses": {}, "config": "x"})
+
+    assert str(caught.value) == (
+        "V1Node: status.phase: Expected `str | null`, got `int`; "
+        "status.conditions[0].status: Expected `str | null`, got `bool`; "
+        "status.addresses: Expected `array | null`, got `object`; status.config: Expected `object | null`, got `str`"
+    )
+    assert len(server.requests) == 1
 
 
 async def test_apply_takes_its_name_from_the_object(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:

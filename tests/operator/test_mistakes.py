@@ -209,6 +209,14 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
         lambda client: client.resource(Sized).patch_status("a", {"redyReplicas": 1}, "default"),
         r"Sized has no field status\.redyReplicas \(is it readyReplicas\?\)",
     ),
+    "a patch of a wrong type": (
+        lambda client: client.resource(Sized).patch_status("a", {"readyReplicas": "1"}, "default"),
+        r"Sized: status\.readyReplicas: Expected `int`, got `str`",
+    ),
+    "a status of a wrong type": (
+        lambda client: update_status_if_changed(client, SIZED, {"readyReplicas": 1.5}),
+        r"Sized: status\.readyReplicas: Expected `int`, got `float`",
+    ),
     "a status of another type": (
         lambda client: update_status_if_changed(client, SIZED, Spec()),
         "the status of a Sized is Spec: want Ready",
