@@ -24,7 +24,13 @@ from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.beside import NAMESPACE
 from kinformer.manager.cluster_part import FleetOptions
-from kinformer.manager.loading import builtin_controllers, find_controllers, known_controllers, webhooks_of
+from kinformer.manager.loading import (
+    builtin_controllers,
+    find_controllers,
+    known_controllers,
+    load_factory,
+    webhooks_of,
+)
 from kinformer.manager.rbac import declared_permissions, manager_rules
 from kinformer.manager.selection import BUILTIN, select_controllers
 from kinformer.meta.validation import dns1123_label_errors
@@ -133,8 +139,16 @@ async def run(
         if dry_run is not None:
             raise OptionError("--contexts: --dry-run is for one cluster: give --context")
         names, installed = find_controllers(selection)
-        if not select_controllers(names, installed, builtin_controllers(installed)):
+        chosen_names = select_controllers(names, installed, builtin_controllers(installed))
+        if not chosen_names:
             raise OptionError(_nothing_to_run(controllers))
+        if webhooks.webhook_port and webhooks_of(load_factory(installed[name]) for name in chosen_names):
+            raise OptionError(
+                "--contexts: these controllers have webhooks, which a manager serves for one cluster: give --context, "
+                "or --webhook-port=0 if the webhooks are served elsewhere"
+            )
+        if accounts:
+            raise OptionError("--contexts: controllers have accounts of their own in one cluster only: give --context")
         return await run_fleet(
             kubeconfig=kubeconfig,
             context=context,

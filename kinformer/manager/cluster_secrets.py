@@ -64,6 +64,8 @@ class KubeconfigSecrets:
         self._key = key
         self._name_label = name_label
         self._clock = clock or client.clock
+        #: The Secrets that are ignored, and why. Each is logged once.
+        self._ignored: dict[str, str] = {}
 
     async def run(self, show: Show) -> None:
         """See :meth:`~kinformer.manager.clusters.ClusterSource.run`."""
@@ -86,6 +88,7 @@ class KubeconfigSecrets:
 
     def _clusters(self, secrets: list[V1Secret]) -> list[Cluster]:
         found: dict[str, Cluster] = {}
+        ignored: dict[str, str] = {}
         for secret in sorted(secrets, key=lambda it: it.metadata.name):
             if secret.metadata.deletion_timestamp is not None:
                 continue
@@ -94,10 +97,13 @@ class KubeconfigSecrets:
             name = labels.get(self._name_label, "") if self._name_label else secret.metadata.name
             if not name or name in found:
                 why = f"it has no label {self._name_label}" if not name else f"another Secret has the cluster {name}"
-                log.error("cluster_ignored", secret=where, why=why)
+                ignored[where] = why
+                if self._ignored.get(where) != why:
+                    log.error("cluster_ignored", secret=where, why=why)
                 continue
             content = (secret.data or {}).get(self._key, "")
             found[name] = Cluster(name, partial(_open, where, self._key, content), content)
+        self._ignored = ignored
         return list(found.values())
 
 

@@ -2,8 +2,8 @@
 
 Each controller gets a ClusterRole ``kinformer:NAME``. For permissions in one namespace only, it gets a Role in that
 namespace. The permissions of the manager itself are in roles called ``kinformer:manager``. If a service account is
-given, each role gets a binding to it, and those of the manager are called ``kinformer:manager:NAMESPACE:NAME`` after
-it.
+given, each role gets a binding to it, called ``kinformer:NAME:NAMESPACE:ACCOUNT``, so that an operator can be installed
+twice in one cluster. The roles of the manager have such names, too.
 """
 
 from __future__ import annotations
@@ -101,10 +101,14 @@ def manifests(rules: Mapping[str, Iterable[Rule]], account: ServiceAccount | Non
 
 
 def _binding(kind: str, metadata: dict[str, str], account: ServiceAccount) -> dict[str, Any]:
+    # Two accounts have the same role of a controller. With one name for their bindings, the second would take the role
+    # from the first. The manager's own role is named after the account already.
+    suffix = f":{account.namespace}:{account.name}"
+    name = metadata["name"]
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": f"{kind}Binding",
-        "metadata": metadata,
+        "metadata": {**metadata, "name": name if name.endswith(suffix) else name + suffix},
         "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": metadata["name"]},
         "subjects": [{"kind": "ServiceAccount", "namespace": account.namespace, "name": account.name}],
     }

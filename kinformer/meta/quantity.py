@@ -90,6 +90,10 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
     # The text; empty until it is first needed. No other attribute changes, and users cannot notice this change.
     _text: str = ""
 
+    def __post_init__(self) -> None:
+        if type(self.nano) is not int:
+            raise TypeError(f"Quantity({self.nano!r}): want Quantity.parse({self.nano!r})")
+
     @staticmethod
     def parse(text: str | int | float) -> Quantity:
         """

@@ -67,11 +67,31 @@ async def test_a_manager_works_for_the_clusters_of_several_contexts(
     assert states == {"west": "ready", "east": "starting"}
 
 
-async def test_what_is_for_one_cluster_is_refused_for_several(tmp_path: Path) -> None:
+HOOKED = """
+from kinformer.models import V1ConfigMap
+from kinformer.operator import Reconciler
+from kinformer.operator.webhooks import Webhooks
+
+
+class Hooked(Reconciler[V1ConfigMap]):
+    name = "hooked"
+    webhooks = Webhooks("hooked")
+
+    async def reconcile(self, obj: V1ConfigMap) -> None: ...
+"""
+
+
+async def test_what_is_for_one_cluster_is_refused_for_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_hooks.py").write_text(HOOKED)
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(merged(west=("http://127.0.0.1:1", "x"))))
     manager = ("manager", "--kubeconfig", tmp_path / "kubeconfig", "--contexts", "west")
     dry = await kinformer(*manager, "--dry-run", "--controllers", "job")
     nothing = await kinformer(*manager, "--controllers", "-job")
+    hooked = await kinformer(*manager, "--controllers", "my_hooks:Hooked")
 
     assert (dry.status, dry.err) == (1, "kinformer: --contexts: --dry-run is for one cluster: give --context\n")
+    assert hooked.err.startswith(
+        "kinformer: --contexts: these controllers have webhooks, which a manager serves for one"
+    )
     assert nothing.err.startswith("kinformer: --controllers is '-job': that leaves nothing to run")

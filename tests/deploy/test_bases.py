@@ -142,7 +142,7 @@ def test_the_roles_are_those_that_the_controllers_say_they_need() -> None:
     assert said.exit_code == 0, said.output
     written = list(yaml.safe_load_all((DOCS / "deploy" / "manager" / "rbac.yaml").read_text()))
 
-    assert written == list(yaml.safe_load_all(said.output)), "see docs/deploy/README.md for how rbac.yaml is made"
+    assert written == list(yaml.safe_load_all(said.stdout)), "see docs/deploy/README.md for how rbac.yaml is made"
 
 
 def test_the_webhook_may_write_its_quotas_and_its_lease_and_nothing_else() -> None:

@@ -241,6 +241,35 @@ async def test_secrets_add_change_and_remove_clusters(
     assert "exec is not allowed here" in troubles["evil"]
 
 
+async def test_a_secret_that_is_ignored_is_reported_once(servers: dict[str, Server], clock: FakeClock) -> None:
+    shown: list[list[Cluster]] = []
+
+    async def changed(name: str, labels: dict[str, str | None]) -> None:
+        before = len(shown)
+        await secrets.patch(name, {"metadata": {"labels": labels}}, "default")
+        await eventually(lambda: len(shown) > before, clock)
+
+    async with servers["north"].client() as home, anyio.create_task_group() as tasks:
+        secrets = home.resource(V1Secret)
+        for name in ("one", "two"):
+            metadata = V1ObjectMeta(name=name, namespace="default", labels={"fleet": "yes", "cluster": "west"})
+            await secrets.create(V1Secret(metadata=metadata))
+        source = KubeconfigSecrets(home, "default", label_selector="fleet=yes", name_label="cluster", clock=clock)
+        with capture_logs() as logs:
+            tasks.start_soon(source.run, shown.append)
+            await eventually(lambda: shown, clock)
+            await changed("one", {"other": "a"})
+            await changed("two", {"other": "a"})
+            await changed("two", {"cluster": None})
+            await changed("two", {"other": "b"})
+        tasks.cancel_scope.cancel()
+
+    assert [(it["secret"], it["why"]) for it in logs if it["event"] == "cluster_ignored"] == [
+        ("Secret default/two", "another Secret has the cluster west"),
+        ("Secret default/two", "it has no label cluster"),
+    ]
+
+
 async def test_contexts_of_a_kubeconfig_come_and_go(
     servers: dict[str, Server], clock: FakeClock, noted: Noted, tmp_path: Path
 ) -> None:

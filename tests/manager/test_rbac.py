@@ -29,12 +29,12 @@ def test_each_controller_has_its_role_and_one_in_each_named_namespace() -> None:
 
 
 def test_with_a_service_account_each_role_is_bound_to_it() -> None:
-    role, binding, _, other = manifests({"fleet": (PODS, LEASE)}, ServiceAccount("ns", "me"))
+    _, binding, _, other = manifests({"fleet": (PODS, LEASE)}, ServiceAccount("ns", "me"))
 
     assert binding == {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": role["metadata"],
+        "metadata": {"name": "kinformer:fleet:ns:me"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kinformer:fleet"},
         "subjects": [{"kind": "ServiceAccount", "namespace": "ns", "name": "me"}],
     }

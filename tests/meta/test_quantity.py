@@ -93,6 +93,11 @@ def test_what_is_neither_text_nor_number_is_an_error(number: object) -> None:
         parse(number)  # type: ignore[arg-type]  # the mistake is the point
 
 
+def test_a_text_is_parsed_and_not_passed_to_the_class() -> None:
+    with pytest.raises(TypeError, match=r"Quantity\('1Gi'\): want Quantity\.parse\('1Gi'\)"):
+        Quantity("1Gi")  # type: ignore[arg-type]  # the mistake is the point
+
+
 def test_numbers_are_read_as_yaml_gives_them() -> None:
     assert str(parse(2)) == "2"
     assert str(parse(0.5)) == "500m"
