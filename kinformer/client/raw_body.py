@@ -24,6 +24,7 @@ from typing import Any, Final
 import aiohttp
 
 from kinformer.client.dechunker import Dechunker, Piece
+from kinformer.client.tls_buffer import share_buffer
 
 __all__ = ("RawBody", "raw_body_of", "speak_raw")
 
@@ -76,6 +77,10 @@ class _Handler(_BASE):  # type: ignore[misc,valid-type]  # the base class is fou
         self.raw: RawChunkedBody | None = None
         self._limit: RawBody | None = None
         self._head = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        share_buffer(transport, self._loop)
+        super().connection_made(transport)
 
     def set_response_params(self, **params: Any) -> None:
         limit = params.get("read_bufsize")

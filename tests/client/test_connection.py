@@ -221,6 +221,21 @@ async def test_over_tls_the_body_is_decrypted_into_one_buffer(
     assert found == [b"".join(sent) for sent in lines]
 
 
+async def test_the_newest_asyncio_can_share_the_buffer_of_encrypted_bytes(
+    server: ScriptedServer, tls_server: str, authority: Authority
+) -> None:
+    # Should this fail, asyncio has changed inside: see kinformer.client.tls_buffer. Everything still works then, with
+    # 256 KiB more for each connection.
+    server.stream(), server.stream()
+
+    async with opened_over_tls(tls_server, authority, count=2) as responses:
+        transports: list[Any] = [response.connection.transport for response in responses]
+        first, second = (transport._ssl_protocol for transport in transports)
+
+        assert first is not second
+        assert first.get_buffer(-1).obj is second.get_buffer(-1).obj
+
+
 async def test_over_tls_what_came_before_the_connection_broke_is_read_first(
     server: ScriptedServer, tls_server: str, authority: Authority
 ) -> None:
