@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kinformer.cli.groups import FlagGroup, duration_flag, lease_times_of, switch, with_flags
+from kinformer.cli.groups import FlagGroup, duration_flag, fence_flag, fenced_by, lease_times_of, switch, with_flags
 
 if TYPE_CHECKING:
     from kinformer.manager import LeaderElection
@@ -30,6 +30,7 @@ class ElectionFlags(FlagGroup):
     leader_elect_resource_name: str
     leader_elect_resource_namespace: str
     leader_elect_coordinated: bool
+    leader_elect_fenced_resources: str = ""
 
     @property
     def lease(self) -> str:
@@ -74,6 +75,7 @@ def leader_election_flags(command: F) -> F:
             "Let the control plane choose the leader, by LeaseCandidates. The API server needs the feature "
             "gate CoordinatedLeaderElection.  [off]",
         ),
+        fence_flag("--leader-elect-fenced-resources"),
     )
 
 
@@ -99,4 +101,10 @@ def leader_election_of(flags: ElectionFlags) -> LeaderElection | None:
         flags.leader_elect_renew_deadline,
         flags.leader_elect_retry_period,
     )
-    return LeaderElection(name=name, namespace=namespace, options=times, coordinated=flags.leader_elect_coordinated)
+    return LeaderElection(
+        name=name,
+        namespace=namespace,
+        options=times,
+        coordinated=flags.leader_elect_coordinated,
+        fenced=fenced_by("--leader-elect-fenced-resources", flags.leader_elect_fenced_resources),
+    )

@@ -6,9 +6,10 @@ several groups share: switches, durations, and the three times of a Lease.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
@@ -17,9 +18,11 @@ from kinformer.cli.flags import duration
 if TYPE_CHECKING:
     from kinformer.leaderelection import ElectionOptions
 
-__all__ = ("FlagGroup", "duration_flag", "lease_times_of", "switch", "with_flags")
+__all__ = ("FlagGroup", "duration_flag", "fence_flag", "fenced_by", "lease_times_of", "switch", "with_flags")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_RESOURCE: Final = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9][a-z0-9-]*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,32 @@ def switch(name: str, help_: str, *, default: bool | None = False) -> Callable[[
 def duration_flag(name: str, default: str, help_: str) -> Callable[[F], F]:
     """A flag for a duration."""
     return click.option(name, type=duration, default=default, show_default=True, metavar="DURATION", help=help_)
+
+
+def fence_flag(name: str) -> Callable[[F], F]:
+    """A flag for the resources whose writes carry the term of a Lease."""
+    return click.option(
+        name,
+        default="",
+        metavar="RESOURCES",
+        help="Resources (pods,deployments.apps) whose writes carry the term of the Lease, so that a "
+        "ValidatingAdmissionPolicy can refuse those that arrive too late.  [none]",
+    )
+
+
+def fenced_by(flag: str, text: str) -> tuple[str, ...]:
+    """
+    The resources that such a flag names.
+
+    :raises OptionError: if one of them is no plural name with a group
+    """
+    from kinformer.manager import OptionError
+
+    resources = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in resources:
+        if not _RESOURCE.fullmatch(name):
+            raise OptionError(f"{flag} has {name!r}: want plural names and groups, such as pods,deployments.apps")
+    return resources
 
 
 def lease_times_of(flag: str, lease_duration: float, renew_deadline: float, retry_period: float) -> ElectionOptions:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kinformer.cli.groups import FlagGroup, duration_flag, lease_times_of, with_flags
+from kinformer.cli.groups import FlagGroup, duration_flag, fence_flag, fenced_by, lease_times_of, with_flags
 
 if TYPE_CHECKING:
     from kinformer.sharding import Sharding
@@ -29,6 +29,7 @@ class ShardingFlags(FlagGroup):
     shard_lease_duration: float
     shard_renew_deadline: float
     shard_retry_period: float
+    shard_fenced_resources: str = ""
 
 
 def sharding_flags(command: F) -> F:
@@ -64,6 +65,7 @@ def sharding_flags(command: F) -> F:
         duration_flag(
             "--shard-retry-period", "2s", "How often a member renews its Lease, and reads those of the others."
         ),
+        fence_flag("--shard-fenced-resources"),
     )
 
 
@@ -94,6 +96,7 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
             namespace=flags.shard_namespace,
             options=times,
             identity=flags.shard_member_identity,
+            fenced=fenced_by("--shard-fenced-resources", flags.shard_fenced_resources),
         )
     except ShardOptionError as error:
         raise OptionError(f"--shards is {flags.shards}: want 64 to 256") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kinformer.leaderelection.candidate import OLDEST_EMULATION_VERSION, LeaseCandidate
 from kinformer.leaderelection.elector import LeaderElector, LeadershipLost, new_identity
+from kinformer.leaderelection.fencing import TERM_ANNOTATION, FenceError, fenced_client
 from kinformer.leaderelection.guard import EventGuard, Guard, GuardedTransport, WriteRefused, guarded_client
 from kinformer.leaderelection.handover import LAST_WRITES_ANNOTATION, UNKNOWN, LastWrites, read_last_writes
 from kinformer.leaderelection.health import LeaderHealthzAdaptor
@@ -26,6 +27,7 @@ __all__ = (
     "ElectionOptions",
     "ElectionRecord",
     "EventGuard",
+    "FenceError",
     "Guard",
     "GuardedTransport",
     "LeaderElector",
@@ -38,7 +40,9 @@ __all__ = (
     "LeaseNotRenewed",
     "Lock",
     "LockNotRead",
+    "TERM_ANNOTATION",
     "WriteRefused",
+    "fenced_client",
     "guarded_client",
     "new_identity",
     "record_from_spec",

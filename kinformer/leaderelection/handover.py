@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from kinformer.meta import GroupResource, is_older
+from kinformer.meta.requests import about
 
 __all__ = ("LAST_WRITES_ANNOTATION", "UNKNOWN", "LastWrites", "read_last_writes")
 
@@ -116,7 +117,7 @@ class LastWrites:
         return msgspec.json.encode(_Note(transitions, versions)).decode()
 
     def _of(self, path: str) -> _Writes:
-        resource = _resource_of(path)
+        resource = about("", path).resource
         writes = self._writes.get(resource)
         if writes is None:
             writes = self._writes[resource] = _Writes()
@@ -143,16 +144,6 @@ def read_last_writes(annotations: Mapping[str, str], transitions: int) -> dict[G
         resource, _, group = name.partition(".")
         found[GroupResource(group, resource)] = version
     return found
-
-
-def _resource_of(path: str) -> str:
-    """The resource of a path, as ``deployments.apps``."""
-    parts = path.strip("/").split("/")
-    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
-    if rest[:1] == ["namespaces"] and len(rest) > 2 and rest[2] not in ("status", "finalize"):
-        rest = rest[2:]
-    resource = rest[0] if rest else ""
-    return f"{resource}.{group}" if group else resource
 
 
 def _version_of(answer: bytes) -> str:

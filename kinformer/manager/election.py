@@ -19,6 +19,7 @@ from kinformer.leaderelection import (
     LeaseCandidate,
     LeaseKeeper,
     LeaseLock,
+    fenced_client,
     guarded_client,
     new_identity,
     read_last_writes,
@@ -49,6 +50,8 @@ class LeaderElection:
     :param coordinated: publish a LeaseCandidate, and lead when the control plane says so. The API server needs the
         feature gate ``CoordinatedLeaderElection``, which is off by default in Kubernetes 1.36
     :param on_new_leader: called with the identity of each new leader, also if it is this process. It must not block
+    :param fenced: plural and group of resources (``pods``, ``deployments.apps``) whose writes carry the Lease's term,
+        so that the server can refuse late ones (:mod:`kinformer.leaderelection.fencing`)
     :param client: the client that renews the Lease; the manager's client if None. With its own client, a renewal does
         not wait behind the controllers' requests
     """
@@ -60,6 +63,7 @@ class LeaderElection:
     release_on_cancel: bool = True
     coordinated: bool = False
     on_new_leader: Callable[[str], object] | None = None
+    fenced: tuple[str, ...] = ()
     client: Client | None = None
 
 
@@ -104,10 +108,20 @@ class Election:
         self.is_the_clusters = (settings.namespace, settings.name) == (beside.NAMESPACE, beside.NAME)
         #: Whether the manager's controllers run.
         self.leads = False
+        self._fenced = settings.fenced
+        #: The last term that was its own.
+        self._term = 0
 
     def guarded(self, client: Client) -> Client:
         """A client for the controllers that writes only while the Lease is held."""
-        return guarded_client(client, self.elector.guard)
+        client = guarded_client(client, self.elector.guard)
+        return fenced_client(client, self._fenced, self._own_term) if self._fenced else client
+
+    def _own_term(self) -> str:
+        keeper = self.elector.keeper
+        if keeper.is_leader:  # it may have taken the Lease back after an edit
+            self._term = keeper.observed.leader_transitions
+        return str(self._term)
 
     async def wait_until_caches_show_the_last_leaders_writes(
         self, informers: Mapping[GroupVersionResource, SharedIndexInformer[Any]]

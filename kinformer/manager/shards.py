@@ -8,7 +8,7 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
-from kinformer.leaderelection import guarded_client
+from kinformer.leaderelection import fenced_client, guarded_client
 from kinformer.manager.loading import Made
 from kinformer.options import OptionError
 from kinformer.sharding import InformerCaches, Ranges, Sharding, ShardMember, ShardsSnapshot
@@ -29,6 +29,7 @@ class Shards:
     def __init__(self, sharding: Sharding, client: Client, informers: SharedInformerFactory, clock: Clock) -> None:
         ranges = Ranges(sharding.shards)
         self._informers = informers
+        self._fenced = sharding.fenced
         self._caches = InformerCaches(ranges, sharding.by_uid)
         self.member = ShardMember(sharding, client, self._caches, ranges=ranges, clock=clock)
         self._caches.gate = self.member.gate
@@ -36,7 +37,8 @@ class Shards:
 
     def guarded(self, client: Client) -> Client:
         """A client for the controllers that writes only while this process is a member."""
-        return guarded_client(client, self.member.guard)
+        client = guarded_client(client, self.member.guard)
+        return fenced_client(client, self._fenced, lambda: self.member.name) if self._fenced else client
 
     def snapshot(self) -> ShardsSnapshot:
         """The members and their ranges."""

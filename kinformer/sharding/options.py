@@ -41,6 +41,8 @@ class Sharding:
         the member's name, so a restarted process is another member
     :param client: the client to renew the Lease with; the manager's own if None. Use one that the controllers do not
         use, so that renewals do not wait behind their requests
+    :param fenced: plural and group of resources (``pods``, ``deployments.apps``) whose writes carry this member's
+        name, so that the server can refuse late ones (:mod:`kinformer.leaderelection.fencing`)
     :param by_uid: types of objects that are divided by their uid instead of their namespace. The keys of their
         controllers must begin with the uid, too (``shard_by``)
     :raises ShardOptionError: if the number of shards is out of bounds, or the Lease is to last more than 60 seconds
@@ -53,6 +55,7 @@ class Sharding:
     identity: str = ""
     client: Client | None = None
     by_uid: Collection[type[Any]] = ()
+    fenced: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not LEAST_RANGES <= self.shards <= MOST_RANGES:

@@ -32,10 +32,10 @@ from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import Guard
 from kinformer.manager import ControllerFactory, LeaderElection, LeadershipLost, Manager, MembershipLost, Sharding
+from kinformer.meta.requests import about
 from kinformer.simulation.history import What
 from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
 from kinformer.simulation.network import Listener, Network
-from kinformer.simulation.requests import about
 
 __all__ = ("EPOCH", "Life", "Main", "Process", "ProcessClock", "ProcessOptions", "Program", "Surroundings")
 

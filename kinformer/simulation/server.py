@@ -24,6 +24,7 @@ from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.serving import RequestHandler
 from kinformer.envtest.storage import Change
+from kinformer.meta.requests import About, about
 from kinformer.simulation.faults import Injector
 from kinformer.simulation.history import What
 from kinformer.simulation.network import End, Listener
@@ -49,7 +50,6 @@ from kinformer.simulation.plan import (
     Upgrade,
 )
 from kinformer.simulation.process import Life
-from kinformer.simulation.requests import About, about
 
 __all__ = (
     "EXCHANGE",

@@ -14,6 +14,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
+from kinformer.meta.requests import UNCOUNTED
 from kinformer.simulation.history import History
 from kinformer.simulation.plan import (
     Away,
@@ -34,7 +35,6 @@ from kinformer.simulation.plan import (
     Stale,
     Upgrade,
 )
-from kinformer.simulation.requests import UNCOUNTED
 from kinformer.simulation.trial import Outcome
 
 __all__ = ("KINDS", "USUAL_KINDS", "single_deviations")

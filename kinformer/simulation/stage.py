@@ -20,12 +20,12 @@ from anyio.abc import TaskGroup
 from kinformer.clock import Clock
 from kinformer.envtest.storage import Change
 from kinformer.meta.names import GroupResource
+from kinformer.meta.requests import UNCOUNTED, About
 from kinformer.simulation.faults import Faults, Injector
 from kinformer.simulation.history import History, What
 from kinformer.simulation.loop import OWNER
 from kinformer.simulation.oracles import Invariant, Oracles, Reference, Violation
 from kinformer.simulation.plan import Deviation, Plan, RestartServer
-from kinformer.simulation.requests import UNCOUNTED, About
 from kinformer.simulation.server import EXCHANGE, DisturbedProcess, DisturbedServer, Sight
 from kinformer.simulation.state import State
 from kinformer.simulation.user import User

@@ -14,7 +14,7 @@ from kinformer.cache import CATCH_UP_TIMEOUT
 from kinformer.client import Client, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
-from kinformer.leaderelection import LAST_WRITES_ANNOTATION, LeadershipLost
+from kinformer.leaderelection import LAST_WRITES_ANNOTATION, TERM_ANNOTATION, LeadershipLost
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
 from kinformer.models import CoreV1Event, V1ConfigMap, V1Lease, V1ObjectMeta
 from tests.turning import eventually, quiet, turn
@@ -23,7 +23,7 @@ from tests.turning import eventually, quiet, turn
 class Candidate:
     """A manager with one controller, which notes the keys that it is given; and what goes over its wire."""
 
-    def __init__(self, client: Client, clock: FakeClock, identity: str) -> None:
+    def __init__(self, client: Client, clock: FakeClock, identity: str, fenced: tuple[str, ...] = ()) -> None:
         self.clock = clock
         self.synced: list[str] = []
         #: What was not told yet to the controller when each sync began, and what is to happen at which of them.
@@ -44,7 +44,7 @@ class Candidate:
             clock=clock,
             endpoint=("127.0.0.1", 0),
             leader_election=LeaderElection(
-                identity=identity, client=client.through(lambda transport: _Releases(transport, self))
+                identity=identity, client=client.through(lambda transport: _Releases(transport, self)), fenced=fenced
             ),
         )
 
@@ -127,8 +127,8 @@ class World:
         self._tasks = tasks
         self._candidates: list[Candidate] = []
 
-    async def start(self, identity: str) -> Candidate:
-        candidate = Candidate(self.client, self.clock, identity)
+    async def start(self, identity: str, fenced: tuple[str, ...] = ()) -> Candidate:
+        candidate = Candidate(self.client, self.clock, identity, fenced)
         self._candidates.append(candidate)
         self._tasks.start_soon(candidate.run)
         await quiet()
@@ -202,6 +202,27 @@ async def test_at_take_over_every_object_is_synced_and_nothing_is_listed(world: 
     # To see whether the cache is as new as the claim, one object at most is listed.
     assert {"GET /api/v1/configmaps", "WATCH /api/v1/configmaps"} >= set(new)
     assert new.count("GET /api/v1/configmaps") <= 1
+
+
+async def test_fenced_writes_carry_the_term_of_the_lease_also_after_an_edit(world: World) -> None:
+    async def term_and_lease(candidate: Candidate, name: str) -> tuple[str, str]:
+        await candidate.write(name)
+        written = await world.client.resource(V1ConfigMap).get(name, "default")
+        return written.metadata.annotations[TERM_ANNOTATION], str((await world.lease()).spec.lease_transitions)
+
+    first = await world.start("a", ("configmaps",))
+    terms = [await term_and_lease(first, "one")]
+    await world.stop(first)
+    second = await world.start("b", ("configmaps",))
+    await turn(world.clock, 10)
+    terms.append(await term_and_lease(second, "two"))
+    await world.client.resource(V1Lease).patch(
+        "kinformer-manager", {"spec": {"holderIdentity": "", "leaseTransitions": 7}}, "kube-system"
+    )
+    await turn(world.clock, 5)  # it takes the Lease back
+    terms.append(await term_and_lease(second, "three"))
+
+    assert terms == [("0", "0"), ("1", "1"), ("8", "8")]
 
 
 async def test_at_take_over_first_objects_are_synced_while_last_are_queued(

@@ -15,9 +15,10 @@ from kinformer.client import Client, WrappedTransport, connect
 from kinformer.client.errors import ConnectionLost
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
+from kinformer.leaderelection import TERM_ANNOTATION
 from kinformer.manager import Controller, ControllerContext, Manager, MembershipLost, OptionError, Sharding
 from kinformer.models import V1ConfigMap, V1Lease, V1Namespace, V1Node, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
-from kinformer.sharding import DEFAULT_GROUP, RangeState
+from kinformer.sharding import DEFAULT_GROUP, RangeState, Table
 from tests.turning import eventually, quiet, turn
 
 NAMESPACES = [f"team-{number:02d}" for number in range(12)]
@@ -45,7 +46,7 @@ class Process:
             known=controllers or {"noted": self._make},
             controllers=["*"],
             clock=world.clock,
-            sharding=Sharding(identity=name, by_uid=by_uid),
+            sharding=Sharding(identity=name, by_uid=by_uid, fenced=("configmaps",)),
         )
 
     def _make(self, context: ControllerContext) -> Controller:
@@ -377,6 +378,16 @@ async def test_what_the_group_is_like_can_be_looked_at() -> None:
         snapshot = a.manager.shards.snapshot()
         assert snapshot.group == "kube-system/kinformer-manager-shards"
         assert [len(member.ranges) for member in snapshot.members] == [64]
+
+
+async def test_fenced_writes_carry_the_name_that_the_table_has() -> None:
+    async with a_world() as world:
+        a = world.start("a")
+        await world.until_shared(a)
+        maps = a.manager.context.client.resource(V1ConfigMap)
+        written = await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name="c", namespace=NAMESPACES[0])))
+        table = await world.client.resource(V1Lease).get(DEFAULT_GROUP, "kube-system")
+        assert set(Table.read(table.metadata.annotations).owners) == {written.metadata.annotations[TERM_ANNOTATION]}
 
 
 async def test_a_broken_table_is_named_by_readyz_until_it_is_replaced() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kinformer.leaderelection import TERM_ANNOTATION
 from kinformer.meta.integers import read_integer
 from kinformer.models import V1Deployment, V1ReplicaSet
 from kinformer_controllers.deployment.limits import desired, max_surge
@@ -38,7 +39,9 @@ MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_NOT_COPIED: Final = frozenset({_LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO})
+_NOT_COPIED: Final = frozenset(
+    {_LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO, TERM_ANNOTATION}
+)
 #: The greatest length of the history. The oldest numbers are removed.
 _HISTORY_LENGTH: Final = 2000
 

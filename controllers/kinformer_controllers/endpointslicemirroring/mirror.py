@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kinformer.controllerutil.pod_control import generated_name_prefix
+from kinformer.leaderelection import TERM_ANNOTATION
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.models import (
     DiscoveryV1EndpointPort,
@@ -37,6 +38,7 @@ _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 _NOT_MIRRORED: Final = (
     "endpoints.kubernetes.io/last-change-trigger-time",
     "kubectl.kubernetes.io/last-applied-configuration",
+    TERM_ANNOTATION,
 )
 _ENDPOINTS: Final = GroupVersionKind("", "v1", "Endpoints")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer.simulation.requests import about
+from kinformer.meta.requests import about
 
 
 @pytest.mark.parametrize(
