@@ -37,6 +37,7 @@ from kinformer.models import (
     fault_of,
     lazy_dict,
     lazy_dict_of_known,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class ObjectCodec(Generic[T]):
         self.kind = kind
         #: Dicts are decoded as their parts, and made from these in a second step. None for all other types.
         self._make: Callable[[Any], T] | None = cast("Any", lazy_dict) if type_ is dict else None
-        read: Any = type_ if self._make is None else Parts
+        read: Any = whole(type_) if self._make is None else Parts
         self._list = decoder_for(_List[read])
         self._items = decoder_for(list[read])
         self._event = decoder_for(WatchEvent[read])

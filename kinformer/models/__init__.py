@@ -22,7 +22,7 @@ from kinformer.models._identity import Identity, identity_of, items_of, members_
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
 from kinformer.models._misfits import misfits
-from kinformer.models._open import OpenStruct
+from kinformer.models._open import OpenStruct, is_open, whole
 from kinformer.models._resources import ResourceInfo, builtin_resources
 from kinformer.models._semantic import semantically_equal
 from kinformer.models._unknown import unknown_fields
@@ -50,6 +50,7 @@ __all__ = (
     "from_dict",
     "identity_of",
     "interner_for",
+    "is_open",
     "items_of",
     "lazy_dict",
     "lazy_dict_of_known",
@@ -61,6 +62,7 @@ __all__ = (
     "successor_for",
     "to_dict",
     "unknown_fields",
+    "whole",
     # So that ``from kinformer.models import *`` brings the models, as type checkers think.
     *_source.model_names(),
 )

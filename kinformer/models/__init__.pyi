@@ -29,6 +29,8 @@ from kinformer.models._lazy_dict import lazy_dict_of_known as lazy_dict_of_known
 from kinformer.models._misfits import misfits as misfits
 from kinformer.models._models import *  # noqa: F403  # all models
 from kinformer.models._open import OpenStruct as OpenStruct
+from kinformer.models._open import is_open as is_open
+from kinformer.models._open import whole as whole
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources
 from kinformer.models._semantic import semantically_equal as semantically_equal

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import cache, partial
 from threading import RLock
 from types import MemberDescriptorType
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args, get_origin
 
 import msgspec
 
@@ -25,7 +25,7 @@ from kinformer.models._base import LazyModel, Model, keeping_micro_times
 from kinformer.models._complete import is_lazy
 from kinformer.models._encoding import ENCODER, MicroTime
 from kinformer.models._lazy import LazyField, Reader
-from kinformer.models._open import OpenStruct, open_struct
+from kinformer.models._open import OpenStruct, Whole, open_struct, whole_of
 from kinformer.models._recurring import SHARERS
 from kinformer.models._source import CONTAINER, Shape, model_names, shape_of
 
@@ -74,6 +74,9 @@ def _decode_hook(type_: type, value: Any) -> Any:
     """Called by msgspec for types that it does not know."""
     if type_ is MicroTime:
         return MicroTime.fromisoformat(value)
+    if get_origin(type_) is Whole:
+        (struct,) = get_args(type_)
+        return whole_of(struct, value, _declared_decoder(struct).decode, ENCODER.encode)
     if issubclass(type_, OpenStruct):
         return open_struct(type_, value, _declared_decoder(type_.__known__).decode, ENCODER.encode)
     raise NotImplementedError(f"a {type_.__qualname__} cannot be decoded: the type is not known here")

@@ -19,7 +19,7 @@ import msgspec
 from kinformer.models._errors import Fault, ObjectDecodeError, fault_of
 from kinformer.models._lazy import Described, LazyField, named
 from kinformer.models._lazy_dict import LazyDict
-from kinformer.models._open import OpenStruct
+from kinformer.models._open import Joint, OpenStruct, is_open
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
 __all__ = ("complete", "completed", "is_lazy")
@@ -46,10 +46,12 @@ class _Plan(NamedTuple):
 
     :param lazy: the type's own lazy fields
     :param others: functions that read the other fields that may contain lazy fields
+    :param is_open: whether it is a top-level type that keeps unknown fields
     """
 
     lazy: tuple[LazyField, ...]
     others: tuple[Callable[[Any], Any], ...]
+    is_open: bool = False
 
 
 _NOTHING: Final = _Plan((), ())
@@ -69,7 +71,8 @@ def complete(obj: T) -> T:
         obj.read()
     try:
         for item, field in _unread(obj):
-            field.read(item)
+            if field is not None:
+                field.read(item)
     except ObjectDecodeError as error:
         fault = _fault_in(obj) or fault_of(error)
     else:
@@ -93,8 +96,12 @@ def completed(obj: T) -> T:
     raise ObjectDecodeError(named(obj), fault)
 
 
-def _unread(obj: Any) -> Iterator[tuple[Any, LazyField]]:
-    """The lazy fields that were not read yet. Each is examined again once it has been read."""
+def _unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
+    """
+    The lazy fields that were not read yet. Each is examined again once it has been read.
+
+    Top-level objects with unknown fields are among them, with None: they are not encoded as they are, either.
+    """
     stack: list[Any] = [obj]
     while stack:  # no recursion: what a user holds in dicts may be deep
         item = stack.pop()
@@ -114,6 +121,8 @@ def _unread(obj: Any) -> Iterator[tuple[Any, LazyField]]:
             for read in plan.others:
                 if (value := read(item)) is not None:
                     stack.append(value)
+            if plan.is_open and item.extra:
+                yield item, None
 
 
 def _rebuilt(value: Any) -> Any:
@@ -137,6 +146,9 @@ def _rebuilt(value: Any) -> Any:
     made = copy.copy(value)
     for name, part in changes.items():
         setattr(made, name, part)
+    if is_open(type_):
+        extra, made.extra = made.extra, {}
+        return Joint(made, extra)
     return made
 
 
@@ -176,6 +188,7 @@ def _plan_of(type_: type[Any]) -> _Plan:
         plan = _Plan(
             tuple(lazy[name] for name in names if name in lazy),
             tuple(operator.attrgetter(name) for name in names if name not in lazy),
+            is_open(type_),
         )
     _plans[type_] = plan
     return plan

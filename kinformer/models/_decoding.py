@@ -20,6 +20,7 @@ from kinformer.models._complete import complete
 from kinformer.models._encoding import ENCODER
 from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
 from kinformer.models._identity import identity_of
+from kinformer.models._open import whole
 from kinformer.models._unknown import unknown_fields
 
 __all__ = ("decode", "decoder_for", "from_dict")
@@ -55,7 +56,7 @@ def decoder_for(type_: type[T]) -> msgspec.json.Decoder[T]:
 
 @cache
 def _decoder_for(type_: Any) -> msgspec.json.Decoder[Any]:
-    return make_decoder(type_)
+    return make_decoder(whole(type_))
 
 
 def from_dict(type_: type[T], value: Mapping[str, Any]) -> T:

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from kinformer.models._complete import completed
-from kinformer.models._open import OpenStruct, joined
+from kinformer.models._open import Joint, OpenStruct, joined
 
 __all__ = ("ENCODER", "MicroTime", "encode", "to_dict")
 
@@ -25,7 +25,7 @@ def _encode_hook(value: Any) -> Any:
     """Called by msgspec for values that JSON cannot represent."""
     if isinstance(value, MicroTime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if isinstance(value, OpenStruct):
+    if isinstance(value, OpenStruct | Joint):
         return joined(value, ENCODER.encode)
     if hasattr(value, "openapi_types") and hasattr(value, "attribute_map"):  # a model of kubernetes_asyncio's own
         return {

@@ -3,21 +3,27 @@
 msgspec drops unknown fields of a Struct, and it has no hook for them. So an open Struct is no Struct itself. It holds
 one with the declared fields, and a dict with the others. msgspec asks :func:`open_struct` when it decodes such an
 object, and :func:`joined` when it encodes one.
+
+A top-level object must be a Struct for everything else here. One that keeps unknown fields has the field `extra`, and
+its class has ``__open__ = True``. It is decoded as :class:`Whole`, and encoded as :class:`Joint`.
 """
 
 from __future__ import annotations
 
 import copy
+from abc import ABC
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform
 
 import msgspec
 
 from kinformer.models._errors import DECODE_ERRORS, fault_of
 
-__all__ = ("OpenStruct", "joined", "open_struct")
+__all__ = ("Joint", "OpenStruct", "Whole", "is_open", "joined", "open_struct", "whole", "whole_of")
 
 S = TypeVar("S", bound="OpenStruct")
+T = TypeVar("T")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
@@ -67,7 +73,7 @@ class OpenStruct(metaclass=_OpenMeta):
         def __init__(self, *, extra: Mapping[str, Any] | None = None, **fields: Any):
             self._known = type(self).__known__(**fields)
             self.extra = dict(extra or {})
-            _check(self)
+            _check(self._known, self.extra)
 
     @classmethod
     def _of(cls: type[S], known: msgspec.Struct, extra: dict[str, Any]) -> S:
@@ -113,13 +119,58 @@ class OpenStruct(metaclass=_OpenMeta):
         return self._of, (self._known, self.extra)
 
 
-def _check(obj: OpenStruct) -> None:
+def _check(known: msgspec.Struct, extra: dict[str, Any]) -> None:
     """
     :raises ValueError: if an unknown field has the name of a declared one
     """
-    declared = set(type(obj).__known__.__struct_encode_fields__)
-    if both := declared & obj.extra.keys():
-        raise ValueError(f"{type(obj).__name__}: extra has {', '.join(sorted(both))}, which the class declares")
+    if both := extra.keys() & _declared(type(known)):
+        raise ValueError(f"{type(known).__name__}: extra has {', '.join(sorted(both))}, which the class declares")
+
+
+@cache
+def _declared(struct: type[msgspec.Struct]) -> frozenset[str]:
+    """The names in JSON of the fields that a class declares."""
+    names = zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True)
+    return frozenset(name for name, attribute in names if attribute != "extra")
+
+
+class Whole(ABC, Generic[T]):
+    """A type as that msgspec decodes an open top-level type. msgspec asks a hook for it; the results are Structs."""
+
+
+Whole.register(msgspec.Struct)
+
+
+class Joint:
+    """
+    An open top-level object, as it is encoded.
+
+    :param known: a copy without unknown fields
+    """
+
+    __slots__ = ("extra", "known")
+
+    def __init__(self, known: msgspec.Struct, extra: dict[str, Any]):
+        self.known = known
+        self.extra = extra
+
+
+def is_open(type_: Any) -> bool:
+    """Whether a type of top-level objects keeps unknown fields."""
+    return getattr(type_, "__open__", False) is True
+
+
+def whole(type_: Any) -> Any:
+    """The type to decode objects of a type as."""
+    return Whole[type_] if is_open(type_) else type_
+
+
+def whole_of(type_: Any, value: Any, decode: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> Any:
+    """Make an open top-level object from a decoded JSON value: see :func:`open_struct`."""
+    names = _declared(type_)
+    made = _decoded({name: part for name, part in value.items() if name in names}, decode, encode)
+    made.extra = {name: part for name, part in value.items() if name not in names}
+    return made
 
 
 def open_struct(type_: type[S], value: Any, decode: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> S:
@@ -134,13 +185,14 @@ def open_struct(type_: type[S], value: Any, decode: Callable[[Any], Any], encode
     """
     if not isinstance(value, dict):
         raise TypeError(f"Expected `object`, got `{_JSON_TYPES.get(type(value), 'array')}`")
-    known = type_.__known__
+    names = type_.__known__.__struct_encode_fields__
+    return type_._of(_decoded(value, decode, encode), {name: part for name, part in value.items() if name not in names})
+
+
+def _decoded(value: Any, decode: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> Any:
     try:
         # By way of JSON, because msgspec.convert() cannot make fields that stay undecoded, such as those of models.
-        return type_._of(
-            decode(encode(value)),
-            {name: part for name, part in value.items() if name not in known.__struct_encode_fields__},
-        )
+        return decode(encode(value))
     except DECODE_ERRORS as error:
         fault = fault_of(error)
     raise ValueError(f"{fault.reason} - at `$.{fault.path}`" if fault.path else fault.reason)
@@ -149,14 +201,15 @@ def open_struct(type_: type[S], value: Any, decode: Callable[[Any], Any], encode
 _JSON_TYPES = {str: "str", int: "int", float: "float", bool: "bool", type(None): "null"}
 
 
-def joined(obj: OpenStruct, encode: Callable[[Any], bytes]) -> msgspec.Raw:
+def joined(obj: OpenStruct | Joint, encode: Callable[[Any], bytes]) -> msgspec.Raw:
     """
     The JSON of an open Struct: its declared fields, then the unknown ones.
 
     :raises ValueError: if an unknown field has the name of a declared one
     """
-    _check(obj)
-    known = encode(obj._known)
+    declared = obj.known if isinstance(obj, Joint) else obj._known
+    _check(declared, obj.extra)
+    known = encode(declared)
     if not obj.extra:
         return msgspec.Raw(known)
     rest = encode(obj.extra)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from kinformer.models._lazy import Described
-from kinformer.models._open import OpenStruct
+from kinformer.models._open import OpenStruct, is_open
 
 __all__ = ("fields_of", "has_structs", "held_by", "struct_in", "unknown_fields")
 
@@ -35,7 +35,10 @@ def _unknown(type_: Any, value: Any, path: str) -> Iterator[str]:
             for name, part in value.items():
                 if name in fields:
                     yield from _unknown(fields[name], part, f"{path}.{name}" if path else name)
-                elif not issubclass(declared, OpenStruct) and name != declared.__struct_config__.tag_field:
+                elif (
+                    not (issubclass(declared, OpenStruct) or is_open(declared))
+                    and name != declared.__struct_config__.tag_field
+                ):
                     near = difflib.get_close_matches(str(name), fields, n=1)
                     yield f"{path}.{name}".removeprefix(".") + (f" (is it {near[0]}?)" if near else "")
         elif (held := held_by(type_, dict)) is not None:
@@ -85,7 +88,11 @@ def held_by(type_: Any, container: type) -> Any:
 def fields_of(type_: Any) -> dict[str, Any]:
     """The types of the fields of a Struct, or of an open one, by their names in JSON. Lazy fields are among them."""
     struct = type_.__known__ if issubclass(type_, OpenStruct) else type_
-    found = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
+    found = {
+        field.encode_name: field.type
+        for field in msgspec.structs.fields(struct)
+        if not (field.name == "extra" and is_open(struct))
+    }
     if issubclass(struct, Described):
         for field in struct.__lazy_fields__.values():
             found[field.json_name] = field.type_of()

@@ -19,7 +19,7 @@ from kinformer.controllerutil.writing import (
     retry_on_conflict,
     update_status_if_changed,
 )
-from kinformer.operator.custom_resource import Column, CustomResource, Fields, OpenFields, Scale
+from kinformer.operator.custom_resource import Column, CustomResource, Fields, OpenFields, OpenResource, Scale
 from kinformer.operator.definitions import DefinitionNotEstablished, definition_of, install
 from kinformer.operator.markers import atomic, immutable, list_map, list_set, named, preserve_unknown_fields, rule
 from kinformer.operator.reconciler import OptionsOf, Reconciler
@@ -37,6 +37,7 @@ __all__ = (
     "Finalizer",
     "ObjectReplaced",
     "OpenFields",
+    "OpenResource",
     "OptionsOf",
     "Outcome",
     "Reconciler",

@@ -21,7 +21,7 @@ Informers, clients, event sources, owner references and Events take this class, 
 Objects are :class:`msgspec.Struct`, like models. Fields are decoded by their types, and a value of the wrong type is an
 error with the path of the field. A field that the class does not have is dropped when an object is read. So it is lost
 if the object is written back as a whole. If other versions of the class may have more fields, update the status or use
-apply. An object within a spec or status keeps such fields if its class is one of :class:`OpenFields`.
+apply. Classes of :class:`OpenFields` and :class:`OpenResource` keep such fields.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import msgspec
 
 from kinformer.models import OpenStruct, ResourceInfo, V1ObjectMeta
 
-__all__ = ("Column", "CustomResource", "DefinitionOptions", "Fields", "OpenFields", "Scale")
+__all__ = ("Column", "CustomResource", "DefinitionOptions", "Fields", "OpenFields", "OpenResource", "Scale")
 
 Spec = TypeVar("Spec")
 Status = TypeVar("Status")
@@ -254,3 +254,17 @@ class CustomResource(
             if declared is not None:
                 self.api_version = self.api_version or declared.api_version
                 self.kind = declared.kind
+
+
+class OpenResource(CustomResource[Spec, Status], kw_only=True):
+    """
+    A :class:`CustomResource` that keeps unknown fields at its top level, beside spec and status.
+
+    Its whole schema has ``x-kubernetes-preserve-unknown-fields``. The fields that the class does not declare are in
+    `extra`, as in :class:`OpenFields`. Encode such an object with :func:`kinformer.models.encode`: msgspec's own
+    encoder writes a field of the name `extra`.
+    """
+
+    __open__: ClassVar = True
+
+    extra: dict[str, Any] = {}

@@ -17,7 +17,7 @@ import msgspec
 from kinformer.client import Client, ListOptions, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.conditions import get_condition, is_condition_true
-from kinformer.models import OpenStruct, ResourceInfo, V1CustomResourceDefinition, from_dict, resource_for
+from kinformer.models import OpenStruct, ResourceInfo, V1CustomResourceDefinition, from_dict, is_open, resource_for
 from kinformer.operator.custom_resource import Column, CustomResource
 from kinformer.operator.schema import Schema, SchemaError, annotated, default_of, description_of, schema_of, with_rules
 
@@ -145,7 +145,7 @@ def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
     for field in msgspec.structs.fields(type_):
         name = field.encode_name
         # A resource without a spec or a status has None as its type.
-        if field.type in (type(None), None):
+        if field.type in (type(None), None) or (field.name == "extra" and is_open(type_)):
             continue
         if name in _GIVEN:
             properties[name] = annotated({"type": _GIVEN[name]}, field.type)
@@ -158,6 +158,8 @@ def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
     made: Schema = {"type": "object", "properties": properties}
     if required:
         made["required"] = required
+    if is_open(type_):
+        made["x-kubernetes-preserve-unknown-fields"] = True
     if text := description_of(type_):
         made = {"description": text, **made}
     return with_rules(made, type_, type_.__qualname__)

@@ -8,7 +8,7 @@ added as an annotation, so nothing of a schema is lost:
 - A description is a docstring, or ``Meta(description=…)``.
 - An enumeration is a ``Literal``, and an int-or-string is ``int | str``. The values of an enumeration come back sorted.
 - An object that may have fields beside those of its schema is a class of ``OpenFields``, which keeps them in its
-  `extra`. If its schema has no fields, it is a ``dict``.
+  `extra`. If its schema has no fields, it is a ``dict``. If it is the resource itself, it is an ``OpenResource``.
 - A default is the field's default. The defaults of lists and objects are only in the annotation: the server sets them.
 """
 
@@ -42,7 +42,7 @@ _TAKEN: Final = frozenset(
 _IMPORTED: Final = frozenset(
     {
         *("Annotated", "Any", "ClassVar", "Column", "CustomResource", "Fields", "Literal", "Meta", "OpenFields"),
-        *("Scale", "V1ObjectMeta"),
+        *("OpenResource", "Scale", "V1ObjectMeta"),
     }
 )
 
@@ -142,7 +142,7 @@ class _Writer:
             yield f"from msgspec import {', '.join(names)}"
         if used("V1ObjectMeta"):
             yield "from kinformer.models import V1ObjectMeta"
-        helpers = used("Column", "CustomResource", "Fields", "OpenFields", "Scale")
+        helpers = used("Column", "CustomResource", "Fields", "OpenFields", "OpenResource", "Scale")
         helpers += used("atomic", "list_map", "list_set", "rule")
         yield f"from kinformer.operator import {', '.join(helpers)}"
 
@@ -170,7 +170,8 @@ class _Writer:
         if needed := properties.get("status", {}).get("required"):
             types[1] = f"Annotated[{types[1]}, Meta(extra_json_schema={_literal({'required': needed})})]"
         keywords = {"group": spec["group"], "version": version["name"], "plural": names["plural"]}
-        lines = [f"    CustomResource[{', '.join(types)}],", *_keywords({**keywords, **_options(spec, version)})]
+        base, taken = ("OpenResource", ("extra",)) if _is_open(schema) else ("CustomResource", ())
+        lines = [f"    {base}[{', '.join(types)}],", *_keywords({**keywords, **_options(spec, version)})]
         body = _docstring(schema.get("description", ""))
         made: Schema = {"type": "object", "description": body[1]} if body[1] else {"type": "object"}
         given = {
@@ -182,10 +183,12 @@ class _Writer:
         if "spec" in properties and "spec" not in required:
             body[0].append(f"    spec: {types[0]} = None")
         shown = {name: part for name, part in properties.items() if name not in ("spec", "status")}
-        fields = list(self._fields(shown, required, kind, in_status=False))
+        fields = list(self._fields(shown, required, kind, in_status=False, taken=taken))
         if required - {"metadata", "status"} == required:
             made["required"] = schema.get("required")
         rest = {name: value for name, value in schema.items() if name != "properties" and made.get(name) != value}
+        if taken:
+            del rest[_PRESERVE]
         if said := {name: words for name, words in given.items() if words}:
             rest["properties"] = said
         body[0].extend([*_class_rules(rest), *fields])

@@ -11,6 +11,7 @@ import pytest
 from msgspec import Meta
 
 from kinformer.cache.mutation_detector import differences
+from kinformer.client import Client
 from kinformer.models import (
     ObjectDecodeError,
     V1ObjectMeta,
@@ -21,7 +22,7 @@ from kinformer.models import (
     from_dict,
     to_dict,
 )
-from kinformer.operator import CustomResource, Fields, OpenFields, SchemaError, schema_of
+from kinformer.operator import CustomResource, Fields, OpenFields, OpenResource, SchemaError, install, schema_of
 
 
 class Probe(Fields):
@@ -164,3 +165,33 @@ def test_the_schema_says_that_unknown_fields_are_kept() -> None:
     }
     with pytest.raises(SchemaError, match=r"spec\.when"):
         schema_of(type("Odd", (OpenFields,), {"__annotations__": {"when": complex}}), "spec")
+
+
+class Task(OpenResource[ShopSpec | None, None], group="example.com", version="v1", plural="tasks"):
+    spec: ShopSpec | None = None
+
+
+async def test_a_resource_keeps_unknown_fields_on_its_way(kinformer_client: Client) -> None:
+    await install(kinformer_client, Task)
+    tasks = kinformer_client.resource(Task)
+    made = Task(
+        metadata=V1ObjectMeta(name="a", namespace="default"),
+        spec=ShopSpec(parts={"a": [Part(name="b", extra={"c": 1})]}),
+        extra={"steps": [{"run": "x"}], "extra": "too"},
+    )
+
+    created = await tasks.create(made)
+    async with tasks.watch("default", resource_version="0") as watch:
+        (event, *_) = await anext(aiter(watch))
+    (listed,) = (await tasks.list("default")).items
+    copied = copy.deepcopy(listed)
+    copied.extra["steps"] = []
+    updated = await tasks.update(copied)
+
+    assert created.extra == event.object.extra == listed.extra == made.extra
+    assert (listed.spec, to_dict(listed)["extra"], updated.extra) == (made.spec, "too", {"steps": [], "extra": "too"})
+    assert list(differences(listed, copied)) == ['.extra["steps"][0] was removed']
+    with pytest.raises(ValueError, match="Task: extra has spec, which the class declares"):
+        encode(Task(metadata=V1ObjectMeta(), extra={"spec": {}}))
+    with pytest.raises(ObjectDecodeError, match=r"Task a: spec\.parts: Expected `object`, got `int`"):
+        decode(Task, b'{"kind": "Task", "metadata": {"name": "a"}, "spec": {"parts": 1}, "steps": 1}')
