@@ -24,7 +24,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -33,10 +33,11 @@ from typing import Any
 
 import anyio
 
+from kinformer.bench.measure import cpu_seconds, current_kib, peak_kib
+from kinformer.bench.servers import at_once
 from kinformer.client import Client, connect
 from kinformer.client.errors import ApiError
 
-AT_ONCE = 64
 REVISIONS = 10
 _REVISION = "deployment.kubernetes.io/revision"
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -66,8 +67,8 @@ class Cluster:
             await self._create(core, {"metadata": {"name": team}})
         for team in self._teams:
             await self._create(f"{core}/{team}/serviceaccounts", {"metadata": {"name": "default"}})
-        await _each(self._node, enumerate(self._nodes))
-        await _each(self._app, enumerate(self._apps))
+        await at_once(self._node, enumerate(self._nodes))
+        await at_once(self._app, enumerate(self._apps))
         for team in self._teams:
             hard = {"pods": "5k", "requests.cpu": "5k"}
             await self._create(f"{core}/{team}/resourcequotas", {"metadata": {"name": "quota"}, "spec": {"hard": hard}})
@@ -84,7 +85,7 @@ class Cluster:
             budget = f"/apis/policy/v1/namespaces/{team}/poddisruptionbudgets/{name}"
             await self._status(budget, {"currentHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0})
 
-        await _each(one, self._apps)
+        await at_once(one, self._apps)
         for team in self._teams:
             await self._status(f"/api/v1/namespaces/{team}/resourcequotas/quota", {"used": {"pods": "0"}})
             for path in (f"/api/v1/namespaces/{team}/endpoints", f"/apis/discovery.k8s.io/v1/namespaces/{team}"):
@@ -248,28 +249,6 @@ def _owner(kind: str, obj: dict[str, Any]) -> dict[str, Any]:
     return {**who, "controller": True, "blockOwnerDeletion": True}
 
 
-async def _each(make: Callable[[Any], Awaitable[None]], items: Iterable[Any]) -> None:
-    limit = anyio.CapacityLimiter(AT_ONCE)
-
-    async def one(item: Any) -> None:
-        async with limit:
-            await make(item)
-
-    async with anyio.create_task_group() as tasks:
-        for item in items:
-            tasks.start_soon(one, item)
-
-
-def _cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _mib_of(pid: int, field: str) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
-
-
 def _started(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("w") as output:
         return subprocess.Popen(command, stdout=output, stderr=output)
@@ -283,15 +262,15 @@ async def measure(cluster: Cluster, command: list[str], seconds: float, log: Pat
         try:
             with anyio.fail_after(600):
                 await cluster.settled()
-            took, cpu = time.monotonic() - began, _cpu_of(process.pid)
+            took, cpu = time.monotonic() - began, cpu_seconds(process.pid)
             print(f"settled {took:.1f} s, CPU {cpu:.1f} s", flush=True)
             await anyio.sleep(max(0.0, began + seconds - time.monotonic()))
-            minute = _cpu_of(process.pid)
+            minute = cpu_seconds(process.pid)
             print(f"CPU {minute:.1f} s after {time.monotonic() - began:.0f} s", flush=True)
             quiet = time.monotonic()
             await anyio.sleep(seconds)
-            rest = (_cpu_of(process.pid) - minute) / (time.monotonic() - quiet)
-            now, most = _mib_of(process.pid, "VmRSS"), _mib_of(process.pid, "VmHWM")
+            rest = (cpu_seconds(process.pid) - minute) / (time.monotonic() - quiet)
+            now, most = current_kib(process.pid) / 1024, peak_kib(process.pid) / 1024
             print(f"at rest {rest * 100:.2f} % of a core, {now:.0f} MiB, at most {most:.0f} MiB", flush=True)
         finally:
             process.terminate()

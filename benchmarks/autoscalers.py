@@ -1,27 +1,26 @@
 """The horizontal pod autoscaler at scale: 10,000 autoscalers, each evaluated once in 15 seconds.
 
-    python -m benchmarks.autoscalers [--autoscalers N] [--namespaces N] [--seconds S]
-
 The autoscalers and their pods (two each) are in caches that are filled directly. Scales and metrics come over HTTP from
-a server in another process, which answers at once. So the CPU time is that of the controller and its client. Printed
-are the CPU time of an evaluation, and how much of a core all of them take.
+a server in another process, which answers at once. So the CPU time is that of the controller and its client.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import multiprocessing
-import resource
-import time
-from multiprocessing.connection import Connection
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
-import structlog
 
 from benchmarks.node_health import Caches
+from benchmarks.peers.protocol import kubeconfig
+from kinformer.bench.measure import Stopwatch, peak_kib
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import Commands, remote
 from kinformer.client import connect
 from kinformer.clock import RealClock
 from kinformer.manager import ControllerContext
@@ -93,17 +92,29 @@ class Answering(asyncio.Protocol):
             self._transport.write(head + body)
 
 
-def serve(port: Connection, autoscalers: int, namespaces: int) -> None:
-    """Serve for ever, in a process of its own."""
+class MetricsServer:
+    """
+    The server.
+
+    :param port: its port, without TLS
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def write_kubeconfig(self, path: str, /) -> None:
+        """Write the file by which clients find it."""
+        Path(path).write_text(json.dumps(kubeconfig(f"http://127.0.0.1:{self._port}")))
+
+
+@asynccontextmanager
+async def serve(autoscalers: int, namespaces: int) -> AsyncIterator[tuple[MetricsServer, Commands]]:
+    """Serve the scales and metrics of so many targets."""
     for number in range(autoscalers):
         APPS.setdefault(f"ns-{number % namespaces}", []).append(f"app-{number}")
-
-    async def run() -> None:
-        server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
-        port.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(run())
+    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
+    async with server:
+        yield MetricsServer(server.sockets[0].getsockname()[1]), {}
 
 
 def autoscaler(name: str, namespace: str) -> V2HorizontalPodAutoscaler:
@@ -137,9 +148,19 @@ def pod(name: str, namespace: str, app: str) -> V1Pod:
     )
 
 
-async def measure(port: int, autoscalers: int, namespaces: int, seconds: float) -> None:
+async def measure(autoscalers: int, namespaces: int, seconds: float) -> Figures:
+    """
+    Measure evaluations.
+
+    :param seconds: how long
+    """
+    with remote(serve, autoscalers=autoscalers, namespaces=namespaces) as server:
+        return await _evaluate(server.kubeconfig, autoscalers, namespaces, seconds)
+
+
+async def _evaluate(file: Path, autoscalers: int, namespaces: int, seconds: float) -> Figures:
     caches: Any = Caches()
-    async with connect(url=f"http://127.0.0.1:{port}") as client:
+    async with connect(kubeconfig=file) as client:
         context = ControllerContext(client, caches, {"concurrent_horizontal_pod_autoscaler_syncs": 20}, RealClock())
         made = HorizontalPodAutoscalerController(context)
         evaluated = 0
@@ -170,32 +191,25 @@ async def measure(port: int, autoscalers: int, namespaces: int, seconds: float) 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(made.controller.run)
             await anyio.sleep(2 * PERIOD)  # the first evaluation writes every status
-            evaluated, began, cpu = 0, time.monotonic(), time.process_time()
+            evaluated, watch = 0, Stopwatch()
             await anyio.sleep(seconds)
-            took, used = time.monotonic() - began, time.process_time() - cpu
+            took, used = watch.wall, watch.cpu
             tasks.cancel_scope.cancel()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{autoscalers:,} autoscalers in {namespaces:,} namespaces: {evaluated:,} evaluations in {took:.1f} s")
-    print(f"{used / max(evaluated, 1) * 1e6:.0f} µs of CPU an evaluation; {used / took:.2f} of a core; {memory:.0f} MB")
+    return {
+        "evaluations": evaluated,
+        "us CPU each": round(used / max(evaluated, 1) * 1e6),
+        "of a core": round(used / took, 2),
+        "MiB": round(peak_kib() / 1024),
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--autoscalers", type=int, default=10_000)
-    parser.add_argument("--namespaces", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=2 * PERIOD, help="how long to measure")
-    asked = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    here, there = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(
-        target=serve, args=(there, asked.autoscalers, asked.namespaces), daemon=True
+CASES = {
+    "autoscalers": Case(
+        "Horizontal pod autoscalers, each evaluated once in 15 seconds",
+        measure,
+        each("autoscalers", (10_000,), namespaces=100, seconds=2 * PERIOD),
+        each("autoscalers", (200,), namespaces=10, seconds=PERIOD),
+        ("us CPU each",),
+        lower_is_better=True,
     )
-    server.start()
-    try:
-        anyio.run(measure, here.recv(), asked.autoscalers, asked.namespaces, asked.seconds)
-    finally:
-        server.terminate()
-
-
-if __name__ == "__main__":
-    main()
+}

@@ -1,37 +1,32 @@
-"""The cost of the endpoints and the endpoint slice controllers: ``python -m benchmarks.endpoints``.
+"""The cost of the endpoints and the endpoint slice controllers.
 
 The embedded API server runs in another process, which also makes the objects and changes the pods. The figures are wall
 time, and the CPU time of this process, which has the client, the informers and the controllers. The pods are like those
 of a real cluster: they have all fields that a server and a kubelet set.
 
-- ``one pod``: one pod of a service with many pods changes its readiness; measured until the cache has the new endpoints
-- ``rolling``: all pods of that service change, one after the other, with a batch period; the number of writes
-- ``empty cache``: there are many services and pods, but no endpoints; measured until all services have theirs
+- ``endpoints-one``: one pod of a service with many pods changes its readiness, until the cache has the new endpoints
+- ``endpoints-rolling``: all pods of that service change, one after the other, with a batch period
+- ``endpoints-empty``: there are many services and pods, but no endpoints, until all services have theirs
 """
 
 from __future__ import annotations
 
-import argparse
-import copy
-import cProfile
-import gzip
-import json
-import pstats
 import random
 import statistics
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
-import structlog
 from prometheus_client import REGISTRY
 
-from benchmarks.servers import Remote, remote
+from benchmarks.managers import CREATED, pod_of, recorded_pod, service_of
+from kinformer.bench.measure import Stopwatch
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import Commands, Remote, remote
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, Manager
@@ -40,6 +35,7 @@ from kinformer.models import V1Endpoints, V1EndpointSlice
 from kinformer_controllers.endpoint.controller import make_controller as make_endpoint
 from kinformer_controllers.endpointslice.controller import make_controller as make_endpointslice
 
+AND, SHUFFLED = " and ", "shuffled"
 NAMESPACE = "default"
 CONTROLLERS: dict[str, ControllerFactory] = {"endpoint": make_endpoint, "endpointslice": make_endpointslice}
 WRITTEN: dict[str, type[Any]] = {"endpoint": V1Endpoints, "endpointslice": V1EndpointSlice}
@@ -63,14 +59,19 @@ class Cluster:
         self._count = services * pods
         store = server.storage
         for index in range(10):
-            meta = {"name": f"node-{index}", "uid": f"node-{index}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+            meta = {"name": f"node-{index}", "uid": f"node-{index}", "creationTimestamp": CREATED}
             store.create(GroupResource("", "nodes"), "", meta["name"], {"metadata": meta, "spec": {}, "status": {}})
         for index in range(services):
-            name = f"s-{index}"
-            store.create(GroupResource("", "services"), NAMESPACE, name, _service(name))
-        template = _pod_of_a_cluster()
+            self._create("services", f"s-{index}", service_of(f"s-{index}"))
+        sample = recorded_pod()
         for index in range(self._count):
-            store.create(_PODS, NAMESPACE, _name(index), _pod(template, index, f"s-{index % services}"))
+            self._create("pods", _name(index), pod_of(sample, index, NAMESPACE, f"s-{index % services}"))
+
+    def _create(self, resource: str, name: str, obj: dict[str, Any]) -> None:
+        meta = {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}", "creationTimestamp": CREATED}
+        self._server.storage.create(
+            GroupResource("", resource), NAMESPACE, name, {**obj, "metadata": {**obj.get("metadata", {}), **meta}}
+        )
 
     def change(self, index: int) -> None:
         """Make a pod ready if it was not, or not ready if it was."""
@@ -101,60 +102,19 @@ def _name(index: int) -> str:
     return f"pod-{index:05}"
 
 
-def _service(name: str) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "uid": f"uid-{name}",
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "spec": {
-            "clusterIP": "10.0.0.1",
-            "clusterIPs": ["10.0.0.1"],
-            "ipFamilies": ["IPv4"],
-            "ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080}],
-            "selector": {"app": name, "tier": "web"},
-            "type": "ClusterIP",
-        },
-        "status": {"loadBalancer": {}},
-    }
-
-
-def _pod_of_a_cluster() -> dict[str, Any]:
-    file = Path(__file__).parents[1] / "tests" / "golden" / "streams" / "pods_list.json.gz"
-    pod: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))["items"][0]
-    return pod
-
-
-def _pod(template: dict[str, Any], index: int, service: str) -> dict[str, Any]:
-    pod = copy.deepcopy(template)
-    ip = f"10.{1 + index // 62500}.{index // 250 % 250}.{index % 250}"
-    labels = {"app": service, "tier": "web", "pod-template-hash": "5d4f8c7b9"}
-    pod["metadata"] |= {"name": _name(index), "namespace": NAMESPACE, "uid": f"uid-{index}", "labels": labels}
-    pod["spec"]["nodeName"] = f"node-{index % 10}"
-    pod["status"] |= {
-        "phase": "Running",
-        "podIP": ip,
-        "podIPs": [{"ip": ip}],
-        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-    }
-    return pod
-
-
-async def serve(arguments: argparse.Namespace) -> None:
-    """Serve until standard input ends. Each line of it is a command, which is answered with the line ``done``."""
+@asynccontextmanager
+async def serve(services: int, pods: int) -> AsyncIterator[tuple[ApiServer, Commands]]:
+    """Serve pods. The commands change one, or all in some order."""
     async with ApiServer() as server:
-        cluster = Cluster(server, arguments.services, arguments.pods)
-        server.write_kubeconfig(arguments.serve)
-        print("ready", flush=True)
-        while line := await anyio.to_thread.run_sync(sys.stdin.readline):
-            verb, argument = line.split()
-            if verb == "change":
-                cluster.change(int(argument))
-            else:
-                await cluster.roll(float(argument), shuffled=verb == "shuffle")
-            print("done", flush=True)
+        cluster = Cluster(server, services, pods)
+
+        async def change(index: str) -> None:
+            cluster.change(int(index))
+
+        async def roll(order: str, seconds: str) -> None:
+            await cluster.roll(float(seconds), shuffled=order == SHUFFLED)
+
+        yield server, {"change": change, "roll": roll}
 
 
 # The controllers' side.
@@ -218,66 +178,55 @@ def changes(names: list[str]) -> int:
     return int(sum(value or 0 for value in values))
 
 
-def row(what: str, who: list[str], *figures: str) -> None:
-    print(f"{what:32} {' + '.join(who):24} {'  '.join(figures)}", flush=True)
+async def one_pod(who: str, pods: int, times: int) -> Figures:
+    names = who.split(AND)
+    cpu: list[float] = []
+    wall: list[float] = []
+    with remote(serve, services=1, pods=pods) as cluster:
+        async with managing(cluster, names) as (manager, written):
+            await written.until(lambda: all(_endpoints(manager, name) >= min(pods, 1000) for name in names))
+            await anyio.sleep(1)
+            for index in range(times):
+                expected = written.count + len(names)
+                watch = Stopwatch()
+                await anyio.to_thread.run_sync(cluster.do, f"change {index}")
+                await written.until(lambda expected=expected: written.count >= expected)
+                wall.append(watch.wall)
+                cpu.append(watch.cpu)
+                await anyio.sleep(0.05)
+    return {
+        "ms CPU": round(statistics.median(cpu) * 1e3, 1),
+        "worst ms CPU": round(max(cpu) * 1e3, 1),
+        "ms": round(statistics.median(wall) * 1e3, 1),
+    }
 
 
-async def one_pod(cluster: Remote, names: list[str], pods: int, times: int) -> None:
-    async with managing(cluster, names) as (manager, written):
-        await written.until(lambda: all(_endpoints(manager, name) >= min(pods, 1000) for name in names))
-        await anyio.sleep(1)
-        cpu: list[float] = []
-        wall: list[float] = []
-        for index in range(times):
-            expected = written.count + len(names)
-            began, cpu_began = time.perf_counter(), time.process_time()
-            await anyio.to_thread.run_sync(cluster.do, f"change {index}")
-            await written.until(lambda expected=expected: written.count >= expected)
-            wall.append(time.perf_counter() - began)
-            cpu.append(time.process_time() - cpu_began)
-            await anyio.sleep(0.05)
-    row(
-        f"one pod of {pods}",
-        names,
-        f"CPU median {statistics.median(cpu) * 1000:6.1f} ms, worst {max(cpu) * 1000:6.1f} ms",
-        f"wall median {statistics.median(wall) * 1000:6.1f} ms",
-    )
+async def rolling(who: str, order: str, pods: int, seconds: float, batch: float = 0.5) -> Figures:
+    with remote(serve, services=1, pods=pods) as cluster:
+        async with managing(cluster, [who], batch) as (manager, written):
+            await written.until(lambda: _endpoints(manager, who) >= min(pods, 1000))
+            await anyio.sleep(batch + 1)
+            before, watch = changes([who]), Stopwatch()
+            await anyio.to_thread.run_sync(cluster.do, f"roll {order.split()[-1]} {seconds}")
+            await anyio.sleep(2 * batch + 1)
+            writes, cpu = changes([who]) - before, watch.cpu
+    return {"writes": writes, "changes/write": round(pods / max(writes, 1), 1), "CPU seconds": round(cpu, 2)}
 
 
-async def rolling(cluster: Remote, names: list[str], pods: int, seconds: float, batch: float, order: str) -> None:
-    async with managing(cluster, names, batch) as (manager, written):
-        await written.until(lambda: all(_endpoints(manager, name) >= min(pods, 1000) for name in names))
-        await anyio.sleep(batch + 1)
-        before, cpu_began = changes(names), time.process_time()
-        await anyio.to_thread.run_sync(cluster.do, f"{order} {seconds}")
-        await anyio.sleep(2 * batch + 1)
-        writes, cpu = changes(names) - before, time.process_time() - cpu_began
-    row(
-        f"rolling, {order}, {pods} in {seconds:g} s",
-        names,
-        f"{writes:5} writes ({pods / max(writes, 1):.1f} changes a write)",
-        f"CPU {cpu:.2f} s",
-    )
+async def empty_cache(who: str, services: int, pods: int) -> Figures:
+    names = who.split(AND)
 
-
-async def empty_cache(cluster: Remote, names: list[str], services: int, pods: int) -> None:
-    began, cpu_began = time.perf_counter(), time.process_time()
-    async with managing(cluster, names) as (manager, written):
-        await written.until(
-            lambda: (
-                all(
-                    len(cached(manager, name)) == services and _endpoints(manager, name) == services * pods
-                    for name in names
-                    if len(cached(manager, name)) == services or name == names[0]
-                )
-                and all(len(cached(manager, name)) == services for name in names)
-            )
+    def are_there() -> bool:
+        # Counting endpoints takes longer than counting objects, so it is done only when all objects are there.
+        return all(len(cached(manager, name)) == services for name in names) and all(
+            _endpoints(manager, name) == services * pods for name in names
         )
-        wall, cpu = time.perf_counter() - began, time.process_time() - cpu_began
-        found = [_endpoints(manager, name) for name in names]
-    if found != [services * pods] * len(names):
-        raise SystemExit(f"{names} wrote {found} endpoints: want {services * pods} each")
-    row(f"empty cache, {services} x {pods}", names, f"CPU {cpu:.2f} s", f"wall {wall:.2f} s")
+
+    with remote(serve, services=services, pods=pods) as cluster:
+        watch = Stopwatch()
+        async with managing(cluster, names) as (manager, written):
+            await written.until(are_there)
+            return {"CPU seconds": round(watch.cpu, 2), "seconds": round(watch.wall, 2)}
 
 
 def _endpoints(manager: Manager, name: str) -> int:
@@ -291,43 +240,36 @@ def _endpoints(manager: Manager, name: str) -> int:
     return count
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--services", type=int, default=1000, help="services for the empty cache")
-    parser.add_argument("--pods", type=int, default=20, help="pods of each of these services")
-    parser.add_argument("--big", type=int, default=5000, help="pods of the one service of the other parts")
-    parser.add_argument("--times", type=int, default=20, help="how often one pod changes")
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds in which all pods change")
-    parser.add_argument("--batch", type=float, default=0.5, help="the batch period, in seconds")
-    parser.add_argument("--only", choices=("one", "rolling", "empty"))
-    parser.add_argument("--profile", action="store_true", help="profile the run, which makes it slower")
-    parser.add_argument("--serve", metavar="KUBECONFIG", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    if arguments.serve:
-        anyio.run(serve, arguments)
-        return
-    profile = cProfile.Profile(time.process_time)
-    if arguments.profile:
-        profile.enable()
-    both = list(CONTROLLERS)
-    if arguments.only in (None, "one"):
-        for names in (both[:1], both[1:], both):
-            with remote("benchmarks.endpoints", services=1, pods=arguments.big) as cluster:
-                anyio.run(one_pod, cluster, names, arguments.big, arguments.times)
-    if arguments.only in (None, "rolling"):
-        for names in (both[:1], both[1:]):
-            for order in ("roll", "shuffle"):
-                with remote("benchmarks.endpoints", services=1, pods=arguments.big) as cluster:
-                    anyio.run(rolling, cluster, names, arguments.big, arguments.seconds, arguments.batch, order)
-    if arguments.only in (None, "empty"):
-        for names in (both[:1], both[1:], both):
-            with remote("benchmarks.endpoints", services=arguments.services, pods=arguments.pods) as cluster:
-                anyio.run(empty_cache, cluster, names, arguments.services, arguments.pods)
-    if arguments.profile:
-        profile.disable()
-        pstats.Stats(profile).sort_stats("tottime").print_stats(40)
+_EACH, _BOTH = tuple(CONTROLLERS), (*CONTROLLERS, AND.join(CONTROLLERS))
 
 
-if __name__ == "__main__":
-    main()
+def _rolling(**sizes: Any) -> tuple[dict[str, Any], ...]:
+    return tuple({"who": who, "order": order, **sizes} for who in _EACH for order in ("in order", SHUFFLED))
+
+
+CASES = {
+    "endpoints-one": Case(
+        "One pod of a service with many pods changes",
+        one_pod,
+        each("who", _BOTH, pods=5_000, times=20),
+        each("who", _BOTH, pods=200, times=3),
+        ("ms CPU",),
+        lower_is_better=True,
+    ),
+    "endpoints-rolling": Case(
+        "All pods of a service change, one after the other",
+        rolling,
+        _rolling(pods=5_000, seconds=5.0),
+        _rolling(pods=200, seconds=0.5),
+        ("CPU seconds",),
+        lower_is_better=True,
+    ),
+    "endpoints-empty": Case(
+        "Services and pods are there, and no endpoints",
+        empty_cache,
+        each("who", _BOTH, services=1_000, pods=20),
+        each("who", _BOTH, services=20, pods=20),
+        ("CPU seconds",),
+        lower_is_better=True,
+    ),
+}

@@ -1,4 +1,4 @@
-"""The cost of the garbage collector: ``python -m benchmarks.garbage [--objects N] [--owners N]``.
+"""The cost of the garbage collector.
 
 The embedded server runs in another process and has the objects already. The collector follows it over HTTP, as in a
 cluster. The figures are of the collector's process:
@@ -10,20 +10,20 @@ cluster. The figures are of the collector's process:
 
 from __future__ import annotations
 
-import argparse
 import gc
-import multiprocessing
-import time
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import structlog
+import anyio.lowlevel
+import anyio.to_thread
 
+from kinformer.bench.measure import Stopwatch, current_kib
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import Commands, remote
 from kinformer.client import connect
-from kinformer.collector import relax
 from kinformer.deletion.graph import Graph, Kind, Node, Phase
 from kinformer.deletion.heads import Head, HeadMeta, Reference
 from kinformer.envtest import ApiServer
@@ -33,28 +33,10 @@ from kinformer.manager import ControllerContext
 from kinformer_controllers.garbagecollector.controller import GarbageCollector
 from kinformer_controllers.garbagecollector.following import GraphFeeder
 
-UPDATES = 200_000
 
-
-def rss() -> int:
-    """The resident memory of this process, in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-# --- the server
-
-
-async def serve(pipe: Connection, objects: int, owners: int) -> None:
-    """
-    Run a server.
-
-    Its URL and token are sent through the pipe. Then it waits for a message, deletes the owners, and runs until the
-    next message.
-
-    :param objects: the number of objects with an owner
-    :param owners: the number of their owners
-    """
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+@asynccontextmanager
+async def serve(objects: int, owners: int) -> AsyncIterator[tuple[ApiServer, Commands]]:
+    """Serve objects and their owners; the command ``delete`` deletes the owners."""
     async with ApiServer(controllers=False, plugins=False) as server:
         operations = server.operations
         kind = server.registry.find("", "v1", "configmaps")
@@ -70,54 +52,38 @@ async def serve(pipe: Connection, objects: int, owners: int) -> None:
             reference = references[number % owners]
             meta = {"name": f"{reference['name']}-{number}", "namespace": "default", "ownerReferences": [reference]}
             operations.create(kind, "default", {"metadata": {**meta, "labels": {"app": "web"}}, "data": {"k": "v"}})
-            if number % 1000 == 0:
+
+        async def delete() -> None:
+            for number in range(owners):
+                operations.delete(kind, "default", f"owner-{number}", DeleteOptions(propagation="Background"))
                 await anyio.lowlevel.checkpoint()
-        pipe.send((server.url, server.token))
-        await anyio.to_thread.run_sync(pipe.recv)
-        for number in range(owners):
-            operations.delete(kind, "default", f"owner-{number}", DeleteOptions(propagation="Background"))
-            await anyio.lowlevel.checkpoint()
-        await anyio.to_thread.run_sync(pipe.recv)
+
+        yield server, {"delete": delete}
 
 
-def server_process(pipe: Connection, objects: int, owners: int) -> None:
-    anyio.run(serve, pipe, objects, owners)
-
-
-# --- the collector
-
-
-async def collect(objects: int, owners: int) -> None:
-    here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=server_process, args=(there, objects, owners))
-    process.start()
-    try:
-        url, token = await anyio.to_thread.run_sync(here.recv)
-        async with connect(url=url, token=token) as client, SharedInformerFactory(client) as informers:
+async def collect(objects: int, owners: int) -> Figures:
+    with remote(serve, objects=objects, owners=owners) as server:
+        async with connect(kubeconfig=server.kubeconfig) as client, SharedInformerFactory(client) as informers:
             collector = GarbageCollector(ControllerContext(client, informers))
             gc.collect()
-            memory, cpu = rss(), time.process_time()
+            memory, watch = current_kib(), Stopwatch()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(collector.run)
                 await reached(lambda: collector.has_synced)
                 gc.collect()
-                seen = len(collector.graph.nodes)
+                seen, cpu, stays = len(collector.graph.nodes), watch.cpu, current_kib() - memory
                 assert seen >= objects + owners
-                used = (rss() - memory) / (objects + owners)
-                took = (time.process_time() - cpu) / (objects + owners)
-                print(f"first lists of {objects:,} objects: {took * 1e6:.1f} us CPU and {used:,.0f} bytes each")
-                began, cpu = time.perf_counter(), time.process_time()
-                here.send("delete the owners")
+                watch = Stopwatch()
+                await anyio.to_thread.run_sync(server.do, "delete")
                 await reached(lambda: len(collector.graph.nodes) <= seen - objects - owners)
-                took, wall = (time.process_time() - cpu) / objects, time.perf_counter() - began
-                print(
-                    f"{owners:,} owners deleted: {took * 1e6:.0f} us CPU for each object deleted, {wall:.0f} s in all"
-                )
+                figures = {
+                    "us CPU/object listed": round(cpu / (objects + owners) * 1e6, 1),
+                    "bytes/object": round(stays * 1024 / (objects + owners)),
+                    "us CPU/object deleted": round(watch.cpu / objects * 1e6),
+                    "seconds to delete": round(watch.wall, 1),
+                }
                 tasks.cancel_scope.cancel()
-        here.send("end")
-    finally:
-        process.join(10)
-        process.kill()
+    return figures
 
 
 async def reached(true: Callable[[], bool]) -> None:
@@ -137,7 +103,7 @@ class Nothing:
     def misplaced(self, node: Node, owner: Any, /) -> None: ...
 
 
-def updates() -> None:
+async def updates(count: int) -> Figures:
     """Measure updates that change no owner. Most events in a cluster are such updates."""
     graph, kind = Graph(Nothing()), Kind("v1", "Pod")
 
@@ -151,23 +117,28 @@ def updates() -> None:
     pairs = [(head(number), head(number)) for number in range(10_000)]
     for old, _ in pairs:
         feeder.on_add(old, True)
-    began = time.process_time()
-    for _ in range(UPDATES // len(pairs)):
+    watch = Stopwatch()
+    for _ in range(count // len(pairs)):
         for old, new in pairs:
             feeder.on_update(old, new)
-    print(f"an update that changes no owner: {(time.process_time() - began) / UPDATES * 1e6:.2f} us CPU in the graph")
+    return {"us CPU/update": round(watch.cpu / count * 1e6, 2)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=100_000)
-    parser.add_argument("--owners", type=int, default=1000)
-    arguments = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    relax()
-    updates()
-    anyio.run(collect, arguments.objects, arguments.owners)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {
+    "garbage": Case(
+        "The garbage collector: the first lists, and what it deletes after the owners",
+        collect,
+        each("objects", (100_000,), owners=1_000),
+        each("objects", (500,), owners=10),
+        ("us CPU/object listed", "us CPU/object deleted"),
+        lower_is_better=True,
+    ),
+    "garbage-updates": Case(
+        "An update that changes no owner, in the graph alone",
+        updates,
+        each("count", (200_000,)),
+        each("count", (20_000,)),
+        ("us CPU/update",),
+        lower_is_better=True,
+    ),
+}

@@ -1,4 +1,4 @@
-"""The cost of a completion of an Indexed Job, in small and large Jobs: ``python -m benchmarks.jobs [COMPLETIONS ...]``.
+"""The cost of a completion of an Indexed Job, in small and large Jobs.
 
 The Job controller works against objects in memory. What it creates, patches and writes goes into its cache at once, and
 the pods of each round end together. So only the controller's own CPU time is measured. Finished pods stay in the cache,
@@ -10,15 +10,13 @@ of completions.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import itertools
 import time
 from typing import Any
 
-import anyio
-import structlog
-
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
 from kinformer.clock import FakeClock
 from kinformer.controllerutil.owning import owner_id
 from kinformer.informers import SharedInformerFactory
@@ -27,7 +25,6 @@ from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.controller import JobController
 from kinformer_controllers.job.jobs import is_finished
 
-PARALLELISM = 500
 UID = "00000000-0000-0000-0000-000000000001"
 KEY = "default/j"
 
@@ -145,18 +142,20 @@ async def run(completions: int, parallelism: int) -> tuple[float, int, float]:
     return spent, syncs, longest
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="CPU per completion of an Indexed Job.")
-    parser.add_argument("completions", nargs="*", type=int, default=[1_000, 10_000])
-    parser.add_argument("--parallelism", type=int, default=PARALLELISM)
-    arguments = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    anyio.run(run, 500, 100)  # models are made at their first use, which is not to be measured
-    for completions in arguments.completions:
-        spent, syncs, longest = anyio.run(run, completions, arguments.parallelism)
-        each = 1e6 * spent / completions
-        print(f"{completions:6} completions: {each:6.0f} µs each, {syncs} syncs, the longest {1e3 * longest:.0f} ms")
+async def measure(completions: int, parallelism: int = 500) -> Figures:
+    """Measure a Job with so many completions."""
+    await run(200, 100)  # models are made at their first use, which is not to be measured
+    spent, syncs, longest = await run(completions, parallelism)
+    return {"us CPU each": round(1e6 * spent / completions), "syncs": syncs, "longest sync ms": round(1e3 * longest)}
 
 
-if __name__ == "__main__":
-    main()
+CASES = {
+    "jobs": Case(
+        "A completion of an Indexed Job",
+        measure,
+        each("completions", (1_000, 10_000), parallelism=500),
+        each("completions", (500, 1_000), parallelism=100),
+        ("us CPU each",),
+        lower_is_better=True,
+    )
+}

@@ -16,20 +16,20 @@ import argparse
 import copy
 import gzip
 import json
-import os
 import shlex
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
-import anyio.to_thread
 
-from benchmarks.servers import Remote, remote
+from kinformer.bench.measure import cpu_seconds, current_kib
+from kinformer.bench.servers import Commands, Remote, remote
 from kinformer.envtest import ApiServer
 from kinformer.meta import GroupResource
 
@@ -64,17 +64,17 @@ class Cluster:
         self._pods = pods
         self._namespaces = [f"ns-{index}" for index in range(namespaces)]
         self._judged: dict[tuple[GroupResource, str], tuple[int, bool]] = {}
-        sample = json.loads(gzip.decompress(RECORDED.read_bytes()))["items"][0]
+        sample = recorded_pod()
         for index in range(10):
             self._create(GroupResource("", "nodes"), "", f"node-{index}", {"spec": {}, "status": {}})
         for number, namespace in enumerate(self._namespaces):
             self._create(GroupResource("", "namespaces"), "", namespace, {"status": {"phase": "Active"}})
             for index in range(services):
-                self._create(SERVICES, namespace, f"s-{index}", _service(f"s-{index}"))
+                self._create(SERVICES, namespace, f"s-{index}", service_of(f"s-{index}"))
                 for pod in range(pods):
                     count = (number * services + index) * pods + pod
                     name = f"s-{index}-{pod:03}"
-                    self._create(PODS, namespace, name, _pod(sample, count, namespace, f"s-{index}"))
+                    self._create(PODS, namespace, name, pod_of(sample, count, namespace, f"s-{index}"))
         self.reset()
 
     def reset(self) -> None:
@@ -124,7 +124,14 @@ class Cluster:
         self._create(resource, namespace, name, obj)
 
 
-def _service(name: str) -> dict[str, Any]:
+def recorded_pod() -> dict[str, Any]:
+    """A pod as a cluster has it, with all fields that a server and a kubelet set."""
+    pod: dict[str, Any] = json.loads(gzip.decompress(RECORDED.read_bytes()))["items"][0]
+    return pod
+
+
+def service_of(name: str) -> dict[str, Any]:
+    """A Service of the pods with its name as a label."""
     port = {"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080}
     families = {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ipFamilies": ["IPv4"]}
     spec = {**families, "ports": [port], "selector": {"app": name, "tier": "web"}, "type": "ClusterIP"}
@@ -138,7 +145,8 @@ def _owner(name: str, replicas: int) -> dict[str, Any]:
     return {"metadata": {"generation": 1}, "spec": spec, "status": {"replicas": 0}}
 
 
-def _pod(sample: dict[str, Any], count: int, namespace: str, service: str) -> dict[str, Any]:
+def pod_of(sample: dict[str, Any], count: int, namespace: str, service: str) -> dict[str, Any]:
+    """A Ready pod of a Service and of the ReplicationController with its name."""
     pod = copy.deepcopy(sample)
     ip = f"10.{1 + count // 62500}.{count // 250 % 250}.{count % 250}"
     owner = {
@@ -169,24 +177,21 @@ def _addresses(endpoints: dict[str, Any]) -> int:
     return sum(len(subset.get("addresses") or ()) for subset in endpoints.get("subsets") or ())
 
 
-async def serve(arguments: argparse.Namespace) -> None:
-    """
-    Serve until standard input ends. Each line of it is ``reset`` or ``right``, and is answered with ``done``.
-
-    The answer to ``right`` comes when all objects are as they should be.
-    """
+@asynccontextmanager
+async def serve(namespaces: int, services: int, pods: int, delay: float) -> AsyncIterator[tuple[ApiServer, Commands]]:
+    """Serve a full cluster. The command ``right`` is done when all objects are as they should be."""
     async with ApiServer(tls=True, controllers=False) as server:
-        cluster = Cluster(server, arguments.namespaces, arguments.services, arguments.pods)
-        server.faults.delay(arguments.delay, times=sys.maxsize)
-        server.write_kubeconfig(arguments.serve)
-        print("ready", flush=True)
-        while line := await anyio.to_thread.run_sync(sys.stdin.readline):
-            if line == "reset\n":
-                cluster.reset()
-            else:
-                while cluster.missing():  # noqa: ASYNC110  # the storage has no event to wait for
-                    await anyio.sleep(0.05)
-            print("done", flush=True)
+        cluster = Cluster(server, namespaces, services, pods)
+        server.faults.delay(delay, times=sys.maxsize)
+
+        async def reset() -> None:
+            cluster.reset()
+
+        async def right() -> None:
+            while cluster.missing():  # noqa: ASYNC110  # the storage has no event to wait for
+                await anyio.sleep(0.05)
+
+        yield server, {"reset": reset, "right": right}
 
 
 # The managers' side.
@@ -215,27 +220,16 @@ def start(command: list[str], cluster: Remote) -> Start:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         cluster.do("right")
-        seconds, cpu = time.monotonic() - began, _cpu_of(process.pid)
+        seconds, cpu = time.monotonic() - began, cpu_seconds(process.pid)
         time.sleep(QUIET_SECONDS)
-        return Start(seconds, cpu, _cpu_of(process.pid), _mib_of(process.pid))
+        return Start(seconds, cpu, cpu_seconds(process.pid), current_kib(process.pid) / 1024)
     finally:
         process.terminate()
         process.wait(30)
 
 
-def _cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _mib_of(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
-
-
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--namespaces", type=int, default=20)
     parser.add_argument("--services", type=int, default=10, help="services in each namespace")
     parser.add_argument("--pods", type=int, default=100, help="pods of each service")
@@ -243,11 +237,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--other", default="", help="the command of another manager, with KUBECONFIG for the file")
     arguments = parser.parse_args(argv)
-    if arguments.serve:
-        anyio.run(serve, arguments)
-        return
     names = ("namespaces", "services", "pods", "delay")
-    with remote("benchmarks.managers", **{name: getattr(arguments, name) for name in names}) as cluster:
+    with remote(serve, **{name: getattr(arguments, name) for name in names}) as cluster:
         file = str(cluster.kubeconfig)
         ours = [sys.executable, "-m", "kinformer", "manager", "--kubeconfig", file, "--controllers", CONTROLLERS]
         commands = {"kinformer": ours}

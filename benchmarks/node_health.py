@@ -1,7 +1,5 @@
 """The controllers of nodes at scale, without a server: 5,000 nodes, and 10,000 pods that wait for their eviction.
 
-    python -m benchmarks.node_health [--nodes N] [--pods N]
-
 Two things are measured. The first is the CPU time of a pass of the node lifecycle controller over nodes that have not
 changed, and the longest time that other tasks of the event loop wait during it. The second is the CPU time and the
 memory of a pod that waits for its eviction.
@@ -9,19 +7,17 @@ memory of a pod that waits for its eviction.
 
 from __future__ import annotations
 
-import argparse
-import time
 import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
-import anyio
-import anyio.lowlevel
-import structlog
-
-from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
+from kinformer.bench.measure import Stopwatch, feel_pulse
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
+from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer, namespace_index_func
 from kinformer.clock import FakeClock
 from kinformer.manager import ControllerContext
+from kinformer.meta import accessor_for
 from kinformer.models import (
     V1Node,
     V1NodeCondition,
@@ -50,12 +46,13 @@ class Caches:
     """Informers that do not run. Their caches are filled directly."""
 
     def __init__(self) -> None:
+        self.client: Any = SimpleNamespace(resource=lambda *_: None)
         self._informers: dict[type[Any], SharedIndexInformer[Any]] = {}
 
     def informer_for(self, type_: type[Any]) -> SharedIndexInformer[Any]:
         if type_ not in self._informers:
             nothing: Any = SimpleNamespace(list=None, watch=None)
-            indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace}
+            indexers = {NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))}
             self._informers[type_] = _Current(nothing, type_, indexers=indexers)
         return self._informers[type_]
 
@@ -80,84 +77,85 @@ def pod(number: int) -> V1Pod:
 
 
 def make_context(clock: FakeClock) -> ControllerContext:
-    client: Any = SimpleNamespace(resource=lambda *_: None)
     caches: Any = Caches()
-    return ControllerContext(client, caches, clock=clock)
+    return ControllerContext(caches.client, caches, clock=clock)
 
 
-async def passes(count: int) -> None:
+async def passes(nodes: int) -> Figures:
     """Measure passes over all nodes, and how long other tasks of the event loop wait during a pass."""
     clock = FakeClock()
     context = make_context(clock)
     caches, controller = context.informers, NodeLifecycleController(context)
-    for number in range(count):
+    for number in range(nodes):
         caches.informer_for(V1Node).indexer.add(node(number, clock))
     await controller.monitor.check()
-    longest = 0.0
-
-    async def look_on() -> None:
-        nonlocal longest
-        before = time.perf_counter()
-        while True:
-            await anyio.lowlevel.checkpoint()
-            longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(look_on)
-        cpu = time.process_time()
+    async with feel_pulse() as pulse:
+        watch = Stopwatch()
         for _ in range(PASSES):
             await controller.monitor.check()
-        cpu = (time.process_time() - cpu) / PASSES
-        tasks.cancel_scope.cancel()
-    print(f"a pass over {count:,} nodes: {cpu * 1e3:.1f} ms of CPU, {cpu / count * 1e6:.1f} µs a node")
-    print(f"  of one core at the usual 5 s: {cpu / 5:.2%}; longest without a turn for others: {longest * 1e3:.1f} ms")
+        cpu = watch.cpu / PASSES
+    return {
+        "ms CPU/pass": round(cpu * 1e3, 1),
+        "us CPU/node": round(cpu / nodes * 1e6, 1),
+        "longest block ms": round(pulse.longest * 1e3, 1),
+    }
 
 
-async def waiting(count: int) -> None:
+async def waiting(pods: int) -> Figures:
     """Measure pods that begin to wait for their eviction, and that stop waiting when the taint is removed."""
     clock = FakeClock()
     context = make_context(clock)
     caches, eviction = context.informers, TaintEvictionController(context)
     queue, nodes = eviction.pods.queue, caches.informer_for(V1Node).indexer
-    keys = [f"default/pod-{number}" for number in range(count)]
-    for number in range(count):
+    keys = [f"default/pod-{number}" for number in range(pods)]
+    for number in range(pods):
         caches.informer_for(V1Pod).indexer.add(pod(number))
 
     async def look_at_all(*taints: V1Taint) -> float:
         for number in range(NODES_WITH_PODS):
             nodes.update(node(number, clock, *taints))
-        began = time.process_time()
+        watch = Stopwatch()
         for key in keys:
             after = await eviction.sync(key)
             if after is not None:
                 queue.add_after(key, after)
-        return (time.process_time() - began) / count * 1e6
+        return watch.cpu / pods * 1e6
 
     await look_at_all()
     taint = V1Taint(key="k", effect="NoExecute")
     cpu = await look_at_all(taint)
-    assert len(eviction.waiting) == count
+    assert len(eviction.waiting) == pods
     let_off = await look_at_all()
     queue._waiting.clear()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     await look_at_all(taint)
-    memory = (tracemalloc.get_traced_memory()[0] - before) / count
+    memory = (tracemalloc.get_traced_memory()[0] - before) / pods
     tracemalloc.stop()
     timers = sum(timer.callback is not None for _, _, timer in clock._due)
-    print(f"{count:,} pods that wait: {cpu:.1f} µs of CPU each to wait, {let_off:.1f} µs to be let off")
-    print(f"  {memory:.0f} bytes each, {timers} timer in all")
+    return {
+        "us CPU to wait": round(cpu, 1),
+        "us CPU to be let off": round(let_off, 1),
+        "bytes each": round(memory),
+        "timers": timers,
+    }
 
 
-async def main(nodes: int, pods: int) -> None:
-    await passes(nodes)
-    await waiting(pods)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=5000)
-    parser.add_argument("--pods", type=int, default=10_000)
-    arguments = parser.parse_args()
-    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    anyio.run(main, arguments.nodes, arguments.pods)
+CASES = {
+    "nodes-pass": Case(
+        "A pass of the node lifecycle controller over nodes that have not changed",
+        passes,
+        each("nodes", (5_000,)),
+        each("nodes", (500,)),
+        ("us CPU/node",),
+        lower_is_better=True,
+    ),
+    "evictions": Case(
+        "Pods that wait for their eviction",
+        waiting,
+        each("pods", (10_000,)),
+        each("pods", (1_000,)),
+        ("us CPU to wait", "us CPU to be let off"),
+        lower_is_better=True,
+    ),
+}

@@ -1,10 +1,9 @@
-"""The throughput of the quota webhook: ``python -m benchmarks.quota_webhook [--replicas N] [--never-stored]``.
+"""The throughput of the quota webhook.
 
 The API server, each replica of the webhook, and the client have their own processes. The client does what
 kube-apiserver does for a create of a pod: it chooses the pod's uid and sends an AdmissionReview over HTTPS to one of
 the replicas. If the pod is admitted, it is stored with that uid. So each charge is reserved first, and later belongs to
-a stored object; this is most of the webhook's work. With ``--never-stored`` nothing is stored, and all reservations
-stay.
+a stored object; this is most of the webhook's work. If nothing is stored, all reservations stay.
 
 Each connection goes to one replica, and sends its next request when its pod is stored. The quota has room for every
 request. If one is refused nevertheless, it is counted with the reason. The time of an answer does not include storing
@@ -14,10 +13,8 @@ takes too long.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import os
 import ssl
 import subprocess
 import sys
@@ -25,8 +22,8 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,17 +31,20 @@ from typing import Any
 import anyio
 import yaml
 
+from kinformer.bench.measure import Stopwatch, cpu_seconds
+from kinformer.bench.results import BenchError, Figures
+from kinformer.bench.runner import Case
+from kinformer.bench.servers import Commands, remote
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.admission import Attributes
-
-__all__ = ("Load", "Outcome", "measure")
 
 ROOT = Path(__file__).parents[1]
 CRD = ROOT / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
 WEBHOOK = "from kinformer_controllers.groupquota.command import quota_webhook; quota_webhook()"
 #: The annotation of a pod with the uid that was reviewed.
 UID = "benchmarks.kinformer.dev/uid"
+STORED, NEVER_STORED = "stored", "never stored"
 #: The most seconds until the quota says what is stored. A leader looks at the reservations every five seconds.
 SETTLED = 30.0
 
@@ -66,13 +66,12 @@ class ReviewedUids:
             metadata["uid"] = (metadata.get("annotations") or {}).get(UID) or metadata["uid"]
 
 
-async def serve(kubeconfig: str) -> None:
-    """Run an embedded API server with :class:`ReviewedUids` until it is interrupted."""
+@asynccontextmanager
+async def serve() -> AsyncIterator[tuple[ApiServer, Commands]]:
+    """Run an embedded API server with :class:`ReviewedUids`."""
     async with ApiServer(plugins=False) as server:
         server.admission.plugins.append(ReviewedUids())
-        server.write_kubeconfig(kubeconfig)
-        print("serving", flush=True)
-        await anyio.sleep_forever()
+        yield server, {}
 
 
 @contextmanager
@@ -87,36 +86,10 @@ def process(*command: str) -> Iterator[tuple[int, str]]:
             if line.startswith("serving"):
                 yield running.pid, line
                 return
-        raise SystemExit(f"{' '.join(command[:4])} ended early")
+        raise BenchError(f"{' '.join(command[:4])} ended early")
     finally:
         running.terminate()
         running.wait()
-
-
-def cpu_seconds(pid: int) -> float:
-    """The CPU time of a process, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """
-    The requests of a run.
-
-    :param replicas: the number of replicas of the webhook
-    :param requests: the number of requests
-    :param connections: the number of connections
-    :param rate: requests a second, however long the answers take; if None, each connection sends its next request when
-        it has its answer
-    :param is_stored: whether admitted pods are stored
-    """
-
-    replicas: int = 1
-    requests: int = 1500
-    connections: int = 64
-    rate: float | None = None
-    is_stored: bool = True
 
 
 @dataclass(slots=True)
@@ -139,15 +112,20 @@ class Outcome:
     cpu: float = 0.0
     writes: int = 0
 
-    def __str__(self) -> str:
+    def figures(self) -> Figures:
+        """The figures of a row."""
         times, asked = sorted(self.times), len(self.times)
-        p50, p99 = (times[int(asked * share)] * 1000 for share in (0.5, 0.99))
-        said = (
-            f"{asked / self.seconds:,.0f} requests/s; {self.cpu / asked * 1000:.2f} ms of the replicas' CPU for each; "
-            f"{asked / max(self.writes, 1):.1f} requests to a write; p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
-            f"the longest {times[-1]:.1f} s; refused: {self.refused.total()}"
-        )
-        return "\n".join([said, *(f"    {count} times {why}" for why, count in self.refused.most_common())])
+        p50, p99 = (round(times[int(asked * share)] * 1000) for share in (0.5, 0.99))
+        return {
+            "requests/s": round(asked / self.seconds),
+            "ms CPU/request": round(self.cpu / asked * 1000, 2),
+            "requests/write": round(asked / max(self.writes, 1), 1),
+            "p50 ms": p50,
+            "p99 ms": p99,
+            "longest s": round(times[-1], 1),
+            "refused": self.refused.total(),
+            "most often because": next((why for why, _ in self.refused.most_common(1)), ""),
+        }
 
 
 class Asker:
@@ -197,18 +175,23 @@ def _review(pod: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-async def measure(load: Load) -> Outcome:
+async def measure(replicas: int, pods: str, requests: int, connections: int, rate: float | None = None) -> Figures:
     """
     Start all processes, send the requests, and wait until the quota says what is stored.
 
-    :raises SystemExit: if this takes longer than :data:`SETTLED`, or a process ends early
+    :param replicas: the number of replicas of the webhook
+    :param pods: whether admitted pods are stored: :data:`STORED` or :data:`NEVER_STORED`
+    :param rate: requests a second, however long the answers take; if None, each connection sends its next request when
+        it has its answer
+    :raises BenchError: if the quota takes longer than :data:`SETTLED`, or a process ends early
     """
+    is_stored = pods == STORED
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
-        key, certificate, kubeconfig = (str(Path(folder) / name) for name in ("tls.key", "tls.crt", "kubeconfig"))
+        key, certificate = (str(Path(folder) / name) for name in ("tls.key", "tls.crt"))
         subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
         curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
         await anyio.run_process(["openssl", "req", "-x509", *curve, "-keyout", key, "-out", certificate, *subject])
-        processes.enter_context(process("-m", "benchmarks.quota_webhook", "--serve", kubeconfig))
+        kubeconfig = str(processes.enter_context(remote(serve)).kubeconfig)
         async with connect(kubeconfig) as client:
             definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
             await definitions.create(yaml.safe_load(CRD.read_text()))
@@ -221,20 +204,20 @@ async def measure(load: Load) -> Outcome:
             }
             await quotas.create(quota)
             flags = ["--kubeconfig", kubeconfig, "--tls-cert-file", certificate, "--tls-private-key-file", key]
-            flags += ["--host", "127.0.0.1", "--port", "0", *(["--leader-elect"] if load.replicas > 1 else [])]
-            started = [processes.enter_context(process("-c", WEBHOOK, *flags)) for _ in range(load.replicas)]
+            flags += ["--host", "127.0.0.1", "--port", "0", *(["--leader-elect"] if replicas > 1 else [])]
+            started = [processes.enter_context(process("-c", WEBHOOK, *flags)) for _ in range(replicas)]
             ports = [int(said.split("/validate")[0].rpartition(":")[2]) for _, said in started]
             pids = [pid for pid, _ in started]
             await _until(lambda status: "used" in status, quotas)
             tls = ssl.create_default_context(cafile=certificate)
-            askers = [await Asker.to(ports[number % len(ports)], tls) for number in range(load.connections)]
-            pods: Any = client.resource(dict, ("", "v1", "pods"))
-            before, began, cpu = await _version(pods), time.perf_counter(), sum(map(cpu_seconds, pids))
-            outcome = await _ask(load, askers, pods)
-            outcome.seconds, outcome.cpu = time.perf_counter() - began, sum(map(cpu_seconds, pids)) - cpu
-            stored = outcome.admitted if load.is_stored else 0
-            outcome.writes = await _version(pods) - before - stored
-            if load.is_stored:
+            askers = [await Asker.to(ports[number % len(ports)], tls) for number in range(connections)]
+            resource: Any = client.resource(dict, ("", "v1", "pods"))
+            before, watch, cpu = await _version(resource), Stopwatch(), sum(map(cpu_seconds, pids))
+            outcome = await _ask(requests, rate, askers, resource if is_stored else None)
+            outcome.seconds, outcome.cpu = watch.wall, sum(map(cpu_seconds, pids)) - cpu
+            stored = outcome.admitted if is_stored else 0
+            outcome.writes = await _version(resource) - before - stored
+            if is_stored:
                 settled = {"used": str(stored), "reserved": 0}
                 await _until(
                     lambda status: (
@@ -242,7 +225,7 @@ async def measure(load: Load) -> Outcome:
                     ),
                     quotas,
                 )
-            return outcome
+            return outcome.figures()
 
 
 async def _version(resource: Any) -> int:
@@ -251,16 +234,20 @@ async def _version(resource: Any) -> int:
 
 
 async def _until(true: Callable[[dict[str, Any]], bool], quotas: Any) -> None:
-    """Return when the quota's status is as wanted. Ends the program if it takes longer than :data:`SETTLED`."""
+    """
+    Return when the quota's status is as wanted.
+
+    :raises BenchError: if it takes longer than :data:`SETTLED`
+    """
     end = time.monotonic() + SETTLED
     while not true((await quotas.get("g")).get("status") or {}):
         if time.monotonic() > end:
             status = (await quotas.get("g"))["status"]
-            raise SystemExit(f"after {SETTLED:.0f} s used is {status['used']}, {len(status['reservations'])} reserved")
+            raise BenchError(f"after {SETTLED:.0f} s used is {status['used']}, {len(status['reservations'])} reserved")
         await anyio.sleep(0.2)
 
 
-async def _ask(load: Load, askers: list[Asker], pods: Any) -> Outcome:
+async def _ask(requests: int, rate: float | None, askers: list[Asker], pods: Any) -> Outcome:
     outcome = Outcome()
 
     async def one(asker: Asker, number: int, due: float) -> None:
@@ -272,16 +259,16 @@ async def _ask(load: Load, askers: list[Asker], pods: Any) -> Outcome:
             outcome.refused[f"{status['code']}: {status['message']}"] += 1
             return
         outcome.admitted += 1
-        if load.is_stored:
+        if pods is not None:
             await pods.create(pod)
 
-    numbers = iter(range(load.requests))
+    numbers = iter(range(requests))
 
     async def busy(asker: Asker) -> None:
         for number in numbers:
             await one(asker, number, time.perf_counter())
 
-    if load.rate is None:
+    if rate is None:
         await asyncio.gather(*map(busy, askers))
         return outcome
     free: asyncio.Queue[Asker] = asyncio.Queue()
@@ -298,34 +285,23 @@ async def _ask(load: Load, askers: list[Asker], pods: Any) -> Outcome:
     began = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
         for number in numbers:
-            due = began + number / load.rate
+            due = began + number / rate
             await asyncio.sleep(max(due - time.perf_counter(), 0))
             tasks.create_task(borrowed(number, due))
     return outcome
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicas", type=int, nargs="*", default=[1, 3])
-    parser.add_argument("--requests", type=int, default=1500)
-    parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--rate", type=float, help="requests a second; by default each connection waits for its answer")
-    parser.add_argument("--never-stored", action="store_true", help="admitted pods are not stored")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.serve:
-        anyio.run(serve, options.serve)
-        return
-    what = "never stored" if options.never_stored else "stored"
-    for _ in range(options.rounds):
-        for replicas in options.replicas:
-            load = Load(replicas, options.requests, options.connections, options.rate, not options.never_stored)
-            print(
-                f"{replicas} replicas, {options.connections} connections, {what}: {anyio.run(measure, load)}",
-                flush=True,
-            )
+def _loads(*replicas: int, **sizes: int) -> tuple[dict[str, Any], ...]:
+    return tuple({"replicas": count, "pods": pods, **sizes} for count in replicas for pods in (STORED, NEVER_STORED))
 
 
-if __name__ == "__main__":
-    main()
+CASES = {
+    "quota-webhook": Case(
+        "Requests to the quota webhook, all of which change one quota",
+        measure,
+        _loads(1, 3, requests=1_500, connections=64),
+        _loads(1, 3, requests=50, connections=8),
+        ("ms CPU/request",),
+        lower_is_better=True,
+    )
+}

@@ -20,9 +20,11 @@ from pathlib import Path
 import anyio
 import structlog
 
+from benchmarks import peers
 from benchmarks.guard import STORED
 from benchmarks.targets import targets_table
-from kinformer.bench.cases import CASES, informing
+from kinformer.bench import cases
+from kinformer.bench.cases import informing
 from kinformer.bench.charts import draw, need_charts
 from kinformer.bench.results import BenchError, Results, Row, Table
 from kinformer.cli.bench import run
@@ -37,6 +39,9 @@ RESULTS = FOLDER / "results.json"
 #: cores as well, with the same pods as the other clients. It reads protobuf; with JSON it has 4,800 events/s.
 _CLIENT_GO = Row("client-go 1.36, protobuf", {"events/s": 35_000, "KiB/object": 12.0})
 
+#: The benchmarks of the page.
+CASES = {**cases.CASES, **peers.CASES}
+
 _PROFILE = "profile"
 _PROFILED_EVENTS = 50_000
 _SHOWN = 20
@@ -45,9 +50,7 @@ _MARKED = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}, peers and profile; default: all"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)} and profile; default: all")
     parser.add_argument("--render", action="store_true", help="run no benchmark: write the page again from the results")
     parser.add_argument("--quick", action="store_true", help="small runs, to try this out")
     options = parser.parse_args()
@@ -72,27 +75,17 @@ def measure(names: list[str], *, quick: bool) -> Results:
 
     Earlier results of other benchmarks are kept, if they are of the same machine and the same Python.
 
-    :param names: of benchmarks, ``peers`` or ``profile``; empty for all
+    :param names: of benchmarks, or ``profile``; empty for all
     :param quick: whether to make small runs
     :raises BenchError: if a benchmark fails before there is any result
     """
     need_charts()
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    chosen = [name for name in names or [*CASES, "peers"] if name != _PROFILE]
+    chosen = [name for name in names or CASES if name != _PROFILE]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.json"
         if chosen:
-            bench = partial(
-                run,
-                names=chosen,
-                quick=quick,
-                json_file=file,
-                charts=None,
-                uvloop=False,
-                peers=False,
-                kubeconfig=None,
-                seconds=0,
-            )
+            bench = partial(run, names=chosen, cases=CASES, quick=quick, json_file=file)
             try:
                 anyio.run(bench)
             except (BenchError, KeyboardInterrupt) as error:

@@ -1,7 +1,7 @@
-"""The effect of sharding the keys: ``python -m benchmarks.sharding``.
+"""The effect of sharding the keys.
 
 The embedded API server has its own process, and so has each member: ``kinformer manager --shards 64`` with the
-ReplicaSet controller. The figures, for 1, 2, 3 and 4 members with the same namespaces, ReplicaSets and Pods:
+ReplicaSet controller. The figures, for different numbers of members with the same objects:
 
 - the memory of a member when its cache is full, and how much more this is than the memory of a member without objects;
 - the CPU time of a member while every ReplicaSet is scaled up by one;
@@ -11,9 +11,6 @@ ReplicaSet controller. The figures, for 1, 2, 3 and 4 members with the same name
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -26,13 +23,15 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from benchmarks.servers import api_server
+from kinformer.bench.measure import Stopwatch, cpu_seconds, current_kib
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import api_server
 from kinformer.client import Client, connect
 from kinformer.models import V1Lease, V1Namespace, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
 from kinformer.sharding import Table, assignment
 
 GROUP, LEASES = "kinformer-manager-shards", "kube-system"
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Member:
@@ -49,14 +48,12 @@ class Member:
     @property
     def cpu(self) -> float:
         """The CPU time of its process, in seconds."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICK
+        return cpu_seconds(self.process.pid)
 
     @property
     def memory(self) -> float:
         """The resident memory of its process, in MiB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+        return current_kib(self.process.pid) / 1024
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         self.process.send_signal(how)
@@ -157,72 +154,71 @@ def ended(members: list[Member]) -> Iterator[None]:
             member.process.wait()
 
 
-async def measure(counts: list[int], namespaces: int, sets: int, replicas: int) -> dict[str, object]:
-    results: dict[str, object] = {}
-    members: list[Member] = []
-    with api_server() as kubeconfig, TemporaryDirectory() as folder, ended(members):
-        async with connect(kubeconfig) as client:
+async def measure(members: int, namespaces: int, sets: int, replicas: int) -> Figures:
+    """
+    Measure a group.
+
+    :param members: the number of its members
+    :param namespaces: the number of namespaces
+    :param sets: the number of ReplicaSets in each namespace
+    :param replicas: the replicas of each ReplicaSet
+    """
+    group: list[Member] = []
+    with api_server() as kubeconfig, TemporaryDirectory() as folder, ended(group):
+        async with connect(kubeconfig=kubeconfig) as client:
             cluster = Cluster(client, namespaces, sets, replicas)
 
             def start(number: int) -> Member:
                 return Member(kubeconfig, number, Path(folder) / f"{number}.log")
 
-            members.append(start(0))
-            await cluster.until_owned_by(members)
-            await settle(members)
-            empty = members[0].memory
+            group.append(start(0))
+            await cluster.until_owned_by(group)
+            await settle(group)
+            empty = group[0].memory
             await cluster.fill()
             await cluster.until_all_pods()
-            members.pop().stop()
-            for count in counts:
-                # New processes for each count: a process does not give all its memory back to the system.
-                while members:
-                    members.pop().stop()
-                members += [start(10 * count + number) for number in range(count - 1)]
-                if members:
-                    await cluster.until_owned_by(members)
-                    await settle(members)
-                before = await cluster.owners()
-                members.append(start(10 * count + count - 1))
-                joined, after = await cluster.until_owned_by(members)
-                moved = sum(was != now for was, now in zip(before, after, strict=True)) if count > 1 else 0
-                await settle(members)
-                memory = [member.memory for member in members]
-                cpu = [member.cpu for member in members]
-                await cluster.scale_up()
-                await settle(members)
-                cpu = [member.cpu - was for member, was in zip(members, cpu, strict=True)]
-                results[str(count)] = {
-                    "pods": cluster.replicas * len(cluster.names),
-                    "owned": sorted(Counter(after).values()),
-                    "joined_seconds": round(joined, 2),
-                    "moved": moved,
-                    "least": sum(identity_of(owner) == members[-1].identity for owner in after) if count > 1 else 0,
-                    "memory_mb": [round(it, 1) for it in memory],
-                    "memory_of_objects_mb": [round(it - empty, 1) for it in memory],
-                    "cpu_seconds": [round(it, 2) for it in cpu],
-                }
-                print(count, json.dumps(results[str(count)]), flush=True)
+            # New processes: a process does not give all its memory back to the system.
+            group.pop().stop()
+            group += [start(number) for number in range(1, members)]
+            if group:
+                await cluster.until_owned_by(group)
+                await settle(group)
+            before = await cluster.owners()
+            group.append(start(members))
+            joined, after = await cluster.until_owned_by(group)
+            await settle(group)
+            memory = max(member.memory for member in group)
+            cpu = [member.cpu for member in group]
+            await cluster.scale_up()
+            await settle(group)
+            cpu = [member.cpu - was for member, was in zip(group, cpu, strict=True)]
+            figures: Figures = {
+                "MiB, at most": round(memory, 1),
+                "of objects": round(memory - empty, 1),
+                "CPU seconds, at most": round(max(cpu), 2),
+                "ranges, at most": max(Counter(after).values()),
+                "seconds to join": round(joined, 2),
+            }
+            if members > 1:
+                figures["moved"] = sum(was != now for was, now in zip(before, after, strict=True))
+                figures["least"] = sum(identity_of(owner) == group[-1].identity for owner in after)
             for how in (signal.SIGTERM, signal.SIGKILL):
-                if len(members) < 2:
-                    break
-                began = time.perf_counter()
-                members.pop().stop(how)
-                await cluster.until_owned_by(members)
-                results[how.name] = round(time.perf_counter() - began, 2)
-                print(how.name, results[how.name], flush=True)
-    return results
+                if len(group) > 1:
+                    watch = Stopwatch()
+                    group.pop().stop(how)
+                    await cluster.until_owned_by(group)
+                    figures[f"seconds after {how.name}"] = round(watch.wall, 2)
+    return figures
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--members", type=int, nargs="*", default=[1, 2, 3, 4])
-    parser.add_argument("--namespaces", type=int, default=200)
-    parser.add_argument("--sets", type=int, default=2, help="ReplicaSets of each namespace")
-    parser.add_argument("--replicas", type=int, default=10)
-    given = parser.parse_args()
-    anyio.run(measure, given.members, given.namespaces, given.sets, given.replicas)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {
+    "sharding": Case(
+        "Members that share the ReplicaSets of a cluster",
+        measure,
+        each("members", (1, 2, 3, 4), namespaces=200, sets=2, replicas=10),
+        each("members", (1, 2), namespaces=5, sets=1, replicas=2),
+        ("of objects", "CPU seconds, at most"),
+        lower_is_better=True,
+        is_repeated=False,
+    )
+}

@@ -1,4 +1,4 @@
-"""The cost of simulated runs: ``python -m benchmarks.simulation [--seeds N]``.
+"""The cost of simulated runs.
 
 - seeds a second: a ReplicationController is scaled to three pods and back to none, with two faults: the manager is
   killed after a write, and an event is hidden from it;
@@ -14,16 +14,19 @@ process runs.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import random
 import statistics
-import time
 import tracemalloc
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import anyio.to_thread
+
+from kinformer.bench.measure import Stopwatch
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1Pod, V1ReplicationController
 from kinformer.simulation import Plan, RunResult, World, run_world
@@ -102,32 +105,40 @@ def checked(result: RunResult) -> RunResult:
     return result
 
 
-def cost(run: Callable[[int], RunResult], count: int) -> tuple[float, float, RunResult]:
-    """
-    Measure runs.
+async def cost(what: str, runs: int) -> Figures:
+    """The figures of the median of some runs."""
+    return await anyio.to_thread.run_sync(_cost, what, runs)
 
-    :return: the median CPU seconds of a run, the median milliseconds of the loop between runs, and the last result
-    """
+
+def _cost(what: str, runs: int) -> Figures:
+    run = _RUNS[what]
     result = run(0)  # imports modules and fills caches, which is not to be measured
     seconds, loops = [], []
-    for seed in range(count):
-        began = time.process_time()
+    for seed in range(runs):
+        watch = Stopwatch()
         result = run(seed)
-        seconds.append(time.process_time() - began)
+        seconds.append(watch.cpu)
         loops.append(_loop())
-    return statistics.median(seconds), statistics.median(loops) * 1000, result
+    middle = statistics.median(seconds)
+    return {
+        "ms CPU/run": round(middle * 1e3, 1),
+        "steps": result.steps,
+        "events/CPU-s": round(sum(record.what == "event" for record in result.history) / middle),
+        "virtual s/CPU-s": round(result.seconds / middle),
+        "loop ms": round(statistics.median(loops) * 1e3, 1),
+        **_memory(run),
+    }
 
 
 def _loop() -> float:
-    began, total = time.process_time(), 0
+    watch, total = Stopwatch(), 0
     for number in range(1_000_000):
         total += number
-    return time.process_time() - began
+    return watch.cpu
 
 
-def memory(run: Callable[[int], RunResult]) -> tuple[float, float]:
-    """The MiB at the peak of a run, and those left when its result is dropped and garbage is collected."""
-    run(0)
+def _memory(run: Callable[[int], RunResult]) -> Figures:
+    """The peak of a run, and what is left when its result is dropped and garbage is collected."""
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
@@ -136,23 +147,22 @@ def memory(run: Callable[[int], RunResult]) -> tuple[float, float]:
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return (peak - before) / 2**20, (after - before) / 2**20
+    return {"MiB at the peak": round((peak - before) / 2**20, 1), "MiB left": round((after - before) / 2**20, 2)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=50)
-    seeds: int = parser.parse_args().seeds
-    seconds, loop, result = cost(with_two_faults, seeds)
-    print(f"3 pods up and down, two faults: {1 / seconds:.0f} seeds/s, {result.steps} steps (loop {loop:.0f} ms)")
-    seconds, loop, result = cost(many_events, max(seeds // 10, 3))
-    events = sum(record.what == "event" for record in result.history)
-    print(f"events: {events / seconds:.0f}/s, {result.seconds / seconds:.0f} times real time (loop {loop:.0f} ms)")
-    seconds, loop, _ = cost(an_hour, max(seeds // 5, 3))
-    print(f"an hour without work: {seconds * 1000:.0f} ms (loop {loop:.0f} ms)")
-    peak, left = memory(with_two_faults)
-    print(f"memory: {peak:.1f} MB at the peak of a run, {left:.2f} MB left after it")
+_RUNS = {
+    "3 pods up and down, two faults": with_two_faults,
+    "an object that changes again and again": many_events,
+    "an hour without work": an_hour,
+}
 
-
-if __name__ == "__main__":
-    main()
+CASES = {
+    "simulation": Case(
+        "Simulated runs",
+        cost,
+        each("what", tuple(_RUNS), runs=20),
+        each("what", tuple(_RUNS), runs=2),
+        ("ms CPU/run",),
+        lower_is_better=True,
+    )
+}

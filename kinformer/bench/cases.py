@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import mmap
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -18,9 +18,11 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from kinformer.bench.measure import Replay, Stopwatch, current_kib, peak_kib, replay, reset_peak
+from kinformer.bench.measure import Stopwatch, current_kib, peak_kib, reset_peak
 from kinformer.bench.replay import SENT_AT
 from kinformer.bench.results import FAILED, CannotRun, Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import Replay, replay
 from kinformer.bench.stages import DECODED, READ, stage
 from kinformer.bench.takeover import RELEASED, RUN_OUT, take_over
 from kinformer.cache import (
@@ -35,12 +37,12 @@ from kinformer.cache import (
 from kinformer.cache.index import namespace_index_func
 from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.cache.testing import FakeControllerSource
-from kinformer.client import ListOptions, connect
+from kinformer.client import ListOptions, Resource, connect, raw_body
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
 
-__all__ = ("AS_GIVEN", "CASES", "DICTS", "MODES", "READS_MORE", "Bench", "Case", "informing")
+__all__ = ("AS_GIVEN", "CASES", "DICTS", "MODES", "READS_MORE", "Bench", "informing", "syncing")
 
 _Update = Callable[[Any, Any], object]
 
@@ -50,8 +52,10 @@ Way: TypeAlias = Literal["streaming list", "pages"]
 Pods: TypeAlias = Literal["alike", "no two alike"]
 
 #: The one setting that is not the default. The defaults are: plain HTTP, one handler, pods that are alike.
-Setting: TypeAlias = Literal["", "over TLS", "five handlers", "no two pods alike"]
+Setting: TypeAlias = Literal["", "over TLS", "over TLS, by aiohttp's parser", "five handlers", "no two pods alike"]
 OVER_TLS: Final = "over TLS"
+#: Without :mod:`kinformer.client.raw_body`.
+PARSED: Final = "over TLS, by aiohttp's parser"
 FIVE_HANDLERS: Final = "five handlers"
 UNLIKE: Final = "no two pods alike"
 
@@ -169,7 +173,7 @@ class Bench:
     """
 
     replay: Replay
-    informer: SharedIndexInformer[Any]
+    informer: SharedIndexInformer[Any] = field(init=False)
     registration: ProcessorListener[Any] = field(init=False)
     synced: Figures = field(default_factory=dict)
     seen: int = 0
@@ -228,44 +232,69 @@ async def informing(
     :raises CannotRun: if the server has to speak TLS and cannot have a certificate
     """
     how = MODES[mode]
-    if indexers is None:
-        indexers = {NAMESPACE_INDEX: namespace_index_func(accessor_for(how.type))}
     async with (
         replay(objects, alike=alike, tls=tls) as server,
         connect(url=server.url, ca_data=server.authority) as client,
-        anyio.create_task_group() as tasks,
     ):
+        bench = Bench(server)
+        updates = [on_update or how.handler(bench.count), *[others] * (handlers - 1)]
+        options = replace(how.options, use_watch_list=use_watch_list)
         resource = client.resource(how.type, _PODS)
-        # List one page first: making types, decoders and connections, which happens once, is not to be measured.
-        await resource.list(options=_ONE_PAGE)
-        before = current_kib()
-        reset_peak()
-        informer = SharedIndexInformer(
-            ListWatch(resource),
-            how.type,
-            indexers=indexers,
-            options=replace(how.options, use_watch_list=use_watch_list),
-        )
-        bench = Bench(server, informer)
-        update = on_update or how.handler(bench.count)
-        bench.registration = informer.add_event_handler(ResourceEventHandlerFuncs(update=update))
-        for _ in range(handlers - 1):
-            informer.add_event_handler(ResourceEventHandlerFuncs(update=others))
+        told = [ResourceEventHandlerFuncs(update=update) for update in updates]
+        async with syncing(resource, how.type, told, indexers, options, beside) as synced:
+            bench.informer, bench.registration, bench.synced = synced.informer, synced.registration, synced.figures
+            yield bench
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """An informer that has synced, the registration of its first handler, and the figures of its first list."""
+
+    informer: SharedIndexInformer[Any]
+    registration: ProcessorListener[Any]
+    figures: Figures
+
+
+@asynccontextmanager
+async def syncing(
+    resource: Resource[Any],
+    type_: type[Any],
+    handlers: Sequence[ResourceEventHandlerFuncs[Any]],
+    indexers: Indexers[Any] | None = None,
+    options: InformerOptions = DEFAULT_OPTIONS,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> AsyncIterator[Synced]:
+    """
+    Run an informer while the block runs, and measure its first list.
+
+    :param handlers: its handlers, at least one
+    :param indexers: its index functions by name; None for an index by namespace
+    :param beside: a coroutine function that runs beside the informer, from just before the first list
+    """
+    if indexers is None:
+        indexers = {NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))}
+    # List one page first: making types, decoders and connections, which happens once, is not to be measured.
+    await resource.list(options=_ONE_PAGE)
+    before = current_kib()
+    reset_peak()
+    informer = SharedIndexInformer(ListWatch(resource), type_, indexers=indexers, options=options)
+    registration, *_ = [informer.add_event_handler(handler) for handler in handlers]
+    async with anyio.create_task_group() as tasks:
         if beside is not None:
             tasks.start_soon(beside)
         watch = Stopwatch()
         tasks.start_soon(informer.run)
-        await bench.registration.wait_synced()
+        await registration.wait_synced()
         wall, cpu, system = watch.wall, watch.cpu, watch.system
-        stays, peak = current_kib() - before, peak_kib() - before
-        bench.synced = {
+        objects, stays, peak = len(informer.indexer), current_kib() - before, peak_kib() - before
+        figures = {
             "seconds": round(wall, 3),
             "CPU seconds": round(cpu, 3),
             "of them system": round(system, 2),
-            "KiB/object": round(stays / objects, 2),
+            "KiB/object": round(stays / max(objects, 1), 2),
             "peak / stays": round(peak / max(stays, 1), 2),
         }
-        yield bench
+        yield Synced(informer, registration, figures)
         tasks.cancel_scope.cancel()
 
 
@@ -277,12 +306,22 @@ async def throughput(
 ) -> Figures:
     handlers = 5 if setting == FIVE_HANDLERS else 1
     others = MODES[mode].handler(lambda: None)
-    alike, tls = setting != UNLIKE, setting == OVER_TLS
+    alike, tls = setting != UNLIKE, setting in (OVER_TLS, PARSED)
     try:
-        async with informing(objects, mode, handlers=handlers, others=others, alike=alike, tls=tls) as bench:
-            return await bench.load(events, status=status)
+        with _by_aiohttps_parser() if setting == PARSED else nullcontext():
+            async with informing(objects, mode, handlers=handlers, others=others, alike=alike, tls=tls) as bench:
+                return await bench.load(events, status=status)
     except CannotRun as error:
         return {FAILED: str(error)}
+
+
+@contextmanager
+def _by_aiohttps_parser() -> Iterator[None]:
+    base, raw_body._BASE = raw_body._BASE, object  # as with a version of aiohttp that lacks the private parts
+    try:
+        yield
+    finally:
+        raw_body._BASE = base
 
 
 async def versions(mode: str, objects: int = 10_000, events: int = 100_000) -> Figures:
@@ -311,7 +350,7 @@ async def fresh_memory(gib: float) -> Figures:
 
 async def raw_reader(objects: int = 10_000, events: int = 100_000) -> Figures:
     async with replay(objects) as server:
-        return {"events/s": round(await server.raw_rate(events))}
+        return {"events/s": round(events / (await server.raw_read(events)).wall)}
 
 
 async def fan_out(handlers: int, objects: int = 10_000, events: int = 100_000) -> Figures:
@@ -420,10 +459,9 @@ async def slow_handler(objects: int = 10_000, events: int = 20_000, pause: float
 
     async with informing(objects, on_update=update) as bench:
         slow = bench.registration
-        other = Bench(bench.replay, bench.informer)
+        other = Bench(bench.replay)
         quick_one = ResourceEventHandlerFuncs[Any](update=lambda old, new: other.count())
-        other.registration = bench.informer.add_event_handler(quick_one)
-        await other.registration.wait_synced()
+        await bench.informer.add_event_handler(quick_one).wait_synced()
         before = current_kib()
         reset_peak()
         quick = await other.load(events)
@@ -492,31 +530,6 @@ async def workqueue(operation: str, count: int = 200_000) -> Figures:
     return {"us CPU each": round(cpu / count * 1e6, 2)}
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """
-    A benchmark with the arguments of its runs.
-
-    :param title: the title of its table
-    :param measure: the coroutine function that runs it; returns the figures of a row
-    :param runs: the arguments of each run; the name of the row is made from them
-    :param quick: the arguments of smaller runs, which take a minute in all
-    :param chart: the names of the figures that the chart shows
-    :param lower_is_better: whether a smaller figure is better
-    """
-
-    title: str
-    measure: Callable[..., Awaitable[Figures]]
-    runs: tuple[dict[str, Any], ...]
-    quick: tuple[dict[str, Any], ...]
-    chart: tuple[str, ...]
-    lower_is_better: bool = False
-
-
-def _each(name: str, values: tuple[Any, ...], **others: Any) -> tuple[dict[str, Any], ...]:
-    return tuple({name: value, **others} for value in values)
-
-
 def _settings(*settings: Setting, **others: Any) -> tuple[dict[str, Any], ...]:
     return tuple({"mode": AS_GIVEN, "setting": setting, **others} for setting in settings)
 
@@ -525,7 +538,7 @@ _WHOLE_WAY = "through queue, store and handler: the whole informer"
 _STAGES = (READ, DECODED, _WHOLE_WAY)
 
 
-async def _stage(until: str, objects: int = 10_000, events: int = 100_000) -> Figures:
+async def way(until: str, objects: int = 10_000, events: int = 100_000) -> Figures:
     if until != _WHOLE_WAY:
         return await stage(until, objects, events)
     figures = await throughput(AS_GIVEN, "", objects, events)
@@ -545,23 +558,23 @@ CASES = {
     "throughput": Case(
         "100,000 events that change the status, through list, watch, queue, store and one handler",
         throughput,
-        _each("mode", tuple(MODES)) + _settings(OVER_TLS, FIVE_HANDLERS, UNLIKE),
-        _each("mode", tuple(MODES), objects=2_000, events=10_000)
-        + _settings(OVER_TLS, FIVE_HANDLERS, UNLIKE, objects=2_000, events=10_000),
+        each("mode", tuple(MODES)) + _settings(OVER_TLS, PARSED, FIVE_HANDLERS, UNLIKE),
+        each("mode", tuple(MODES), objects=2_000, events=10_000)
+        + _settings(OVER_TLS, PARSED, FIVE_HANDLERS, UNLIKE, objects=2_000, events=10_000),
         ("events/CPU-s",),
     ),
     "versions": Case(
         "The same where an event changes the resourceVersion and nothing else",
         versions,
-        _each("mode", (AS_GIVEN, READS_MORE, EVERYTHING, DICTS_READ_MORE)),
-        _each("mode", (AS_GIVEN, READS_MORE), objects=2_000, events=10_000),
+        each("mode", (AS_GIVEN, READS_MORE, EVERYTHING, DICTS_READ_MORE)),
+        each("mode", (AS_GIVEN, READS_MORE), objects=2_000, events=10_000),
         ("events/CPU-s",),
     ),
     "stages": Case(
         "The way of an event: what it has cost up to there",
-        _stage,
-        _each("until", _STAGES),
-        _each("until", _STAGES, objects=2_000, events=10_000),
+        way,
+        each("until", _STAGES),
+        each("until", _STAGES, objects=2_000, events=10_000),
         ("us CPU/event",),
         lower_is_better=True,
     ),
@@ -573,16 +586,16 @@ CASES = {
             for mode in (AS_GIVEN, "a Struct of 8 fields", "all fields but managedFields decoded at once")
             for objects in (1_000, 10_000, 100_000)
         )
-        + _each("mode", (AS_GIVEN, "all fields but managedFields decoded at once"), objects=100_000, way="pages"),
-        _each("mode", (AS_GIVEN,), objects=2_000),
+        + each("mode", (AS_GIVEN, "all fields but managedFields decoded at once"), objects=100_000, way="pages"),
+        each("mode", (AS_GIVEN,), objects=2_000),
         ("seconds", "CPU seconds"),
         lower_is_better=True,
     ),
     "fresh": Case(
         "Memory of the size of such a cache, touched once and nothing else",
         fresh_memory,
-        _each("gib", (0.055, 0.13, 0.55, 1.3)),
-        _each("gib", (0.055,)),
+        each("gib", (0.055, 0.13, 0.55, 1.3)),
+        each("gib", (0.055,)),
         ("seconds",),
         lower_is_better=True,
     ),
@@ -590,49 +603,49 @@ CASES = {
         "Memory that a cached pod takes, and the peak of a sync over what stays",
         first_sync,
         tuple({"mode": mode, "objects": 10_000} for mode in MODES if mode not in (READS_MORE, DICTS_READ_MORE))
-        + _each("mode", (AS_GIVEN, DICTS), objects=10_000, pods="no two alike"),
-        _each("mode", (AS_GIVEN, DICTS), objects=2_000),
+        + each("mode", (AS_GIVEN, DICTS), objects=10_000, pods="no two alike"),
+        each("mode", (AS_GIVEN, DICTS), objects=2_000),
         ("KiB/object",),
         lower_is_better=True,
     ),
     "fanout": Case(
         "Handlers",
         fan_out,
-        _each("handlers", (1, 10, 100)),
-        _each("handlers", (1, 10), events=10_000),
+        each("handlers", (1, 10, 100)),
+        each("handlers", (1, 10), events=10_000),
         ("events/CPU-s",),
     ),
     "readers": Case(
         "Handlers of several controllers, each of which reads metadata and one field",
         readers,
-        _each("handlers", (1, 5)),
-        _each("handlers", (1, 5), events=10_000),
+        each("handlers", (1, 5)),
+        each("handlers", (1, 5), events=10_000),
         ("events/CPU-s",),
     ),
     "adding": Case(
         "Adding handlers to an informer",
         adding,
-        _each("handlers", (1_000, 4_000)),
-        _each("handlers", (100, 400)),
+        each("handlers", (1_000, 4_000)),
+        each("handlers", (100, 400)),
         ("us CPU each",),
         lower_is_better=True,
     ),
     "indexes": Case(
-        "Indexes", indexes, _each("count", (0, 1, 5)), _each("count", (0, 5), events=10_000), ("events/CPU-s",)
+        "Indexes", indexes, each("count", (0, 1, 5)), each("count", (0, 5), events=10_000), ("events/CPU-s",)
     ),
     "growth": Case(
         "What an event costs with so many objects cached",
         growth,
-        _each("objects", (1_000, 10_000, 100_000, 1_000_000)),
-        _each("objects", (1_000, 5_000), events=10_000),
+        each("objects", (1_000, 10_000, 100_000, 1_000_000)),
+        each("objects", (1_000, 5_000), events=10_000),
         ("us CPU/event",),
         lower_is_better=True,
     ),
     "latency": Case(
         "From the server's write to the handler",
         latency,
-        _each("rate", (1_000, 5_000, 20_000)),
-        _each("rate", (1_000,), seconds=1.0),
+        each("rate", (1_000, 5_000, 20_000)),
+        each("rate", (1_000,), seconds=1.0),
         ("p50 ms", "p99 ms", "p99.9 ms"),
         lower_is_better=True,
     ),
@@ -641,23 +654,23 @@ CASES = {
         "How late a timer of 10 ms gets",
         responsiveness,
         ({"during": "sync", "objects": 100_000}, {"during": "flood", "objects": 10_000}),
-        _each("during", ("sync", "flood"), objects=5_000, events=10_000),
+        each("during", ("sync", "flood"), objects=5_000, events=10_000),
         ("worst ms late",),
         lower_is_better=True,
     ),
     "takeover": Case(
         "A follower's first sync once it holds the lease",
         take_over,
-        _each("how", (RELEASED, RUN_OUT), objects=20_000),
-        _each("how", (RELEASED, RUN_OUT), objects=1_000),
+        each("how", (RELEASED, RUN_OUT), objects=20_000),
+        each("how", (RELEASED, RUN_OUT), objects=1_000),
         ("ms to the first sync", "ms until all are queued"),
         lower_is_better=True,
     ),
     "workqueue": Case(
         "Work queue operations",
         workqueue,
-        _each("operation", _OPERATIONS),
-        _each("operation", _OPERATIONS, count=20_000),
+        each("operation", _OPERATIONS),
+        each("operation", _OPERATIONS, count=20_000),
         ("us CPU each",),
         lower_is_better=True,
     ),

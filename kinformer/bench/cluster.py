@@ -1,6 +1,6 @@
-"""The same informer against a user's cluster: the cost of its first sync, and of the events of the cluster.
+"""Benchmarks of a user's cluster: the first sync of an informer and the cluster's events, and a manager's start.
 
-It lists and watches pods in all namespaces, and writes nothing.
+The informer lists and watches pods in all namespaces. Nothing is written.
 """
 
 from __future__ import annotations
@@ -10,15 +10,33 @@ from typing import Any
 
 import anyio
 
-from kinformer.bench.measure import Stopwatch, current_kib, peak_kib, reset_peak
+from kinformer.bench.cases import syncing
+from kinformer.bench.measure import Stopwatch
 from kinformer.bench.results import Figures
-from kinformer.cache import NAMESPACE_INDEX, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
-from kinformer.cache.index import namespace_index_func
+from kinformer.bench.runner import Case
+from kinformer.bench.start import STARTED, start_manager
+from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import ListOptions, connect
-from kinformer.meta import accessor_for
 from kinformer.models import V1Pod
 
-__all__ = ("check_cluster", "watch_cluster")
+__all__ = ("cases_of", "check_cluster", "watch_cluster")
+
+
+def cases_of(kubeconfig: Path, seconds: float) -> dict[str, Case]:
+    """
+    The benchmarks of a cluster, by name.
+
+    :param kubeconfig: the file with its address and credentials
+    :param seconds: how long events are counted
+    """
+    of_it = {"kubeconfig": str(kubeconfig)}
+    watched, started = ({**of_it, "seconds": seconds},), (of_it,)
+    title = "An informer of the cluster's pods"
+    start = "A manager's start on the cluster, until it could work"
+    return {
+        "cluster": Case(title, watch_cluster, watched, watched, ("us CPU/event",), True, ("pods",), is_repeated=False),
+        "start": Case(start, start_manager, started, started, ("seconds",), True, (", ".join(STARTED),)),
+    }
 
 
 async def check_cluster(kubeconfig: Path) -> str:
@@ -49,33 +67,20 @@ async def watch_cluster(kubeconfig: str, seconds: float) -> Figures:
         nonlocal seen
         seen += 1
 
-    async with connect(Path(kubeconfig)) as client, anyio.create_task_group() as tasks:
-        pods = client.resource(V1Pod)
-        # List one page first: making types, decoders and connections, which happens once, is not to be measured.
-        await pods.list(options=ListOptions(limit=500))
-        before = current_kib()
-        reset_peak()
-        informer = SharedIndexInformer(
-            ListWatch(pods), V1Pod, indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(V1Pod))}
-        )
-        registration = informer.add_event_handler(ResourceEventHandlerFuncs(count, count, count))
-        watch = Stopwatch()
-        tasks.start_soon(informer.run)
-        await registration.wait_synced()
-        wall, cpu = watch.wall, watch.cpu
-        objects, stays, peak = len(informer.indexer), current_kib() - before, peak_kib() - before
-        seen, watch = 0, Stopwatch()
-        await anyio.sleep(seconds)
-        figures = {
-            "objects": objects,
-            "first sync s": round(wall, 3),
-            "first sync CPU s": round(cpu, 3),
-            # With a few objects, the memory for each cannot be measured.
-            "KiB/object": round(stays / objects, 2) if objects >= 100 else "",
-            "peak / stays": round(peak / max(stays, 1), 2) if objects >= 100 else "",
-            "seconds": seconds,
-            "events": seen,
-            "us CPU/event": round(watch.cpu / seen * 1e6, 1) if seen else "",
-        }
-        tasks.cancel_scope.cancel()
-    return figures
+    async with connect(Path(kubeconfig)) as client:
+        handlers = [ResourceEventHandlerFuncs(count, count, count)]
+        async with syncing(client.resource(V1Pod), V1Pod, handlers) as synced:
+            objects, first = len(synced.informer.indexer), synced.figures
+            seen, watch = 0, Stopwatch()
+            await anyio.sleep(seconds)
+            return {
+                "objects": objects,
+                "first sync s": first["seconds"],
+                "first sync CPU s": first["CPU seconds"],
+                # With a few objects, the memory for each cannot be measured.
+                "KiB/object": first["KiB/object"] if objects >= 100 else "",
+                "peak / stays": first["peak / stays"] if objects >= 100 else "",
+                "seconds": seconds,
+                "events": seen,
+                "us CPU/event": round(watch.cpu / seen * 1e6, 1) if seen else "",
+            }

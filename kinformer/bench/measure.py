@@ -1,115 +1,18 @@
-"""Measuring: a replay server to measure against, clocks, and the memory of this process."""
+"""Measuring: clocks, and the CPU time and memory of this process and of others (Linux only)."""
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import anyio
-from anyio.abc import SocketStream
+import anyio.lowlevel
 
-from kinformer.bench.results import CannotRun
-
-__all__ = ("Replay", "Stopwatch", "current_kib", "peak_kib", "replay", "reset_peak")
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """
-    A replay server in its own process.
-
-    :param port: its port for plain HTTP
-    :param objects: the number of its pods
-    :param tls_port: its port for TLS, 0 if it has none; :attr:`url` has this port if there is one
-    :param authority: the CA certificate for that port, in PEM; None without TLS
-    """
-
-    port: int
-    objects: int
-    tls_port: int = 0
-    authority: bytes | None = None
-
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self.tls_port}" if self.tls_port else f"http://127.0.0.1:{self.port}"
-
-    async def load(self, events: int, rate: float = 0.0, *, last: bool = False, status: bool = True) -> None:
-        """
-        Let a watch send events: the open one, or the next one if none is open.
-
-        :param events: the number of events
-        :param rate: events a second; 0 for as fast as they are read
-        :param last: whether the server ends the watch after these events
-        :param status: whether each event changes its pod's status; if not, it changes only the resourceVersion
-        """
-        flags = f"last={str(last).lower()}&status={str(status).lower()}"
-        async with await self.request(f"/load?events={events}&rate={rate}&{flags}") as stream:
-            await stream.receive()
-
-    async def request(self, target: str) -> SocketStream:
-        """Send a GET request; returns the connection, from which the response can be read."""
-        stream = await anyio.connect_tcp("127.0.0.1", self.port)
-        await stream.send(f"GET {target} HTTP/1.1\r\nHost: replay\r\n\r\n".encode())
-        return stream
-
-    async def raw_rate(self, events: int) -> float:
-        """Events a second for a reader that ignores what it reads. No client can be faster than this."""
-        async with await self.request("/api/v1/pods?watch=true") as stream:
-            await stream.receive()
-            began = time.perf_counter()
-            await self.load(events, last=True)
-            with suppress(anyio.EndOfStream):
-                while True:
-                    await stream.receive(1 << 20)
-            return events / (time.perf_counter() - began)
-
-
-@asynccontextmanager
-async def replay(objects: int, *, alike: bool = True, tls: bool = False) -> AsyncIterator[Replay]:
-    """
-    Run a replay server while the block runs.
-
-    :param objects: the number of its pods
-    :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
-    :param tls: whether it has a port for TLS, too
-    :raises CannotRun: if no certificate can be made for TLS
-    """
-    command = [sys.executable, "-m", "kinformer.bench.replay", str(objects), *([] if alike else ["unlike"])]
-    with TemporaryDirectory() as folder:
-        authority = None
-        if tls:
-            file = Path(folder) / "server.pem"
-            authority = _write_certificate(file)
-            command.append(f"tls={file}")
-        async with await anyio.open_process(command, stderr=None) as process:
-            try:
-                assert process.stdout is not None
-                line = b""
-                while not line.endswith(b"\n"):
-                    line += await process.stdout.receive()
-                ports = map(int, line.split())
-                yield Replay(next(ports), objects, next(ports, 0), authority)
-            finally:
-                process.kill()
-
-
-def _write_certificate(file: Path) -> bytes:
-    """Write a certificate for this machine, with its key; returns the CA certificate, in PEM."""
-    from kinformer.envtest.certificates import Authority, CertificatesUnavailable
-
-    try:
-        authority = Authority()
-    except CertificatesUnavailable as error:
-        raise CannotRun(str(error)) from error
-    pair = authority.issue("replay", hosts=("127.0.0.1",))
-    file.write_bytes(pair.certificate + pair.key)
-    return authority.certificate
+__all__ = ("Pulse", "Stopwatch", "cpu_seconds", "current_kib", "feel_pulse", "peak_kib", "reset_peak")
 
 
 @dataclass(slots=True)
@@ -134,23 +37,56 @@ class Stopwatch:
         return os.times().system - self._system
 
 
+_THIS = "self"
 _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def current_kib() -> int:
-    """This process's resident memory in KiB (Linux only)."""
-    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123  # read often: this is faster
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of another process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def current_kib(pid: int | str = _THIS) -> int:
+    """The resident memory of a process in KiB."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as statm:  # noqa: PTH123  # read often: this is faster
         return int(statm.read().split()[1]) * _PAGE_KIB
 
 
-def peak_kib() -> int:
-    """The highest value of :func:`current_kib` since the last :func:`reset_peak`, in KiB (Linux only)."""
-    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123  # as in current_kib()
+def peak_kib(pid: int | str = _THIS) -> int:
+    """The highest value of :func:`current_kib` since the start of the process, or the last :func:`reset_peak`."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:  # noqa: PTH123  # as in current_kib()
         line = next(line for line in status if line.startswith("VmHWM"))
     return int(line.split()[1])
 
 
 def reset_peak() -> None:
-    """Let :func:`peak_kib` begin anew (Linux only)."""
+    """Let :func:`peak_kib` of this process begin anew."""
     with open("/proc/self/clear_refs", "w", encoding="ascii") as clear_refs:  # noqa: PTH123  # as in current_kib()
         clear_refs.write("5")
+
+
+@dataclass(slots=True)
+class Pulse:
+    """:ivar longest: the longest time in seconds for which a task that was ready had to wait for its turn"""
+
+    longest: float = 0.0
+
+
+@asynccontextmanager
+async def feel_pulse() -> AsyncIterator[Pulse]:
+    """Measure, while the block runs, how long the event loop lets a task wait. It uses up all idle time of a core."""
+    pulse = Pulse()
+
+    async def beat() -> None:
+        before = time.perf_counter()
+        while True:
+            await anyio.lowlevel.checkpoint()
+            now = time.perf_counter()
+            pulse.longest, before = max(pulse.longest, now - before), now
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beat)
+        yield pulse
+        tasks.cancel_scope.cancel()

@@ -3,7 +3,7 @@
 It runs in its own process (``python -m kinformer.bench.replay PODS [unlike] [tls=FILE]``). It knows just enough HTTP
 for a list (with or without pages), a streaming list and a watch. A watch of pods sends events after a request to
 ``/load`` with the number of events and the rate. Each event is joined from three pieces of prepared bytes.
-:meth:`kinformer.bench.measure.Replay.raw_rate` measures how fast the server is, with a reader that ignores what it
+:meth:`kinformer.bench.servers.Replay.raw_read` measures how fast the server is, with a reader that ignores what it
 reads. Other clients first ask for the version, the API groups or the namespaces. The server answers these requests,
 too: it has the core group only, and no namespaces.
 
@@ -193,7 +193,8 @@ class ReplayServer:
         began = time.monotonic()
         sent = 0
         while sent < load.events:
-            due = min(int((time.monotonic() - began) * load.rate), load.events)
+            # After a pause, some at a time: the later one of two events of a pod in a batch would change nothing.
+            due = min(int((time.monotonic() - began) * load.rate), load.events, sent + _BATCH)
             if due > sent:
                 stamp = b'"annotations":{"%b":"%d",' % (SENT_AT.encode(), time.monotonic_ns())
                 lines = [self._event(next(numbers)).replace(b'"annotations":{', stamp, 1) for _ in range(due - sent)]

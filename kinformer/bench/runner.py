@@ -1,7 +1,12 @@
-"""Running benchmarks: each run has its own process, from which its figures are read."""
+"""Running benchmarks: each run has its own process, from which its figures are read.
+
+A benchmark is a :class:`Case`: a coroutine function of a module, and the arguments of its runs. Users run those of
+:mod:`kinformer.bench.cases`.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import logging
@@ -9,73 +14,99 @@ import os
 import platform
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import anyio
 import structlog
 
-from kinformer.bench.cases import CASES
-from kinformer.bench.cluster import watch_cluster
-from kinformer.bench.results import BenchError, Figures, Row, row_of
-from kinformer.bench.start import STARTED, start_manager
+from kinformer.bench.results import BenchError, Figures, Row, Table, row_of
 from kinformer.collector import relax
 
-__all__ = ("environment", "run_case", "run_cluster", "run_start")
+__all__ = ("Case", "address_of", "each", "environment", "function_at", "run_case")
 
 _PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "kubernetes_asyncio")
-_CLUSTER = "cluster"
-_START = "start"
 #: The longest time for a run, in seconds. A run with a million pods on a slow machine needs less.
 _RUN_SECONDS = 1_200
 
 
-async def run_case(name: str, *, quick: bool, uvloop: bool, repeat: int = 1) -> AsyncIterator[Row]:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """
+    A benchmark with the arguments of its runs.
+
+    :param title: the title of its table
+    :param measure: the coroutine function that runs it; returns the figures of a row. It must have a name in its module
+    :param runs: the arguments of each run
+    :param quick: the arguments of smaller runs, which take a minute in all
+    :param chart: the names of the figures that the chart shows
+    :param lower_is_better: whether a smaller figure is better
+    :param labels: the names of the rows; if empty, they are made from the arguments
+    :param is_repeated: whether several runs make sense
+    """
+
+    title: str
+    measure: Callable[..., Awaitable[Figures]]
+    runs: tuple[dict[str, Any], ...]
+    quick: tuple[dict[str, Any], ...]
+    chart: tuple[str, ...]
+    lower_is_better: bool = False
+    labels: tuple[str, ...] = ()
+    is_repeated: bool = True
+
+    def arguments(self, *, quick: bool) -> tuple[dict[str, Any], ...]:
+        """The arguments of the runs, one for each row."""
+        return self.quick if quick else self.runs
+
+    def table(self) -> Table:
+        """Its table, without rows yet."""
+        return Table(self.title, self.chart, self.lower_is_better)
+
+    def label(self, row: int, *, quick: bool) -> str:
+        """The name of a row."""
+        return self.labels[row] if self.labels else _label(self.arguments(quick=quick)[row], quick)
+
+
+def each(name: str, values: tuple[Any, ...], **others: Any) -> tuple[dict[str, Any], ...]:
+    """The arguments of runs that differ in one of them."""
+    return tuple({name: value, **others} for value in values)
+
+
+async def run_case(name: str, case: Case, *, quick: bool, uvloop: bool = False, repeat: int = 1) -> AsyncIterator[Row]:
     """
     Run a benchmark; yields each row as soon as its last run is over.
 
-    :param name: a key of :data:`kinformer.bench.cases.CASES`
+    :param name: its name in errors
     :param quick: whether to make the smaller runs
     :param uvloop: whether to use uvloop
-    :param repeat: how often each row is measured
+    :param repeat: how often each row is measured, if that makes sense
     :raises BenchError: if a run fails
     """
-    case = CASES[name]
-    rows = case.quick if quick else case.runs
+    rows = case.arguments(quick=quick)
+    repeat = repeat if case.is_repeated else 1
     runs: list[list[Figures]] = [[] for _ in rows]
     # All rows are measured once before the first is measured again. So if the machine is busy for a while, this does
     # not change all runs of one row.
     for number in range(repeat):
-        for row, arguments in zip(runs, rows, strict=True):
-            row.append(await _run_apart(name, arguments, uvloop))
+        for index, (row, arguments) in enumerate(zip(runs, rows, strict=True)):
+            row.append(await _run_apart(name, case, arguments, uvloop))
             if number == repeat - 1:
-                yield row_of(_label(arguments, quick), row, case.chart[0])
+                yield row_of(case.label(index, quick=quick), row, case.chart[0])
 
 
-async def run_cluster(kubeconfig: Path, seconds: float, *, uvloop: bool) -> AsyncIterator[Row]:
-    """
-    Measure the informer against a cluster.
-
-    :param seconds: how long events are counted after the first sync
-    :param uvloop: whether to use uvloop
-    :raises BenchError: if the run fails
-    """
-    arguments = {"kubeconfig": str(kubeconfig), "seconds": seconds}
-    yield Row("pods", await _run_apart(_CLUSTER, arguments, uvloop))
+def address_of(function: Callable[..., Any]) -> str:
+    """The module and the name of a function, by which another process finds it. Its module may be the program."""
+    module = function.__module__
+    if module == "__main__" and (spec := sys.modules[module].__spec__) is not None:
+        module = spec.name
+    return f"{module}:{function.__name__}"
 
 
-async def run_start(kubeconfig: Path, *, uvloop: bool, repeat: int = 1) -> AsyncIterator[Row]:
-    """
-    Measure a manager's start against a cluster, until its controllers could work.
-
-    :param uvloop: whether to use uvloop
-    :param repeat: how often it is measured
-    :raises BenchError: if a run fails
-    """
-    arguments = {"kubeconfig": str(kubeconfig)}
-    runs = [await _run_apart(_START, arguments, uvloop) for _ in range(repeat)]
-    yield row_of(", ".join(STARTED), runs, "seconds")
+def function_at(address: str) -> Any:
+    """The function at an address."""
+    module, _, name = address.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _label(arguments: dict[str, Any], quick: bool) -> str:
@@ -85,8 +116,15 @@ def _label(arguments: dict[str, Any], quick: bool) -> str:
     return ", ".join(value if isinstance(value, str) else f"{key} {value:,}" for key, value in shown) or "all"
 
 
-async def _run_apart(name: str, arguments: dict[str, Any], uvloop: bool) -> Figures:
-    command = [sys.executable, "-m", "kinformer.bench.runner", name, json.dumps(arguments), str(int(uvloop))]
+async def _run_apart(name: str, case: Case, arguments: dict[str, Any], uvloop: bool) -> Figures:
+    command = [
+        sys.executable,
+        "-m",
+        "kinformer.bench.runner",
+        address_of(case.measure),
+        json.dumps(arguments),
+        str(int(uvloop)),
+    ]
     try:
         with anyio.fail_after(_RUN_SECONDS + arguments.get("seconds", 0)):
             done = await anyio.run_process(command, check=False, stderr=None)
@@ -125,15 +163,18 @@ def _cpu_model() -> str:
         return platform.processor()
 
 
-def _main(name: str, arguments: str, uvloop: str) -> None:
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+def _main(address: str, arguments: str, uvloop: str) -> None:
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # the figures are on standard output
+    )
     # `kinformer manager` does the same, so the figures are those of a real manager.
     relax()
-    of_clusters: dict[str, Callable[..., Awaitable[Figures]]] = {_CLUSTER: watch_cluster, _START: start_manager}
-    measure = of_clusters.get(name) or CASES[name].measure
+    measure = function_at(address)
 
     async def measured() -> Figures:
-        return await measure(**json.loads(arguments))
+        figures: Figures = await measure(**json.loads(arguments))
+        return figures
 
     figures = anyio.run(measured, backend_options={"use_uvloop": bool(int(uvloop))})
     sys.stdout.write(json.dumps(figures))

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-import anyio
-
-from kinformer.bench.measure import Stopwatch, replay
+from kinformer.bench.measure import Stopwatch
 from kinformer.bench.results import Figures
+from kinformer.bench.servers import Replay, replay
 from kinformer.client import ListOptions, connect
 from kinformer.models import V1Pod
 
@@ -28,24 +25,13 @@ async def stage(until: str, objects: int = 10_000, events: int = 100_000) -> Fig
     :param objects: the number of pods
     :param events: the number of events
     """
-    cpu = await (_read(objects, events) if until == READ else _decode(objects, events))
+    async with replay(objects) as server:
+        cpu = (await server.raw_read(events)).cpu if until == READ else await _decode(server, events)
     return {"us CPU/event": round(cpu / events * 1e6, 2)}
 
 
-async def _read(objects: int, events: int) -> float:
-    async with replay(objects) as server, await server.request("/api/v1/pods?watch=true") as stream:
-        await stream.receive()
-        await server.load(events, last=True)
-        watch = Stopwatch()
-        with suppress(anyio.EndOfStream):
-            while True:
-                await stream.receive(1 << 18)
-        return watch.cpu
-
-
-async def _decode(objects: int, events: int) -> float:
+async def _decode(server: Replay, events: int) -> float:
     async with (
-        replay(objects) as server,
         connect(url=server.url) as client,
         client.resource(V1Pod).watch(options=ListOptions(resource_version="1")) as batches,
     ):

@@ -6,11 +6,7 @@ The leader has no informers, so that its end takes almost no time here.
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +14,7 @@ import anyio
 
 from kinformer.bench.pods import pod
 from kinformer.bench.results import Figures
+from kinformer.bench.servers import api_server, at_once
 from kinformer.client import Client, connect
 from kinformer.leaderelection import ElectionOptions
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
@@ -30,8 +27,6 @@ RELEASED: Final = "the leader gave its lease up"
 RUN_OUT: Final = "the leader was gone, its lease ran out"
 
 _TIMES: Final = ElectionOptions(lease_duration=2.0, renew_deadline=1.5, retry_period=0.5)
-_APISERVER: Final = (sys.executable, "-c", "from kinformer.cli import main; main()", "apiserver", "--port", "0")
-_AT_ONCE: Final = 32
 
 
 async def take_over(how: str, objects: int = 20_000) -> Figures:
@@ -41,7 +36,12 @@ async def take_over(how: str, objects: int = 20_000) -> Figures:
     :param how: :data:`RELEASED` or :data:`RUN_OUT`
     :param objects: the number of pods
     """
-    async with _server() as kubeconfig, connect(kubeconfig=kubeconfig) as client, connect(kubeconfig=kubeconfig) as own:
+    with api_server() as kubeconfig:
+        return await _take_over(kubeconfig, how, objects)
+
+
+async def _take_over(kubeconfig: Path, how: str, objects: int) -> Figures:
+    async with connect(kubeconfig=kubeconfig) as client, connect(kubeconfig=kubeconfig) as own:
         await _make_pods(client, objects)
         async with anyio.create_task_group() as tasks:
             leader = _Leader(client, own, release=how == RELEASED)
@@ -118,33 +118,15 @@ class _Follower:
         return Controller("noting", sync).watch_mapped(context.informers.informer_for(V1Pod), keys_of)
 
 
-@asynccontextmanager
-async def _server() -> AsyncIterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        async with await anyio.open_process([*_APISERVER, "--kubeconfig-out", str(kubeconfig)], stderr=None) as process:
-            try:
-                assert process.stdout is not None
-                while not kubeconfig.exists():
-                    await process.stdout.receive()
-                yield kubeconfig
-            finally:
-                process.kill()
-
-
 async def _make_pods(client: Client, count: int) -> None:
     namespaces, pods = client.resource(V1Namespace), client.resource(dict, V1Pod)
     made = [pod(number, "") for number in range(count)]
     for name in sorted({one["metadata"]["namespace"] for one in made}):
         await namespaces.create(V1Namespace(metadata=V1ObjectMeta(name=name)))
-    limit = anyio.CapacityLimiter(_AT_ONCE)
 
     async def make(one: dict[str, Any]) -> None:
-        async with limit:
-            await pods.create(one, one["metadata"]["namespace"])
+        for field in ("resourceVersion", "uid", "managedFields", "ownerReferences"):
+            one["metadata"].pop(field, None)
+        await pods.create(one, one["metadata"]["namespace"])
 
-    async with anyio.create_task_group() as tasks:
-        for one in made:
-            for name in ("resourceVersion", "uid", "managedFields", "ownerReferences"):
-                one["metadata"].pop(name, None)
-            tasks.start_soon(make, one)
+    await at_once(make, made)

@@ -416,7 +416,6 @@ def demo(**options: Any) -> None:
     metavar="N",
     help="How often to run each benchmark. The median of each figure and the spread are shown.  [3; 1 with --quick]",
 )
-@click.option("--peers", is_flag=True, help="Measure other clients, too. Each is installed on its first run.")
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),

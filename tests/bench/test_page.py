@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from benchmarks.report import PAGE, RESULTS, blocks, filled
+from benchmarks.report import CASES, PAGE, RESULTS, blocks, filled
 from benchmarks.targets import TARGETS, targets_table
-from kinformer.bench.cases import CASES
 from kinformer.bench.results import Results, Row, Table
 
 
@@ -19,7 +18,7 @@ def of_labels(*labels: str, **figures: float) -> Table:
 def test_the_page_has_a_place_for_every_benchmark() -> None:
     places = re.findall(r"<!-- begin (\S+) -->", PAGE.read_text())
 
-    assert set(places) == {*CASES, "peers", "profile", "environment", "targets", "instructions"}
+    assert set(places) == {*CASES, "profile", "environment", "targets", "instructions"}
 
 
 @pytest.mark.skipif(not RESULTS.exists(), reason="nothing was measured")
@@ -62,8 +61,6 @@ def test_a_target_is_met_missed_or_not_measured() -> None:
 
 def test_every_target_is_measured_by_the_full_runs() -> None:
     """The rows that targets are looked up in are those that the benchmarks have."""
-    from kinformer.bench.runner import _label
-
     figures = {
         "throughput": {"events/s": 1.0, "events/CPU-s": 1.0},
         "sync": {"seconds": 1.0, "of them system": 0.5, "peak / stays": 1.0},
@@ -76,7 +73,7 @@ def test_every_target_is_measured_by_the_full_runs() -> None:
         "takeover": {"ms to the first sync": 1.0},
     }
     tables = {
-        name: of_labels(*(_label(run, quick=False) for run in CASES[name].runs), **found)
+        name: of_labels(*(CASES[name].label(row, quick=False) for row in range(len(CASES[name].runs))), **found)
         for name, found in figures.items()
     }
 

@@ -1,28 +1,23 @@
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kinformer.bench.peers import Peer, peers, run_peer
-from kinformer.bench.results import FAILED, Row
+from benchmarks.peers import CASES, Peer, measure_peer, peers
+from kinformer.bench.results import FAILED, Figures
 
 MEASURED = "import json, sys\nprint('hello')\nprint(json.dumps({'arguments': sys.argv[2:]}))\n"
 
 
-async def row_of(tmp_path: Path, script: str) -> Row:
+async def figures_of(tmp_path: Path, script: str) -> Figures:
     (tmp_path / "run.py").write_text(script)
-    peer = Peer("p", "p: a client", 500, tmp_path / "run.py", tmp_path / "p.txt")
-    (row,) = [row async for row in run_peer(peer, quick=True)]
-    return row
+    return await measure_peer(Peer("p: a client", 500, tmp_path / "run.py", tmp_path / "p.txt"), 0.1)
 
 
 async def test_a_peers_figures_are_the_last_line_that_it_prints(tmp_path: Path) -> None:
-    row = await row_of(tmp_path, MEASURED)
-
-    assert row == Row("p: a client", {"arguments": ["1000", "50"]})
+    assert await figures_of(tmp_path, MEASURED) == {"arguments": ["1000", "50"]}
 
 
 @pytest.mark.parametrize(
@@ -34,30 +29,28 @@ async def test_a_peers_figures_are_the_last_line_that_it_prints(tmp_path: Path) 
     ],
 )
 async def test_a_peer_that_cannot_run_says_why_in_its_row(tmp_path: Path, script: str, why: str) -> None:
-    assert (await row_of(tmp_path, script)).figures == {FAILED: why}
+    assert await figures_of(tmp_path, script) == {FAILED: why}
 
 
 async def test_this_projects_informer_is_measured_as_the_others_are() -> None:
-    (ours,) = [peer for peer in peers() if peer.name == "kinformer"]
+    figures = await measure_peer(replace(peers()["kinformer"], events=5_000), 0.1)
 
-    (row,) = [row async for row in run_peer(replace(ours, events=5_000), quick=True)]
-
-    assert row.figures.keys() == {"events/s", "events/CPU-s", "first sync s", "first sync CPU s", "KiB/object"}
+    assert figures.keys() == {"events/s", "events/CPU-s", "first sync s", "first sync CPU s", "KiB/object"}
 
 
 def test_every_peer_has_a_script_and_pinned_requirements() -> None:
-    for peer in peers():
+    for name, peer in peers().items():
         assert peer.script.exists(), peer
-        if peer.name == "kinformer":
+        if name == "kinformer":
             continue
         requirements = peer.requirements.read_text().split()
         assert requirements
         assert all("==" in requirement for requirement in requirements), peer
 
 
-def test_the_peers_are_those_of_their_folder() -> None:
-    folder = peers()[0].script.parent
+def test_each_script_of_the_folder_is_a_row() -> None:
+    case = CASES["peers"]
+    folder = peers()["kinformer"].script.parent
 
-    assert {f"run_{name}.py" for name in tomllib.loads((folder / "peers.toml").read_text())} == {
-        file.name for file in folder.glob("run_*.py")
-    }
+    assert {f"run_{run['peer']}.py" for run in case.runs} == {file.name for file in folder.glob("run_*.py")}
+    assert len(case.labels) == len(case.runs) == len(case.quick)

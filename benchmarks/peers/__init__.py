@@ -1,9 +1,9 @@
 """Other clients, measured with the same replay server. Each has a small script and its own virtual environment.
 
-``benchmarks/peers/peers.toml`` lists the clients. Beside it, ``run_NAME.py`` is the script of a client, and
-``NAME.txt`` has its requirements with pinned versions. The environment is made before its first use. A script gets the
-port of the replay server, the number of pods and the number of events; it prints its figures as one line of JSON. If a
-client cannot run, its row of the table says why.
+``peers.toml`` lists the clients. Beside it, ``run_NAME.py`` is the script of a client, and ``NAME.txt`` has its
+requirements with pinned versions. The environment is made before its first use. A script gets the port of the replay
+server, the number of pods and the number of events; it prints its figures as one line of JSON. If a client cannot run,
+its row of the table says why.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
-import kinformer
-from kinformer.bench.measure import replay
-from kinformer.bench.results import FAILED, BenchError, Figures, Row
+from kinformer.bench.results import FAILED, Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import replay
 
-__all__ = ("Peer", "peers", "run_peer")
+__all__ = ("CASES", "Peer", "measure", "measure_peer", "peers")
 
+_FOLDER = Path(__file__).parent
 _OBJECTS = 10_000
 _INSTALL_SECONDS = 300
 _RUN_SECONDS = 120
@@ -36,49 +36,43 @@ class Peer:
     """
     Another client.
 
-    :param name: its name in ``peers.toml``
     :param title: the label of its row in the table
     :param events: the number of events: a run with so many takes about ten seconds
     :param script: the script that measures it
     :param requirements: the file with the script's requirements; if it does not exist, the script needs none
     """
 
-    name: str
     title: str
     events: int
     script: Path
     requirements: Path
 
 
-def peers() -> list[Peer]:
-    """
-    All clients, in the order of ``peers.toml``.
-
-    :raises BenchError: if kinformer does not run from a checkout
-    """
-    folder = Path(kinformer.__file__).resolve().parents[1] / "benchmarks" / "peers"
-    try:
-        found = tomllib.loads((folder / "peers.toml").read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BenchError("the other clients' benchmarks are in a checkout of kinformer, not in the package") from error
-    return [
-        Peer(name, peer["title"], peer["events"], folder / f"run_{name}.py", folder / f"{name}.txt")
+def peers() -> dict[str, Peer]:
+    """All clients by name, in the order of ``peers.toml``."""
+    found = tomllib.loads((_FOLDER / "peers.toml").read_text(encoding="utf-8"))
+    return {
+        name: Peer(peer["title"], peer["events"], _FOLDER / f"run_{name}.py", _FOLDER / f"{name}.txt")
         for name, peer in found.items()
-    ]
+    }
 
 
-async def run_peer(peer: Peer, *, quick: bool) -> AsyncIterator[Row]:
+async def measure(peer: str, share: float) -> Figures:
     """
     Measure a client once, in its own environment.
 
-    :param quick: whether to use a tenth of the pods and events
+    :param peer: its name in ``peers.toml``
+    :param share: the share of the pods and events
     """
+    return await measure_peer(peers()[peer], share)
+
+
+async def measure_peer(peer: Peer, share: float) -> Figures:
+    """Measure a client; see :func:`measure`."""
     try:
-        python = await _environment(peer)
-        figures = await _measure(peer, python, quick)
+        return await _measure(peer, await _environment(peer), share)
     except _CannotRun as error:
-        figures = {FAILED: str(error)}
-    yield Row(peer.title, figures)
+        return {FAILED: str(error)}
 
 
 class _CannotRun(Exception):
@@ -93,7 +87,7 @@ async def _environment(peer: Peer) -> Path:
     """
     if not peer.requirements.exists():
         return Path(sys.executable)
-    venv = peer.script.parents[1] / ".peers" / peer.name
+    venv = _FOLDER.parent / ".peers" / peer.requirements.stem
     python = venv / "bin" / "python"
     made = venv / "made-from"
     wanted = f"{sys.version}\n{hashlib.sha256(peer.requirements.read_bytes()).hexdigest()}\n"
@@ -105,8 +99,8 @@ async def _environment(peer: Peer) -> Path:
     return python
 
 
-async def _measure(peer: Peer, python: Path, quick: bool) -> Figures:
-    objects, events = (_OBJECTS // 10, peer.events // 10) if quick else (_OBJECTS, peer.events)
+async def _measure(peer: Peer, python: Path, share: float) -> Figures:
+    objects, events = int(_OBJECTS * share), int(peer.events * share)
     async with replay(objects) as server:
         printed = await _run([str(python), str(peer.script), str(server.port), str(objects), str(events)], _RUN_SECONDS)
     try:
@@ -138,3 +132,16 @@ def _reason(complaint: str) -> str:
     """The last line of standard error. In a traceback, this line is the error."""
     lines = [line.strip() for line in complaint.splitlines() if line.strip() and not line.startswith("WARNING")]
     return lines[-1][:200] if lines else ""
+
+
+CASES = {
+    "peers": Case(
+        "The same pods and events for other clients",
+        measure,
+        each("peer", tuple(peers()), share=1.0),
+        each("peer", tuple(peers()), share=0.1),
+        ("events/CPU-s",),
+        labels=tuple(peer.title for peer in peers().values()),
+        is_repeated=False,
+    )
+}
