@@ -125,13 +125,15 @@ class AdmissionContext:
 
 
 class AdmissionPlugin(Protocol):
-    """A part of admission. Each method may do nothing."""
+    """A part of admission. A plug-in that has this class as its base needs only one of the methods."""
 
     def admit(self, attributes: Attributes) -> None:
         """Change the object, or refuse the write."""
+        return
 
     def validate(self, attributes: Attributes) -> None:
         """Refuse the write, or let it pass."""
+        return
 
 
 @dataclass(slots=True)

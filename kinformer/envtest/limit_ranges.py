@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.admission import Attributes
+from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
@@ -24,7 +24,7 @@ _ANNOTATION = "kubernetes.io/limit-ranger"
 _OF_PODS = ("cpu", "memory")
 
 
-class LimitRanger:
+class LimitRanger(AdmissionPlugin):
     """The admission plug-in for new pods, for claims, and for pods that are resized."""
 
     def __init__(self, storage: Storage):

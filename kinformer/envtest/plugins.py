@@ -7,7 +7,7 @@ from typing import Any
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
-from kinformer.envtest.admission import Attributes
+from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.operations import timestamp
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import SYSTEM_CLASSES
@@ -38,7 +38,7 @@ _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PROTECTED = ("default", "kube-system", "kube-public")
 
 
-class NamespaceLifecycle:
+class NamespaceLifecycle(AdmissionPlugin):
     """Objects are created only in namespaces that exist and are not being deleted. Some are never deleted."""
 
     def __init__(self, storage: Storage):
@@ -60,14 +60,11 @@ class NamespaceLifecycle:
             why = f"unable to create new content in namespace {name} because it is being terminated"
             raise status.forbidden(attributes.resource.group_resource, attributes.name, why, [cause])
 
-    def validate(self, attributes: Attributes) -> None:
-        """Does nothing. :meth:`admit` checks everything, before other plug-ins change the object."""
-
 
 _SYSTEM_PRIORITIES = frozenset(one["metadata"]["name"] for one in SYSTEM_CLASSES)
 
 
-class Priority:
+class Priority(AdmissionPlugin):
     """A pod gets the priority of its class, or of the default class. A request cannot give it another priority."""
 
     def __init__(self, storage: Storage):
@@ -124,7 +121,7 @@ def _default_priority(storage: Storage) -> dict[str, Any] | None:
     return {**default, "name": default["metadata"]["name"]}
 
 
-class DefaultClasses:
+class DefaultClasses(AdmissionPlugin):
     """Claims and ingresses without a class get the class that is marked as the default."""
 
     _ANNOTATIONS = (
@@ -158,9 +155,6 @@ class DefaultClasses:
         annotations = obj["metadata"].get("annotations") or {}
         return any(annotations.get(name) == "true" for name in self._ANNOTATIONS)
 
-    def validate(self, attributes: Attributes) -> None:
-        """Does nothing. The class of an object may be created later."""
-
 
 def topology_labels(storage: Storage, node: str) -> dict[str, str]:
     """The topology labels (zone and region) that a pod gets from its node. None if the node does not exist."""
@@ -169,7 +163,7 @@ def topology_labels(storage: Storage, node: str) -> dict[str, str]:
     return {name: labels[name] for name in _TOPOLOGY if name in labels}
 
 
-class TopologyLabels:
+class TopologyLabels(AdmissionPlugin):
     """A pod that is created with a node gets the node's zone and region as labels, as it does from a binding."""
 
     def __init__(self, storage: Storage):
@@ -183,18 +177,12 @@ class TopologyLabels:
         if node and (labels := topology_labels(self._storage, node)):
             pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **labels}
 
-    def validate(self, attributes: Attributes) -> None:
-        """Does nothing. The labels may be changed later."""
 
-
-class ClaimResize:
+class ClaimResize(AdmissionPlugin):
     """A claim can be expanded only if it is bound, and if its class allows it."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
-
-    def admit(self, attributes: Attributes) -> None:
-        """Does nothing. This plug-in does not change objects."""
 
     def validate(self, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old_object
@@ -217,7 +205,7 @@ def _storage_of(claim: dict[str, Any]) -> Quantity:
     return Quantity.parse(requests.get("storage", "0"))
 
 
-class SigningRequests:
+class SigningRequests(AdmissionPlugin):
     """The server writes who requests a certificate, and when the request was approved or denied."""
 
     def __init__(self, clock: Clock):
@@ -236,9 +224,6 @@ class SigningRequests:
                     spec[name] = value
         elif attributes.subresource in _DECIDING and attributes.old_object is not None:
             self._note_times(_conditions(request), _conditions(attributes.old_object))
-
-    def validate(self, attributes: Attributes) -> None:
-        """Do nothing: a user who may create requests may request anything."""
 
     def _note_times(self, conditions: list[Any], before: list[Any]) -> None:
         now = timestamp(self._clock.now())

@@ -10,7 +10,7 @@ from kinformer.envtest import status
 from kinformer.envtest.access.authorization import MASTERS, Action, Authorizer
 from kinformer.envtest.access.roles import EVERYTHING
 from kinformer.envtest.access.rules import Rule, missing, shown
-from kinformer.envtest.admission import Attributes
+from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 
@@ -21,7 +21,7 @@ _ROLES = ("clusterroles", "roles")
 _BINDINGS = ("clusterrolebindings", "rolebindings")
 
 
-class Escalation:
+class Escalation(AdmissionPlugin):
     """
     An admission plug-in that checks writes of roles and bindings.
 
@@ -42,9 +42,6 @@ class Escalation:
             self._check_role(attributes, new, old)
         elif plural in _BINDINGS:
             self._check_binding(attributes, new)
-
-    def validate(self, attributes: Attributes) -> None:
-        """Does nothing. :meth:`admit` checks everything."""
 
     def _check_role(self, attributes: Attributes, new: dict[str, Any], old: dict[str, Any] | None) -> None:
         # A create request is authorized without a name, as in a cluster. A rule with resourceNames does not allow it.

@@ -9,7 +9,7 @@ from typing import Any
 
 from kinformer.envtest import status
 from kinformer.envtest.access import Authorizer
-from kinformer.envtest.admission import Attributes
+from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.policies.conditions import ConditionError, Conditions, Subject
 from kinformer.envtest.policies.matching import Criteria, Matcher, NamespaceMissing, criteria_of
 from kinformer.envtest.registry import Registry, Resource
@@ -119,7 +119,7 @@ class _Evaluation:
             self.failures[name] = f"evaluate: {error}"
 
 
-class Policies:
+class Policies(AdmissionPlugin):
     """The policies of one server and their bindings. They are read again when one of them has changed."""
 
     def __init__(self, storage: Storage, registry: Registry):
@@ -143,9 +143,6 @@ class Policies:
         policies = [version.decode() for version in logs[0].select("")] if is_available() else []
         self._policies = [_compile(one) for one in policies if one["metadata"]["name"] in bindings]
         self._bindings, self._read = bindings, ends
-
-    def admit(self, attributes: Attributes) -> None:
-        """Does nothing. These policies do not change objects."""
 
     def validate(self, attributes: Attributes) -> None:
         """
