@@ -13,7 +13,8 @@ import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -21,7 +22,7 @@ from typing import Protocol
 import anyio
 import anyio.lowlevel
 
-__all__ = ("Clock", "FakeClock", "RealClock", "Timer", "sleep_by_timer")
+__all__ = ("Clock", "FakeClock", "RealClock", "Timer", "move_on_after", "sleep_by_timer")
 
 
 class Timer(Protocol):
@@ -49,6 +50,23 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Return after this many seconds. For 0 or less, return after other tasks have had their turn."""
+
+
+@contextmanager
+def move_on_after(clock: Clock, seconds: float | None) -> Iterator[anyio.CancelScope]:
+    """
+    Cancel a block when it takes longer than this many seconds, as :func:`anyio.move_on_after` does, on a clock.
+
+    :param seconds: None: there is no limit
+    :return: the scope of the block. Its ``cancelled_caught`` says whether the block was cancelled
+    """
+    with anyio.CancelScope() as scope:
+        timer = clock.call_later(seconds, scope.cancel) if seconds is not None else None
+        try:
+            yield scope
+        finally:
+            if timer is not None:
+                timer.cancel()
 
 
 async def sleep_by_timer(clock: Clock, seconds: float) -> None:

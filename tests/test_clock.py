@@ -5,7 +5,7 @@ from datetime import timedelta
 import anyio
 import anyio.lowlevel
 
-from kinformer.clock import FakeClock, RealClock
+from kinformer.clock import FakeClock, RealClock, move_on_after
 
 
 def test_a_fake_clock_stands_still() -> None:
@@ -108,3 +108,25 @@ async def test_the_real_clock_goes_on_and_calls_back() -> None:
 
     assert clock.monotonic() >= before
     assert clock.now().utcoffset() == timedelta(0)
+
+
+async def test_a_block_is_cancelled_when_its_time_is_over() -> None:
+    clock = FakeClock()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(clock.advance, 5)
+        with move_on_after(clock, 5) as scope:
+            await anyio.sleep_forever()
+
+    assert scope.cancelled_caught
+    assert clock.monotonic() == 5.0
+
+
+async def test_a_block_that_ends_in_time_leaves_no_timer() -> None:
+    clock = FakeClock()
+
+    with move_on_after(clock, 5) as scope, move_on_after(clock, None):
+        await anyio.lowlevel.checkpoint()
+
+    assert not scope.cancel_called
+    assert clock.next_due is None

@@ -9,21 +9,19 @@ received yet. The feed is up to date when it has received the last of these.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
-
-import anyio
 
 from kinformer.cache.feeds import Feed
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client.errors import ClientError
 from kinformer.client.types import BOOKMARK, ListOptions
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of, is_older
 
-__all__ = ("CATCH_UP_TIMEOUT", "CacheBehind", "catch_up", "has_reached", "wait_for_version")
+__all__ = ("CATCH_UP_TIMEOUT", "CacheBehind", "catch_up", "has_reached", "look_until", "wait_for_version")
 
 log = get_logger(__name__)
 
@@ -66,17 +64,13 @@ async def wait_for_version(
     :raises CacheBehind: if it does not come to that version in time
     """
     seconds = CATCH_UP_TIMEOUT if timeout is None else timeout
-    with anyio.CancelScope() as waiting:
-        deadline = clock.call_later(seconds, waiting.cancel)
-        try:
-            if len(feeds) == 1:
-                await _reach(feeds[0], {resource_version}, clock)
-            else:
-                async with plain_task_group() as tasks:
-                    for feed in feeds:
-                        tasks.start_soon(catch_up, feed, resource_version, clock)
-        finally:
-            deadline.cancel()
+    with move_on_after(clock, seconds) as waiting:
+        if len(feeds) == 1:
+            await _reach(feeds[0], {resource_version}, clock)
+        else:
+            async with plain_task_group() as tasks:
+                for feed in feeds:
+                    tasks.start_soon(catch_up, feed, resource_version, clock)
     if waiting.cancelled_caught:
         late = ", that of informer ".join(
             f"{feed.name} is at version {feed.last_sync_resource_version or 'none'}"
@@ -112,12 +106,17 @@ async def catch_up(feed: Feed[Any], version: str, clock: Clock) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def _reach(feed: Feed[Any], versions: Collection[str], clock: Clock) -> None:
-    """Return once a feed has reached one of some versions; others may add more versions meanwhile."""
+async def look_until(reached: Callable[[], bool], clock: Clock) -> None:
+    """Look at a cache again and again, and return once it has reached something."""
     wait = _LOOK_AGAIN
-    while not any(has_reached(feed, version) for version in versions):
+    while not reached():
         await clock.sleep(wait)
         wait = min(2 * wait, _LOOK_AGAIN_MAX)
+
+
+async def _reach(feed: Feed[Any], versions: Collection[str], clock: Clock) -> None:
+    """Return once a feed has reached one of some versions; others may add more versions meanwhile."""
+    await look_until(lambda: any(has_reached(feed, version) for version in versions), clock)
 
 
 async def _last_change(lister_watcher: ListerWatcher[Any], since: str, until: str) -> str:

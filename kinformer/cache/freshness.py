@@ -18,14 +18,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import anyio
-
 from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, catch_up, has_reached
 from kinformer.cache.feeds import Feed
 from kinformer.cache.shared_informer import SharedIndexInformer
 from kinformer.cache.starting import InformerStateError
 from kinformer.cache.tasks import plain_task_group
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
 
 __all__ = (
@@ -98,14 +96,10 @@ async def wait_until_each_is_as_new_as(
             await catch_up(feed, version, clock)
         del late[feed]
 
-    with anyio.CancelScope() as waiting:
-        deadline = clock.call_later(timeout, waiting.cancel)
-        try:
-            async with plain_task_group() as tasks:
-                for feed, (informer, version) in tuple(late.items()):
-                    tasks.start_soon(follow_up, feed, informer, version, name=f"informer {feed.name} catches up")
-        finally:
-            deadline.cancel()
+    with move_on_after(clock, timeout):
+        async with plain_task_group() as tasks:
+            for feed, (informer, version) in tuple(late.items()):
+                tasks.start_soon(follow_up, feed, informer, version, name=f"informer {feed.name} catches up")
     names = tuple(sorted(feed.name for feed in late))
     if names:
         log.warning("caches_may_be_old", late=names, waited=timeout)
@@ -140,12 +134,8 @@ async def wait_until_current(
 
     behind = [feed for informer in every for feed in informer.feeds if not feed.is_current]
     if behind:
-        with anyio.CancelScope() as waiting:
-            deadline = clock.call_later(timeout, waiting.cancel)
-            try:
-                async with plain_task_group() as tasks:
-                    for feed in behind:
-                        tasks.start_soon(mend, feed, name=f"informer {feed.name} catches up")
-            finally:
-                deadline.cancel()
+        with move_on_after(clock, timeout):
+            async with plain_task_group() as tasks:
+                for feed in behind:
+                    tasks.start_soon(mend, feed, name=f"informer {feed.name} catches up")
     return tuple(sorted(informer.name for informer in every if not informer.is_current))

@@ -32,11 +32,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-import anyio
-
-from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind, look_until
 from kinformer.client.writes import LastWrite, Writes, own_writes
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.meta import GroupVersionResource, accessor_of, is_older
 
 __all__ = ("GIVE_UP_AFTER", "shows", "wait_for_own_writes")
@@ -44,10 +42,6 @@ __all__ = ("GIVE_UP_AFTER", "shows", "wait_for_own_writes")
 #: Seconds after the last write of a key, after which it is synced although a cache does not show the write. As long as
 #: Kubernetes' expectations of creations and deletions.
 GIVE_UP_AFTER: Final = 5 * 60.0
-
-#: Seconds between two looks of a waiting caller: short at first, because the event of a write is usually on its way.
-_LOOK_AGAIN: Final = 0.005
-_LOOK_AGAIN_MAX: Final = 0.1
 
 
 class _Store(Protocol):
@@ -131,14 +125,8 @@ async def wait_for_own_writes(cache: _Cache, namespace: str, timeout: float | No
     writes = own_writes()
     if writes is None or shows(cache, writes, namespace):
         return
-    seconds, wait = CATCH_UP_TIMEOUT if timeout is None else timeout, _LOOK_AGAIN
-    with anyio.CancelScope() as waiting:
-        deadline = clock.call_later(seconds, waiting.cancel)
-        try:
-            while not shows(cache, writes, namespace):
-                await clock.sleep(wait)
-                wait = min(2 * wait, _LOOK_AGAIN_MAX)
-        finally:
-            deadline.cancel()
+    seconds = CATCH_UP_TIMEOUT if timeout is None else timeout
+    with move_on_after(clock, seconds) as waiting:
+        await look_until(lambda: shows(cache, writes, namespace), clock)
     if waiting.cancelled_caught:
         raise CacheBehind(f"the cache of informer {cache.name} does not show own writes after {seconds:g} s")

@@ -36,7 +36,7 @@ from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
 from kinformer.cache.metrics import handler_errors_total, track_pending
 from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cancellation import ends_this_task
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 
@@ -174,12 +174,10 @@ class ProcessorListener(Generic[T]):
         marker = (REACHED, handled, None)
         self.pending.append(marker)
         self.wake()
-        with anyio.CancelScope() as waiting:
-            deadline = self._clock.call_later(ends - self._clock.monotonic(), waiting.cancel)
+        with move_on_after(self._clock, ends - self._clock.monotonic()) as waiting:
             try:
                 await handled.wait()
             finally:
-                deadline.cancel()
                 self._waiters.discard(handled)
         if waiting.cancelled_caught:
             with suppress(ValueError):

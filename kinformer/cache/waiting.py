@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-import anyio
-
-from kinformer.clock import Clock, RealClock, Timer
+from kinformer.clock import Clock, RealClock, Timer, move_on_after
 from kinformer.logs import get_logger
 
 __all__ = ("CacheNotSynced", "HasSynced", "wait_for_cache_sync")
@@ -75,15 +73,12 @@ async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, 
         reminder = clock.call_later(_REMIND, remind)
 
     reminder = clock.call_later(_REMIND, remind)
-    with anyio.CancelScope() as waiting:
-        deadline = None if timeout is None else clock.call_later(timeout, waiting.cancel)
+    with move_on_after(clock, timeout):
         try:
             for cache in caches:
                 await cache.wait_synced()
         finally:
             reminder.cancel()
-            if deadline is not None:
-                deadline.cancel()
     if missing := late():
         failures = {cache.name: failure for cache in caches if (failure := getattr(cache, "failure", None)) is not None}
         raise CacheNotSynced(missing, timeout or 0.0, failures)

@@ -26,7 +26,7 @@ import anyio
 from anyio.abc import Process
 
 from kinformer.client.errors import ConfigError
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 
 __all__ = ("DEFAULT_EXEC_TIMEOUT", "ExecCredential", "ExecPlugin")
 
@@ -134,12 +134,8 @@ class ExecPlugin:
         """
         interactive = self._is_interactive()
         timeout = self.timeout or (_INTERACTIVE_TIMEOUT if interactive else DEFAULT_EXEC_TIMEOUT)
-        with anyio.CancelScope() as scope:
-            timer = clock.call_later(timeout, scope.cancel)
-            try:
-                return self._understood(await self._output(interactive))
-            finally:
-                timer.cancel()
+        with move_on_after(clock, timeout):
+            return self._understood(await self._output(interactive))
         raise self._failure(f"did not end within {timeout:g} s, or left a child that keeps its output, and was killed")
 
     def _is_interactive(self) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 
 __all__ = ("OutageOptions", "Reachability")
@@ -153,13 +153,9 @@ class Reachability:
 
     async def _slept(self, seconds: float, changed: anyio.Event) -> bool:
         """Sleep until the time is over or the server is back. Return whether the whole time was slept."""
-        with anyio.CancelScope() as scope:
-            timer = self.clock.call_later(seconds, scope.cancel)
-            try:
-                await changed.wait()
-                return False
-            finally:
-                timer.cancel()
+        with move_on_after(self.clock, seconds):
+            await changed.wait()
+            return False
         return True
 
     async def _ask(self) -> None:
@@ -168,13 +164,9 @@ class Reachability:
             return
         self._probing = True
         try:
-            with anyio.CancelScope() as scope:
+            with move_on_after(self.clock, self._interval):
                 # A machine that is gone does not refuse a connection; the attempt just takes long.
-                timer = self.clock.call_later(self._interval, scope.cancel)
-                try:
-                    await self._probe()  # the response itself calls found()
-                finally:
-                    timer.cancel()
+                await self._probe()  # the response itself calls found()
         except Exception as error:
             log.debug("server_probed", server=self._server, error=str(error))
         finally:

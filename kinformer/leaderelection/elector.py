@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from kinformer.cache.tasks import plain_task_group
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.leaderelection.guard import Guard
 from kinformer.leaderelection.keeper import LeaseKeeper
 from kinformer.leaderelection.options import JITTER_FACTOR
@@ -228,12 +228,8 @@ class LeaderElector:
 
     async def _within(self, seconds: float, call: Callable[[], Awaitable[bool]]) -> bool:
         """The result of a call; False if it takes longer than this time."""
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(seconds, scope.cancel)
-            try:
-                return await call()
-            finally:
-                timer.cancel()
+        with move_on_after(self._clock, seconds):
+            return await call()
         return False
 
     def _report(self) -> None:

@@ -38,7 +38,7 @@ from kinformer.cache import ResourceEventHandler, SharedIndexInformer
 from kinformer.cache.division import KeyGate
 from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.manager.history import History, NotedQueue, Source
 from kinformer.manager.metrics import ControllerMetrics
@@ -383,13 +383,8 @@ class Controller:
         """
         if self._idle is None:
             self._idle = anyio.Event()
-        with anyio.CancelScope() as waiting:
-            timer = self._clock.call_later(seconds, waiting.cancel) if seconds is not None else None
-            try:
-                await self._idle.wait()
-            finally:
-                if timer is not None:
-                    timer.cancel()
+        with move_on_after(self._clock, seconds):
+            await self._idle.wait()
         return not self._running
 
     async def _run(self) -> None:
@@ -485,12 +480,8 @@ class Controller:
 
         :raises SyncTimeout: if it takes longer than `seconds`
         """
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(seconds, scope.cancel)
-            try:
-                return await answer
-            finally:
-                timer.cancel()
+        with move_on_after(self._clock, seconds):
+            return await answer
         self._metrics.timeouts.inc()
         raise SyncTimeout(seconds)
 

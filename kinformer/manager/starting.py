@@ -13,12 +13,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import anyio
-
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Forbidden, NotFound
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
@@ -93,13 +91,9 @@ class Starting:
 
     async def _have_started(self, parts: list[Controller], seconds: float) -> bool:
         """Wait until all parts have started, for some seconds at most. Return whether they have."""
-        with anyio.CancelScope() as scope:
-            timer = self.clock.call_later(seconds, scope.cancel)
-            try:
-                for part in parts:
-                    await part.started.wait()
-            finally:
-                timer.cancel()
+        with move_on_after(self.clock, seconds):
+            for part in parts:
+                await part.started.wait()
         return all(part.started.is_set() for part in parts)
 
     def _overdue(self, parts: list[Controller], waited: float) -> str:

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, get_args
 
-import anyio
 import msgspec
 
 from kinformer.client import Client, ListOptions, NotFound
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.controllerutil.conditions import get_condition, is_condition_true
 from kinformer.models import OpenStruct, ResourceInfo, V1CustomResourceDefinition, from_dict, is_open, resource_for
 from kinformer.operator.custom_resource import Column, CustomResource
@@ -282,22 +281,18 @@ async def install(
     definitions = client.resource(V1CustomResourceDefinition)
     applied = await definitions.apply(definition_of(*types), field_manager=field_manager, force=True)
     name = applied.metadata.name or ""
-    with anyio.CancelScope() as waiting:
-        deadline = clock.call_later(timeout, waiting.cancel)
-        try:
-            while not _is_established(applied):
+    with move_on_after(clock, timeout) as waiting:
+        while not _is_established(applied):
+            await clock.sleep(_LOOK_AGAIN)
+            applied = await definitions.get(name)
+        # The condition may be true before each of several API servers serves the objects.
+        while True:
+            try:
+                await client.resource(types[0]).list(options=ListOptions(limit=1))
+                break
+            except NotFound:
                 await clock.sleep(_LOOK_AGAIN)
-                applied = await definitions.get(name)
-            # The condition may be true before each of several API servers serves the objects.
-            while True:
-                try:
-                    await client.resource(types[0]).list(options=ListOptions(limit=1))
-                    break
-                except NotFound:
-                    await clock.sleep(_LOOK_AGAIN)
-            client.discovery.invalidate()
-        finally:
-            deadline.cancel()
+        client.discovery.invalidate()
     if waiting.cancelled_caught:
         raise DefinitionNotEstablished(f"{name} is not served after {timeout:g} s: {_complaint(applied)}")
     return applied

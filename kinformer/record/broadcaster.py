@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from kinformer.cancellation import ends_this_task
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.record.correlator import CorrelatorOptions, EventCorrelator
 from kinformer.record.recorder import Recorder
@@ -116,14 +116,10 @@ class EventBroadcaster:
         """
         for writer in self._writers:
             writer.hurry()
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(seconds, scope.cancel)
-            try:
-                async with anyio.create_task_group() as tasks:
-                    for listener in self._listeners:
-                        tasks.start_soon(listener.flush)
-            finally:
-                timer.cancel()
+        with move_on_after(self._clock, seconds):
+            async with anyio.create_task_group() as tasks:
+                for listener in self._listeners:
+                    tasks.start_soon(listener.flush)
         return sum(listener.left for listener in self._listeners)
 
     def _send(self, event: CoreV1Event) -> None:

@@ -21,7 +21,7 @@ import anyio
 
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientError
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.leaderelection import guarded_client
 from kinformer.logs import get_logger
 from kinformer.sharding.gate import RangeGate
@@ -204,9 +204,5 @@ class ShardMember:
             await self._pause(period if settled else period / 4)
 
     async def _pause(self, seconds: float) -> None:
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(seconds, scope.cancel)
-            try:
-                await self._wakes.wait()
-            finally:
-                timer.cancel()
+        with move_on_after(self._clock, seconds):
+            await self._wakes.wait()

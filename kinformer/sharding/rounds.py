@@ -21,7 +21,7 @@ import anyio
 
 from kinformer.client import ClientError, Conflict
 from kinformer.client.errors import AlreadyExists
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.leaderelection import ElectionOptions
 from kinformer.logs import get_logger
 from kinformer.sharding.claims import Claims
@@ -74,8 +74,7 @@ class Rounds:
 
     async def try_one(self) -> bool:
         """Do one round. Return whether nothing is left to do. Errors are logged."""
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(self._options.renew_deadline, scope.cancel)
+        with move_on_after(self._clock, self._options.renew_deadline):
             try:
                 return await self._round()
             except (Conflict, AlreadyExists):
@@ -84,8 +83,6 @@ class Rounds:
                 # Logged as an error once, not at each try while the server is gone.
                 (self._log.debug if self._failing else self._log.error)("shard_round_failed", error=str(error))
                 self._failing = True
-            finally:
-                timer.cancel()
         return self._is_late()
 
     def _is_late(self) -> bool:

@@ -13,7 +13,7 @@ import aiohttp
 import anyio
 import msgspec
 
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.webhooks.review import CallFailed
 
@@ -94,8 +94,7 @@ class Caller:
         :raises CallFailed: if there is no answer in time, or the answer is an error or too large
         """
         target = self._target(callee)
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(callee.timeout, scope.cancel)
+        with move_on_after(self._clock, callee.timeout):
             try:
                 return await self._post(callee, target, body)
             except aiohttp.ClientConnectorCertificateError as error:
@@ -109,8 +108,6 @@ class Caller:
                 raise _failed(target, "EOF") from None
             except (aiohttp.ClientError, OSError) as error:
                 raise _failed(target, str(error)) from None
-            finally:
-                timer.cancel()
         raise _failed(target, "context deadline exceeded")
 
     async def _post(self, callee: _Callee, target: _Target, body: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.operator.webhooks.calls import Calls
 from kinformer.operator.webhooks.certificates import Certificate
@@ -202,12 +202,8 @@ class WebhookServer:
             if body is None:
                 return _status(408, "Timeout", f"the request body did not come within {_BODY_TIMEOUT:g} s")
             seconds = read_timeout(http.query.get("timeout", ""), _TIMEOUT)
-            with anyio.CancelScope() as deciding:
-                late = self._clock.call_later(seconds, deciding.cancel)
-                try:
-                    return web.Response(body=await answer(body, seconds), content_type=_JSON)
-                finally:
-                    late.cancel()
+            with move_on_after(self._clock, seconds):
+                return web.Response(body=await answer(body, seconds), content_type=_JSON)
             return _status(504, "Timeout", f"{http.path} did not answer within {seconds:g} s")
         except web.HTTPRequestEntityTooLarge:
             return _status(413, "RequestEntityTooLarge", f"the request body is larger than {self.body_limit} bytes")
@@ -225,12 +221,8 @@ class WebhookServer:
         """
         if http.content.is_eof():
             return await http.read()
-        with anyio.CancelScope() as reading:
-            late = self._clock.call_later(_BODY_TIMEOUT, reading.cancel)
-            try:
-                return await http.read()
-            finally:
-                late.cancel()
+        with move_on_after(self._clock, _BODY_TIMEOUT):
+            return await http.read()
         return None
 
     async def _health(self, http: web.Request) -> web.Response:

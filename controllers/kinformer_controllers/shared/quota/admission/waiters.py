@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota
 
@@ -43,12 +43,8 @@ def time_limit(seconds: float, clock: Clock) -> Iterator[None]:
 
     :raises EvaluationTimedOut: if the block was cancelled
     """
-    with anyio.CancelScope() as scope:
-        timer = clock.call_later(seconds, scope.cancel)
-        try:
-            yield
-        finally:
-            timer.cancel()
+    with move_on_after(clock, seconds) as scope:
+        yield
     if scope.cancelled_caught:
         raise EvaluationTimedOut
 
