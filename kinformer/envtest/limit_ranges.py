@@ -96,16 +96,9 @@ def _amounts(resources: Any) -> Amounts:
 def _check_claim(claim: Obj, limits: Any) -> Iterator[str]:
     requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
     for limit in limits:
-        if limit.get("type") != "PersistentVolumeClaim":
-            continue
-        for name, least in _sorted(limit, "min"):
-            yield from _check_least("PersistentVolumeClaim", name, least, requests, {})
-        for name, most in _sorted(limit, "max"):
-            said = f"maximum {name} usage per PersistentVolumeClaim is {most}"
-            if name not in requests:
-                yield f"{said}.  No request is specified"
-            elif requests[name] > most:
-                yield f"{said}, but request is {requests[name]}"
+        if limit.get("type") == "PersistentVolumeClaim":
+            bounds = {name: limit.get(name) for name in ("min", "max")}
+            yield from _check(bounds, "PersistentVolumeClaim", requests, requests, "request")
 
 
 def _check_pod(pod: Obj, limits: Any) -> Iterator[str]:
@@ -150,15 +143,18 @@ def _sorted(limit: Obj, part: str) -> list[tuple[str, Quantity]]:
     return sorted(_amounts(limit.get(part)).items(), key=lambda item: item[0])
 
 
-def _check(limit: Obj, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _check(limit: Obj, kind: str, requests: Amounts, limits: Amounts, word: str = "limit") -> Iterator[str]:
+    """
+    :param word: what `limits` are, for the errors
+    """
     for name, least in _sorted(limit, "min"):
         yield from _check_least(kind, name, least, requests, limits)
     for name, most in _sorted(limit, "max"):
         said = f"maximum {name} usage per {kind} is {most}"
         if name not in limits:
-            yield f"{said}.  No limit is specified"
+            yield f"{said}.  No {word} is specified"
         elif limits[name] > most:
-            yield f"{said}, but limit is {limits[name]}"
+            yield f"{said}, but {word} is {limits[name]}"
         elif name in requests and requests[name] > most:
             yield f"{said}, but request is {requests[name]}"
     for name, most in _sorted(limit, "maxLimitRequestRatio"):

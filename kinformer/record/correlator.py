@@ -193,22 +193,8 @@ class EventCorrelator:
 
 def _event_key(event: CoreV1Event) -> str:
     """The key of an event. Events with the same key are repetitions of one event."""
-    source, involved = event.source, event.involved_object
-    return "".join(
-        (
-            source.component or "",
-            source.host or "",
-            involved.kind or "",
-            involved.namespace or "",
-            involved.name or "",
-            involved.field_path or "",
-            involved.uid or "",
-            involved.api_version or "",
-            event.type or "",
-            event.reason or "",
-            event.message or "",
-        )
-    )
+    rest = (event.involved_object.field_path, event.reason, event.message)
+    return spam_key(event) + "".join(text or "" for text in rest)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from kinformer.envtest.handlers.protobuf import BadProtobuf, read_protobuf
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.registry.schema import Problems, check_model, is_known
+from kinformer.envtest.registry.schema import Problems, check_model, is_known, json_type
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.names import GroupKind, GroupVersion, GroupVersionKind
 
@@ -120,7 +120,7 @@ def read_yaml(call: Call) -> tuple[Obj, str]:
     if data is None:
         return {}, ""
     if not isinstance(data, dict):
-        why = f"json: cannot unmarshal {_json_type(data)} into Go value of type map[string]interface {{}}"
+        why = f"json: cannot unmarshal {json_type(data)} into Go value of type map[string]interface {{}}"
         raise status.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     return data, twice
 
@@ -216,14 +216,6 @@ def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None
     return checked
 
 
-def _json_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "number"
-
-
 def _check_form(data: Any, refuse: Refuse) -> Obj:
     """
     Check the types of kind and apiVersion in a decoded body. An empty body becomes an empty object.
@@ -235,11 +227,11 @@ def _check_form(data: Any, refuse: Refuse) -> Obj:
     head = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if not isinstance(data, dict):
         fields = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""'
-        raise refuse(f"{head} {_json_type(data)} into Go value of type struct {{ {fields} }}")
+        raise refuse(f"{head} {json_type(data)} into Go value of type struct {{ {fields} }}")
     for name in ("apiVersion", "kind"):
         value = data.get(name)
         if value is not None and not isinstance(value, str):
-            raise refuse(f"{head} {_json_type(value)} into Go struct field .{name} of type string")
+            raise refuse(f"{head} {json_type(value)} into Go struct field .{name} of type string")
     version = data.get("apiVersion") or ""
     if version.count("/") > 1:
         raise refuse(f"unexpected GroupVersion string: {version}")

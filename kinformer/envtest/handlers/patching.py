@@ -25,6 +25,7 @@ from kinformer.envtest.handlers.duplicates import duplicate_fields
 from kinformer.envtest.handlers.yaml_bodies import lines_of
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
+from kinformer.envtest.registry.schema import json_type
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.names import GroupVersionKind
 from kinformer.meta.patch import (
@@ -296,34 +297,29 @@ def _function(call: Call, apply: Callable[[Obj, Any], Any], type_: str) -> Calla
     return change
 
 
-# -- the real server's errors, in the words of Go's decoders ---------------------------------------------------------
-
-_WORDS = {str: "string", bool: "bool", list: "array", dict: "object", int: "number", float: "number"}
-_MAP = "map[string]interface {}"
-_OP_FIELDS = ("op", "path", "from")
+# -- errors, in the words of Go's decoders -----------------------------------------------------------------------------
 
 
 def _body_complaint(patch: Any, is_json_patch: bool) -> str | None:
     """The error text for a patch that is valid JSON and not a valid patch. None if it is valid."""
-    if not is_json_patch:
-        return None if isinstance(patch, dict) or patch is None else _unmarshal(patch, _MAP)
     if patch is None:
         return None
+    if not is_json_patch:
+        return None if isinstance(patch, dict) else _unmarshal(patch, "value of type map[string]interface {}")
     if not isinstance(patch, list):
-        return _unmarshal(patch, "[]handlers.jsonPatchOp")
+        return _unmarshal(patch, "value of type []handlers.jsonPatchOp")
     for operation in patch:
         if operation is not None and not isinstance(operation, dict):
-            return _unmarshal(operation, "handlers.jsonPatchOp")
-        for name in _OP_FIELDS:
+            return _unmarshal(operation, "value of type handlers.jsonPatchOp")
+        for name in ("op", "path", "from"):
             value = (operation or {}).get(name)
             if value is not None and not isinstance(value, str):
-                word = _WORDS[type(value)]
-                return f"json: cannot unmarshal {word} into Go struct field jsonPatchOp.{name} of type string"
+                return _unmarshal(value, f"struct field jsonPatchOp.{name} of type string")
     return None
 
 
-def _unmarshal(value: Any, type_: str) -> str:
-    return f"json: cannot unmarshal {_WORDS[type(value)]} into Go value of type {type_}"
+def _unmarshal(value: Any, into: str) -> str:
+    return f"json: cannot unmarshal {json_type(value)} into Go {into}"
 
 
 def _no_object(shown: str, why: str) -> status.StatusError:

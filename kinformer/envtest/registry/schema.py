@@ -29,7 +29,18 @@ from kinformer.meta.quantity import Quantity, QuantityError, canonical_quantity
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
-__all__ = ("Problems", "WrongType", "all_forms", "check", "check_model", "forms_of", "is_known", "model_of", "zero_of")
+__all__ = (
+    "Problems",
+    "WrongType",
+    "all_forms",
+    "check",
+    "check_model",
+    "forms_of",
+    "is_known",
+    "json_type",
+    "model_of",
+    "zero_of",
+)
 
 Obj = dict[str, Any]
 _decode = msgspec.json.Decoder(Obj).decode
@@ -185,7 +196,7 @@ class _Object:
     def read(self, value: Any, path: str, problems: Problems) -> Obj:
         fields = self._fields or self._compile()
         if type(value) is not dict:
-            raise WrongType(f"json: cannot unmarshal {_word(value)}", f"v1.{self._name}")
+            raise WrongType(f"json: cannot unmarshal {json_type(value)}", f"v1.{self._name}")
         out: Obj = {}
         for key, item in value.items():
             known = fields.get(key)
@@ -260,7 +271,7 @@ def _list_reader(read: Reader, item_type: str) -> Reader:
 
     def read_list(value: Any, path: str, problems: Problems) -> Any:
         if type(value) is not list:
-            raise WrongType(f"json: cannot unmarshal {_word(value)}", go_type)
+            raise WrongType(f"json: cannot unmarshal {json_type(value)}", go_type)
         if nested:
             return [
                 read({} if item is None else item, f"{path}[{index}]", problems) for index, item in enumerate(value)
@@ -275,7 +286,7 @@ def _map_reader(read: Reader, type_: str) -> Reader:
 
     def read_map(value: Any, path: str, problems: Problems) -> Any:
         if type(value) is not dict:
-            raise WrongType(f"json: cannot unmarshal {_word(value)}", go_type)
+            raise WrongType(f"json: cannot unmarshal {json_type(value)}", go_type)
         return {key: read("" if item is None else item, f"{path}.{key}", problems) for key, item in value.items()}
 
     return read_map
@@ -290,7 +301,7 @@ def _or_none(read: Reader) -> Reader:
     return read_collection
 
 
-def _word(value: Any) -> str:
+def json_type(value: Any) -> str:
     """The JSON type of a value, as Go's errors name it."""
     if isinstance(value, str):
         return "string"
@@ -303,7 +314,7 @@ def _word(value: Any) -> str:
 
 def _string(value: Any, path: str, problems: Problems) -> Any:
     if type(value) is not str:
-        raise WrongType(f"json: cannot unmarshal {_word(value)}", "string")
+        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "string")
     return value
 
 
@@ -311,7 +322,7 @@ def _integer(value: Any, bits: int) -> Any:
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int:
-        word = f"number {value}" if type(value) is float else _word(value)
+        word = f"number {value}" if type(value) is float else json_type(value)
         raise WrongType(f"json: cannot unmarshal {word}", f"int{bits}")
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise WrongType(f"json: cannot unmarshal number {value}", f"int{bits}")
@@ -351,13 +362,13 @@ def _long(value: Any, path: str, problems: Problems) -> Any:
 
 def _float(value: Any, path: str, problems: Problems) -> Any:
     if type(value) not in (int, float):
-        raise WrongType(f"json: cannot unmarshal {_word(value)}", "float64")
+        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "float64")
     return value
 
 
 def _boolean(value: Any, path: str, problems: Problems) -> Any:
     if type(value) is not bool:
-        raise WrongType(f"json: cannot unmarshal {_word(value)}", "bool")
+        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "bool")
     return value
 
 
@@ -367,7 +378,7 @@ def _anything(value: Any, path: str, problems: Problems) -> Any:
 
 def _moment(value: Any) -> datetime:
     if type(value) is not str:
-        raise WrongType(f"json: cannot unmarshal {_word(value)}", "string")
+        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "string")
     if _is_time(value):
         try:
             return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(UTC)
@@ -392,7 +403,7 @@ def _micro_time(value: Any, path: str, problems: Problems) -> Any:
 
 def _quantity(value: Any, path: str, problems: Problems) -> Any:
     if type(value) not in (str, int, float):
-        raise WrongType(f"json: cannot unmarshal {_word(value)}", "resource.Quantity")
+        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "resource.Quantity")
     try:
         return canonical_quantity(value)
     except QuantityError as error:
@@ -410,12 +421,12 @@ def _int_or_string(value: Any, path: str, problems: Problems) -> Any:
         return value
     if type(value) is int:
         return _integer(value, 32)
-    raise WrongType(f"json: cannot unmarshal {_word(value)}", "int32")
+    raise WrongType(f"json: cannot unmarshal {json_type(value)}", "int32")
 
 
 def _bytes(value: Any, path: str, problems: Problems) -> Any:
     if type(value) is not str:
-        raise WrongType(f"json: cannot unmarshal {_word(value)}", "[]uint8")
+        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "[]uint8")
     try:
         return base64.b64encode(base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)).decode()
     except (binascii.Error, ValueError):
