@@ -499,19 +499,13 @@ class Operations:
     def _check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:
         # This error has the kind where other errors have the resource, as in Kubernetes.
         what = GroupResource(resource.group, resource.kind)
-        name = metadata["name"]
-        if options.uid is not None and options.uid != metadata.get("uid"):
-            why = (
-                f"the UID in the precondition ({options.uid}) does not match the UID in record "
-                f"({metadata.get('uid')}). The object might have been deleted and then recreated"
-            )
-            raise status.conflict(what, name, why)
-        if options.resource_version is not None and options.resource_version != metadata.get("resourceVersion"):
-            why = (
-                f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
-                f"ResourceVersion in record ({metadata.get('resourceVersion')}). The object might have been modified"
-            )
-            raise status.conflict(what, name, why)
+        for name, asked, there, end in (
+            ("UID", options.uid, metadata.get("uid"), "deleted and then recreated"),
+            ("ResourceVersion", options.resource_version, metadata.get("resourceVersion"), "modified"),
+        ):
+            if asked is not None and asked != there:
+                why = f"the {name} in the precondition ({asked}) does not match the {name} in record ({there}). "
+                raise status.conflict(what, metadata["name"], f"{why}The object might have been {end}")
 
     def _mark_graceful(self, strategy: Strategy, obj: Obj, options: DeleteOptions) -> tuple[bool, bool]:
         """

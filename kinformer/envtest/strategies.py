@@ -20,7 +20,7 @@ from kinformer.envtest.strategy.fields import Every, Fields
 from kinformer.envtest.strategy.pods import PodStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 from kinformer.envtest.strategy.signing import SigningRequestStrategy, TrustBundleStrategy
-from kinformer.envtest.strategy.webhooks import WebhookStrategy
+from kinformer.envtest.strategy.webhooks import CHECK_WEBHOOKS
 
 __all__ = ("Strategies",)
 
@@ -41,7 +41,6 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("", "persistentvolumeclaims"): volumes.ClaimStrategy,
     ("", "resourcequotas"): limits.ResourceQuotaStrategy,
     ("", "limitranges"): limits.LimitRangeStrategy,
-    ("", "podtemplates"): workloads.PodTemplateStrategy,
     ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
     ("apps", "controllerrevisions"): workloads.ControllerRevisionStrategy,
     ("apps", "replicasets"): workloads.ReplicaSetStrategy,
@@ -49,8 +48,6 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("apps", "daemonsets"): workloads.DaemonSetStrategy,
     ("apps", "statefulsets"): workloads.StatefulSetStrategy,
     ("batch", "jobs"): workloads.JobStrategy,
-    ("batch", "cronjobs"): workloads.CronJobStrategy,
-    ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
     ("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStrategy,
     ("certificates.k8s.io", "clustertrustbundles"): TrustBundleStrategy,
     ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
@@ -59,18 +56,21 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac.BindingStrategy,
     ("networking.k8s.io", "ingresses"): networking.IngressStrategy,
     ("networking.k8s.io", "networkpolicies"): networking.NetworkPolicyStrategy,
-    ("networking.k8s.io", "ingressclasses"): networking.IngressClassStrategy,
-    ("discovery.k8s.io", "endpointslices"): endpoints.EndpointSliceStrategy,
     ("storage.k8s.io", "csidrivers"): volumes.DriverStrategy,
     ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
     ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
     ("resource.k8s.io", "resourceclaimtemplates"): devices.ClaimTemplateStrategy,
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): WebhookStrategy,
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
 }
 #: Kinds that differ only in their checks.
 _CHECKS: dict[tuple[str, str], Fields | Every] = {
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): CHECK_WEBHOOKS,
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): CHECK_WEBHOOKS,
+    ("discovery.k8s.io", "endpointslices"): endpoints.CHECK_SLICE,
+    ("networking.k8s.io", "ingressclasses"): networking.CHECK_CLASS,
+    ("policy", "poddisruptionbudgets"): workloads.CHECK_DISRUPTION_BUDGET,
+    ("batch", "cronjobs"): workloads.CHECK_CRON_JOB,
+    ("", "podtemplates"): workloads.CHECK_POD_TEMPLATE,
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): policies.CHECK_BINDING,
     ("", "endpoints"): endpoints.CHECK_ENDPOINTS,
     ("node.k8s.io", "runtimeclasses"): core.CHECK_RUNTIME_CLASS,

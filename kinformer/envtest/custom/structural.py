@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -273,16 +274,13 @@ def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]
     yield from _range_problems(value, schema, path)
     if (factor := schema.get("multipleOf")) and not _is_multiple(value, factor):
         yield invalid(path, value, f"{path} in body should be a multiple of {_bound(factor, value)}")
-    if (least := schema.get("minimum")) is not None:
-        strict, least = schema.get("exclusiveMinimum"), _as(value, least)
-        if value < least or (strict and value == least):
-            text = "greater than" if strict else "greater than or equal to"
-            yield invalid(path, value, f"{path} in body should be {text} {_bound(least, value)}")
-    if (most := schema.get("maximum")) is not None:
-        strict, most = schema.get("exclusiveMaximum"), _as(value, most)
-        if value > most or (strict and value == most):
-            text = "less than" if strict else "less than or equal to"
-            yield invalid(path, value, f"{path} in body should be {text} {_bound(most, value)}")
+    for name, is_beyond, text in (("Minimum", operator.lt, "greater than"), ("Maximum", operator.gt, "less than")):
+        if (bound := schema.get(name.lower())) is None:
+            continue
+        strict, bound = schema.get(f"exclusive{name}"), _as(value, bound)
+        if is_beyond(value, bound) or (strict and value == bound):
+            text += "" if strict else " or equal to"
+            yield invalid(path, value, f"{path} in body should be {text} {_bound(bound, value)}")
 
 
 def _range_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:

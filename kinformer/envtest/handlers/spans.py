@@ -9,6 +9,18 @@ __all__ = ("NONE", "age_of", "in_short", "since")
 
 NONE = "<none>"
 _UNKNOWN = "<unknown>"
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+#: Up to how many seconds a time is shown in a unit, and perhaps in a smaller one.
+_UNITS = (
+    (120, "s", 1, "", 1),
+    (10 * _MINUTE, "m", _MINUTE, "s", 1),
+    (180 * _MINUTE, "m", _MINUTE, "", 1),
+    (8 * _HOUR, "h", _HOUR, "m", _MINUTE),
+    (48 * _HOUR, "h", _HOUR, "", 1),
+    (8 * _DAY, "d", _DAY, "h", _HOUR),
+    (730 * _DAY, "d", _DAY, "", 1),
+    (8 * _YEAR, "y", _YEAR, "d", _DAY),
+)
 
 
 def since(text: Any, now: datetime) -> str:
@@ -33,24 +45,9 @@ def in_short(span: timedelta) -> str:
     seconds = int(span.total_seconds())
     if seconds < -1:
         return "<invalid>"
-    if seconds < 120:
-        return f"{max(seconds, 0)}s"
-    minutes, hours = seconds // 60, seconds // 3600
-    days = hours // 24
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    return _two(days // 365, "y", days % 365 if days < 8 * 365 else 0, "d")
-
-
-def _two(much: int, unit: str, rest: int, rest_unit: str) -> str:
-    return f"{much}{unit}{rest}{rest_unit}" if rest else f"{much}{unit}"
+    seconds = max(seconds, 0)
+    for until, unit, size, rest_unit, rest_size in _UNITS:
+        if seconds < until:
+            rest = seconds % size // rest_size if rest_unit else 0
+            return f"{seconds // size}{unit}{f'{rest}{rest_unit}' if rest else ''}"
+    return f"{seconds // _YEAR}y"

@@ -13,10 +13,10 @@ from kinformer.envtest.handlers.bodies import decode_delete_options, decode_obje
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import read_patch
 from kinformer.envtest.handlers.reading import list_options, select
-from kinformer.envtest.handlers.views import choose_view
+from kinformer.envtest.handlers.views import View, choose_view
 from kinformer.envtest.operations import DeleteOptions, Operations
 from kinformer.envtest.storage import Version
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.names import GroupResource
 
 __all__ = ("answer_delete", "create", "delete", "delete_collection", "patch", "update")
@@ -48,14 +48,20 @@ def _check_options(call: Call, kind: str) -> None:
 
 
 def create(operations: Operations, call: Call) -> Answer:
-    _check_options(call, "CreateOptions")
+    view, strategy, obj = _begin(operations, call, "CreateOptions")
+    stored = operations.create(call.resource, call.namespace, obj, call.write_options("CreateOptions"))
+    call.warnings += strategy.warnings(obj)
+    return Answer(view.one(stored.raw) + b"\n", 201)
+
+
+def _begin(operations: Operations, call: Call, kind: str) -> tuple[View, Strategy, Obj]:
+    """Check the options of a create or an update, and read its object."""
+    _check_options(call, kind)
     view = choose_view(call)
     strategy = operations.strategy(call.resource)
     obj = decode_object(call, strategy)
     _own_namespace(call, obj)
-    stored = operations.create(call.resource, call.namespace, obj, call.write_options("CreateOptions"))
-    call.warnings += strategy.warnings(obj)
-    return Answer(view.one(stored.raw) + b"\n", 201)
+    return view, strategy, obj
 
 
 def _own_namespace(call: Call, obj: Obj) -> None:
@@ -78,11 +84,7 @@ def _own_namespace(call: Call, obj: Obj) -> None:
 
 
 def update(operations: Operations, call: Call) -> Answer:
-    _check_options(call, "UpdateOptions")
-    view = choose_view(call)
-    strategy = operations.strategy(call.resource)
-    obj = decode_object(call, strategy)
-    _own_namespace(call, obj)
+    view, strategy, obj = _begin(operations, call, "UpdateOptions")
     _own_name(call, obj)
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
 

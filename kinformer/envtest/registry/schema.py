@@ -84,13 +84,7 @@ def check(resource: Resource, data: Obj, problems: Problems) -> Obj:
     :param problems: collects unknown fields, and the error if a value has a wrong type. The result is then empty
     """
     model = model_of(resource)
-    if model is None:
-        return data
-    try:
-        return _object(model).read(data, "", problems)
-    except WrongType as wrong:
-        problems.error = str(wrong)
-        return {}
+    return data if model is None else check_model(model, data, problems)
 
 
 def check_model(model: str, data: Obj, problems: Problems) -> Obj:

@@ -10,6 +10,8 @@ of a kind overrides the steps that are different for it. Its settings and defaul
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import reduce
 from typing import Any, Literal
 
 from kinformer.envtest.causes import immutable
@@ -20,6 +22,7 @@ from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
 from kinformer.envtest.strategy.fields import Every, Fields
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
+from kinformer.envtest.strategy.podspec import default_template
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
 __all__ = ("Obj", "Strategy", "with_field")
@@ -61,6 +64,9 @@ class Strategy:
     :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
         is warned about other names. Empty if names have no such use
     :cvar template: the path of the pod template. Empty if the kind has none
+    :cvar new_status: the status of a new object, besides the fields that every status of the kind has
+    :cvar generation_of: the paths of the fields whose changes increase the generation
+    :cvar change_is_checked_first: whether the errors of a change come before those of the object itself
     :cvar fixed: the paths of the fields that never change
     :cvar checks: the checks of an object without its metadata
     :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
@@ -74,6 +80,9 @@ class Strategy:
     is_converted = False
     defaults_leave_metadata = False
     has_generation = False
+    new_status: Mapping[str, Any] = {}
+    generation_of: tuple[str, ...] = ("spec",)
+    change_is_checked_first = False
     checks_metadata_again = False
     name_is_hostname = ""
     template = ""
@@ -113,6 +122,8 @@ class Strategy:
     def default(self, obj: Obj) -> None:
         """Set the documented defaults of the API."""
         fill(obj, self._defaults)
+        if self.template:
+            default_template(reduce(lambda part, name: part.setdefault(name, {}), self.template.split("."), obj))
 
     def prepare_for_create(self, obj: Obj) -> None:
         if self.has_status:
@@ -123,7 +134,7 @@ class Strategy:
 
     def initial_status(self, obj: Obj) -> Obj:
         """The status of a new object. The status in the request is ignored."""
-        return {}
+        return deepcopy(dict(self.new_status))
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         if self.has_status:
@@ -137,7 +148,7 @@ class Strategy:
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         """Whether the difference between two versions of the object increases the generation."""
-        return bool(obj.get("spec") != old.get("spec"))
+        return any(_at(obj, path) != _at(old, path) for path in self.generation_of)
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         """
@@ -167,7 +178,8 @@ class Strategy:
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of an object that replaces another one, in the order of the API."""
-        return [*self.validate(obj), *self.validate_update(obj, old)]
+        errors, of_change = self.validate(obj), self.validate_update(obj, old)
+        return of_change + errors if self.change_is_checked_first else errors + of_change
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         """The errors of the object after a write of a subresource. The spec is not checked again."""

@@ -49,9 +49,6 @@ class NamespaceStrategy(Strategy):
         if "kubernetes" not in (finalizers := spec.get("finalizers") or []):
             spec["finalizers"] = [*finalizers, "kubernetes"]
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Active"}
-
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
         obj["spec"] = {**obj.get("spec", {}), "finalizers": old.get("spec", {}).get("finalizers")}
@@ -285,9 +282,6 @@ CHECK_RUNTIME_CLASS = f.Fields(
 
 
 class PriorityClassStrategy(Strategy):
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        return False
-
     def validate(self, obj: Obj) -> list[Cause]:
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         causes: list[Cause] = []

@@ -21,9 +21,9 @@ __all__ = (
 Now = Callable[[], str]
 
 
-class SliceStrategy(Strategy):
+class _DatedStrategy(Strategy):
     """
-    ResourceSlices. A taint of a device begins now unless it says when.
+    Kinds with taints. A taint begins now unless it says when.
 
     :param now: returns the present time, as in objects
     """
@@ -31,6 +31,15 @@ class SliceStrategy(Strategy):
     def __init__(self, resource: Resource, now: Now):
         super().__init__(resource)
         self._now = now
+
+    def _date(self, taints: Any) -> None:
+        for taint in taints:
+            if taint.get("timeAdded") is None:
+                taint["timeAdded"] = self._now()
+
+
+class SliceStrategy(_DatedStrategy):
+    """ResourceSlices."""
 
     def unsupported_field(self, label: str) -> str:
         return f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: {label}"
@@ -38,29 +47,15 @@ class SliceStrategy(Strategy):
     def default(self, obj: Obj) -> None:
         super().default(obj)
         for device in (obj.get("spec") or {}).get("devices") or ():
-            _date(device.get("taints") or (), self._now)
+            self._date(device.get("taints") or ())
 
 
-def _date(taints: Any, now: Now) -> None:
-    for taint in taints:
-        if taint.get("timeAdded") is None:
-            taint["timeAdded"] = now()
-
-
-class TaintRuleStrategy(Strategy):
-    """
-    DeviceTaintRules. The time of the taint is when it got its present effect.
-
-    :param now: returns the present time, as in objects
-    """
-
-    def __init__(self, resource: Resource, now: Now):
-        super().__init__(resource)
-        self._now = now
+class TaintRuleStrategy(_DatedStrategy):
+    """DeviceTaintRules. The time of the taint is when it got its present effect."""
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
-        _date([obj["spec"]["taint"]], self._now)
+        self._date([obj["spec"]["taint"]])
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         taint, before = obj["spec"]["taint"], old["spec"]["taint"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from kinformer.envtest.causes import invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_endpoint_address, check_port, parse_address
 
-__all__ = ("CHECK_ENDPOINTS", "EndpointSliceStrategy")
+__all__ = ("CHECK_ENDPOINTS", "CHECK_SLICE")
 
 
 def _check_some_address(subset: Obj, path: str) -> Iterator[Cause]:
@@ -34,23 +34,13 @@ CHECK_ENDPOINTS = f.Fields(
 )
 
 
-class EndpointSliceStrategy(Strategy):
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        names = ("addressType", "endpoints", "ports")
-        labels = obj["metadata"].get("labels") != old["metadata"].get("labels")
-        return labels or any(obj.get(name) != old.get(name) for name in names)
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return [*_SLICE(obj, ""), *_check_addresses(obj)]
-
-
 _SLICE = f.Fields(
     addressType=f.Needed(f.OneOf("FQDN", "IPv4", "IPv6")),
     ports=f.Each(f.Fields(name=f.Filled(f.DNS_LABEL)), f.Unique("name"), f.Fields(protocol=f.PROTOCOL)),
 )
 
 
-def _check_addresses(obj: Obj) -> Iterator[Cause]:
+def _check_addresses(obj: Obj, _path: str) -> Iterator[Cause]:
     kind = obj.get("addressType", "")
     for index, endpoint in enumerate(obj.get("endpoints") or ()):
         path = f"endpoints[{index}].addresses"
@@ -62,3 +52,6 @@ def _check_addresses(obj: Obj) -> Iterator[Cause]:
             if address is not None and address.version != int(kind[-1]):
                 yield invalid(path, text, f"must be an {kind} address")
             yield from check_endpoint_address(text, f"{path}[{place}]")
+
+
+CHECK_SLICE = f.Every(_SLICE, _check_addresses)

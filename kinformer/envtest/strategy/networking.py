@@ -19,7 +19,7 @@ from kinformer.envtest.strategy.checks import (
 )
 from kinformer.meta.validation import regex_error
 
-__all__ = ("IngressClassStrategy", "IngressStrategy", "NetworkPolicyStrategy")
+__all__ = ("CHECK_CLASS", "IngressStrategy", "NetworkPolicyStrategy")
 
 # -- network policies -------------------------------------------------------------------------------------------------
 
@@ -207,9 +207,6 @@ class IngressStrategy(Strategy):
             for cause in check_ingress_point(point, before, f"{field}[{index}]")
         ]
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"loadBalancer": {}}
-
 
 # -- classes ----------------------------------------------------------------------------------------------------------
 
@@ -237,10 +234,4 @@ _CLASS = f.Fields(
     controller=f.Needed(_check_controller),
     parameters=f.Given(_REFERENCE, f.Fields(scope=f.OneOf("Cluster", "Namespace")), _check_scope),
 )
-
-
-class IngressClassStrategy(Strategy):
-    checks = f.Fields(spec=_CLASS)
-
-    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        return [*self.validate_update(obj, old), *self.validate(obj)]
+CHECK_CLASS = f.Fields(spec=_CLASS)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from kinformer.envtest.strategy.base import Obj
+from typing import Any
+
 from kinformer.envtest.strategy.declared import defaults_of_part, fill
 from kinformer.meta.quantity import Quantity
 
 __all__ = ("default_pod", "default_template")
+
+Obj = dict[str, Any]
 
 _POD_RESOURCES = ("cpu", "memory")
 

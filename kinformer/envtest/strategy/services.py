@@ -180,14 +180,8 @@ class ServiceStrategy(Strategy):
                 continue
             raise status.invalid(self.resource.group_kind, obj["metadata"]["name"], [cause])
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"loadBalancer": {}}
-
     def validate_name(self, name: str) -> list[str]:
         return dns1123_label_errors(name)
-
-    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        return [*self.validate_update(obj, old), *self.validate(obj)]
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_service_status(obj, old))

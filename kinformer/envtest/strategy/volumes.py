@@ -106,9 +106,6 @@ class VolumeStrategy(Strategy):
         obj["status"]["lastPhaseTransitionTime"] = obj["metadata"]["creationTimestamp"]
         _protect(obj, "kubernetes.io/pv-protection")
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Pending"}
-
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]
         causes = []
@@ -155,9 +152,6 @@ class ClaimStrategy(Strategy):
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
         _one_source(obj["spec"])
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Pending"}
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         return list(_check_claim_update(obj, old))

@@ -9,15 +9,15 @@ from urllib.parse import urlsplit
 from kinformer.envtest.causes import duplicate, forbidden, invalid, required, too_many
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_port, repeats
 from kinformer.expressions import MISSING, is_available
 from kinformer.expressions.admission import ExpressionError, scope_for
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
 __all__ = (
+    "CHECK_WEBHOOKS",
     "RULE",
-    "WebhookStrategy",
     "check_client",
     "check_match_conditions",
     "check_review_versions",
@@ -187,12 +187,4 @@ _WEBHOOK = f.Fields(
     matchConditions=f.Given(check_match_conditions),
     admissionReviewVersions=check_review_versions,
 )
-
-
-class WebhookStrategy(Strategy):
-    """Validating and mutating webhooks."""
-
-    checks = f.Fields(webhooks=f.Each(_WEBHOOK, f.Unique("name", counts=bool)))
-
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        return bool(obj.get("webhooks") != old.get("webhooks"))
+CHECK_WEBHOOKS = f.Fields(webhooks=f.Each(_WEBHOOK, f.Unique("name", counts=bool)))

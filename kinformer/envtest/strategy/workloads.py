@@ -16,27 +16,20 @@ from kinformer.envtest.strategy.podspec import default_template
 from kinformer.meta.integers import read_integer
 
 __all__ = (
+    "CHECK_CRON_JOB",
+    "CHECK_DISRUPTION_BUDGET",
+    "CHECK_POD_TEMPLATE",
     "ControllerRevisionStrategy",
-    "CronJobStrategy",
     "DaemonSetStrategy",
     "DeploymentStrategy",
-    "DisruptionBudgetStrategy",
     "JobStrategy",
-    "PodTemplateStrategy",
     "ReplicaSetStrategy",
     "ReplicationControllerStrategy",
     "StatefulSetStrategy",
 )
 
 
-class PodTemplateStrategy(Strategy):
-    checks = f.Fields(template=check_template)
-
-    def default(self, obj: Obj) -> None:
-        default_template(obj.setdefault("template", {}))
-
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        return bool(obj.get("template") != old.get("template"))
+CHECK_POD_TEMPLATE = f.Fields(template=check_template)
 
 
 def _check_state(data: Any, path: str) -> Iterator[Cause]:
@@ -62,9 +55,6 @@ class _Counting(Strategy):
 
     counted: ClassVar[tuple[str, ...]] = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"replicas": 0}
-
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         return list(rows.check_replica_counts(obj.get("status") or {}, *self.counted))
 
@@ -89,17 +79,10 @@ class ReplicationControllerStrategy(_Counting):
 class ReplicaSetStrategy(_Counting):
     checks = f.Fields(spec=rows.REPLICA_SET)
 
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        default_template(obj["spec"].setdefault("template", {}))
-
 
 class DeploymentStrategy(_Counting):
     counted = ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
     checks = f.Fields(spec=rows.DEPLOYMENT)
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {}
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
@@ -108,11 +91,6 @@ class DeploymentStrategy(_Counting):
             rolling = spec["strategy"].setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", "25%")
             rolling.setdefault("maxSurge", "25%")
-        default_template(spec.setdefault("template", {}))
-
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
-        return super().counts(obj, old) or annotations
 
 
 _DAEMONS = (
@@ -132,7 +110,6 @@ class DaemonSetStrategy(Strategy):
             rolling = spec["updateStrategy"].setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
-        default_template(spec.setdefault("template", {}))
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -148,14 +125,8 @@ class DaemonSetStrategy(Strategy):
         else:
             annotations[self._generation] = before
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
-
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         return [*f.not_negative(*_DAEMONS)(obj.get("status"), "status")]
-
-    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        return [*self.validate_update(obj, old), *self.validate(obj)]
 
 
 _STATEFUL_UPDATABLE = frozenset(
@@ -179,10 +150,6 @@ class StatefulSetStrategy(_Counting):
             update.setdefault("rollingUpdate", {})
         if update["type"] == "RollingUpdate" and "rollingUpdate" in update:
             update["rollingUpdate"].setdefault("partition", 0)
-        default_template(spec.setdefault("template", {}))
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"replicas": 0, "availableReplicas": 0}
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         def fixed(spec: Obj) -> Obj:
@@ -213,7 +180,6 @@ class JobStrategy(Strategy):
         decides = spec.get("podFailurePolicy") is not None
         spec.setdefault("podReplacementPolicy", "Failed" if decides else "TerminatingOrFailed")
         super().default(obj)
-        default_template(spec.setdefault("template", {}))
         labels = spec["template"].get("metadata", {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             # The same dict on purpose: it shows prepare_for_create that the job has no labels of its own.
@@ -258,25 +224,11 @@ class JobStrategy(Strategy):
 _LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
 
 
-class CronJobStrategy(Strategy):
-    checks = f.Fields(spec=rows.CRON_JOB)
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        job = obj["spec"].setdefault("jobTemplate", {})
-        default_template(job.setdefault("spec", {}).setdefault("template", {}))
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        causes = super().validate(obj)
-        name, metadata = obj["metadata"].get("name", ""), obj["metadata"]
-        if len(name) > _LONGEST_CRON_JOB and not metadata.get("resourceVersion"):
-            text = f"must be no more than {_LONGEST_CRON_JOB} characters"
-            causes.append(invalid("metadata.name", name, text))
-        return causes
+def _check_length(job: Obj, _path: str) -> Iterator[Cause]:
+    name, metadata = job["metadata"].get("name", ""), job["metadata"]
+    if len(name) > _LONGEST_CRON_JOB and not metadata.get("resourceVersion"):
+        yield invalid("metadata.name", name, f"must be no more than {_LONGEST_CRON_JOB} characters")
 
 
-class DisruptionBudgetStrategy(Strategy):
-    checks = f.Fields(spec=rows.DISRUPTION_BUDGET)
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+CHECK_CRON_JOB = f.Every(f.Fields(spec=rows.CRON_JOB), _check_length)
+CHECK_DISRUPTION_BUDGET = f.Fields(spec=rows.DISRUPTION_BUDGET)
