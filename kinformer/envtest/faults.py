@@ -111,13 +111,21 @@ class Faults:
         """Cut the connections of all followed logs, running commands, and forwarded ports."""
         self.watches.streams.cut_all()
 
-    def stall_watches(self) -> None:
-        """Keep every watch open and send nothing on it, as if the other end of the connection were gone."""
-        self.watches.stalled = True
+    def stall_watches(self, *, later: bool = True) -> None:
+        """
+        Keep every watch open and send nothing on it, as if the other end of the connection were gone.
+
+        :param later: whether this includes watches that are opened later. Without them, a client that notices the
+            silence can help itself
+        """
+        self.watches.stalled = later
+        for watch in self.watches.open:
+            watch.stalled = True
 
     def resume_watches(self) -> None:
         self.watches.stalled = False
         for watch in self.watches.open:
+            watch.stalled = False
             watch.nudge()
 
     def forget_bookmarks(self, forget: bool = True) -> None:

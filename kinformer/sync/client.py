@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 import kinformer.client as aio
 from kinformer.cache import Indexers, InformerOptions, ListWatch, SharedIndexInformer, TransformFunc
 from kinformer.cache.options import DEFAULT_OPTIONS
+from kinformer.client import DEFAULT_IDLE_TIMEOUT
 from kinformer.client.types import DeleteOptions, ListOptions, ListParams, ObjectList, PatchType, WriteOptions
 from kinformer.client.types import WatchEvent as _WatchEvent
 from kinformer.sync.calls import Calls
@@ -193,6 +194,7 @@ class Resource(Generic[T]):
         field_selector: str = "",
         indexers: Indexers[T] | None = None,
         transform: TransformFunc[T] | None = None,
+        idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
         options: InformerOptions = DEFAULT_OPTIONS,
     ) -> Informer[T]:
         """
@@ -201,10 +203,12 @@ class Resource(Generic[T]):
         :param namespace: only objects of this namespace; empty for all
         :param indexers: index functions by name
         :param transform: called with each object before it is stored, in the client's thread
+        :param idle_timeout: seconds of silence after which a second watch takes over: see
+            :class:`~kinformer.cache.ListWatch`
         :param options: how it follows the server
         :raises ValueError: if a selector cannot be parsed
         """
-        source = ListWatch(self.aio, namespace, label_selector, field_selector)
+        source = ListWatch(self.aio, namespace, label_selector, field_selector, idle_timeout=idle_timeout)
         name = str(self.aio.gvr.group_resource)
 
         async def make() -> SharedIndexInformer[T]:

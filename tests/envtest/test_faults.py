@@ -83,6 +83,17 @@ async def test_a_stalled_watch_says_nothing_until_it_goes_on(http: Http) -> None
         assert json.loads(await response.content.readline())["object"]["metadata"]["name"] == "a"
 
 
+async def test_a_watch_that_is_opened_after_others_stalled_can_work(http: Http) -> None:
+    async with await watch(http) as silent:
+        http.server.faults.stall_watches(later=False)
+        async with await watch(http) as later:
+            await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+            assert json.loads(await later.content.readline())["object"]["metadata"]["name"] == "a"
+            assert not silent.content._buffer
+        http.server.faults.resume_watches()
+        assert json.loads(await silent.content.readline())["object"]["metadata"]["name"] == "a"
+
+
 async def test_after_a_compaction_old_versions_are_gone(http: Http) -> None:
     created = await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await http.merge(f"{CONFIG_MAPS}/a", {"data": {"k": "v"}})

@@ -186,6 +186,8 @@ class Watch:
         self._wake = anyio.Event()
         self._ended = False
         self.is_idle = False
+        #: Whether this watch sends nothing, whatever the others do.
+        self.stalled = False
         #: Whether the connection is closed instead of ending the answer, and the bytes to send before.
         self.is_cut = False
         self.last_words = b""
@@ -246,7 +248,7 @@ class Watch:
     async def _follow(self, position: int) -> AsyncIterator[bytes]:
         next_bookmark = self._next_bookmark()
         while not self._ended:
-            if self._watches.stalled:
+            if self.stalled or self._watches.stalled:
                 await self._sleep(self._log.end, None)
                 continue
             if self._inserted:
