@@ -46,95 +46,79 @@ def read_review(
 
     :raises ConversionFailed: if the webhook reports a failure, or the response is invalid
     """
-    shown = _shown(objects[0])
-    converted = _answered(versions, uid, body, shown)
-    if len(converted) != len(objects):
-        text = f"returned {len(converted)} objects, expected {len(objects)}"
-        raise ConversionFailed(f"conversion webhook for {shown} {text}")
-    result = []
-    for original, one in zip(objects, converted, strict=True):
-        if not isinstance(one, dict):
-            raise ConversionFailed(f"conversion webhook for {shown} failed, unexpected type at index 0")
-        group, _, version = str(one.get("apiVersion", "")).rpartition("/")
-        if (group, version) != (wanted.group, wanted.version):
-            text = f"invalid groupVersion (expected {wanted.api_version}, received {one.get('apiVersion', '')})"
-            raise ConversionFailed(f"conversion webhook for {shown} returned invalid object at index 0: {text}")
-        if (kind := one.get("kind", "")) != wanted.kind:
-            text = f"invalid kind (expected {wanted.kind}, received {kind})"
-            raise ConversionFailed(f"conversion webhook for {shown} returned invalid object at index 0: {text}")
-        _check_identity(original, one, shown)
-        result.append({**one, "metadata": _restored(original, one, shown)})
-    return result
+    try:
+        converted = _answered(versions, uid, body)
+        if len(converted) != len(objects):
+            raise ConversionFailed(f"returned {len(converted)} objects, expected {len(objects)}")
+        return [_checked(original, one, wanted) for original, one in zip(objects, converted, strict=True)]
+    except ConversionFailed as error:
+        group, _, version = str(objects[0].get("apiVersion", "")).rpartition("/")
+        shown = f"{group}/{version}, Kind={objects[0].get('kind', '')}"
+        raise ConversionFailed(f"conversion webhook for {shown} {error}") from None
 
 
-def _shown(obj: Obj) -> str:
-    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
-    return f"{group}/{version}, Kind={obj.get('kind', '')}"
-
-
-def _answered(versions: Sequence[str], uid: str, body: bytes, shown: str) -> list[Any]:
-    def failed(why: str) -> ConversionFailed:
-        return ConversionFailed(f"conversion webhook for {shown} failed: {why}")
-
+def _answered(versions: Sequence[str], uid: str, body: bytes) -> list[Any]:
     try:
         review = decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, TooDeep) as error:
-        raise failed(f"couldn't get version/kind; json parse error: {error}") from None
+        raise ConversionFailed(f"failed: couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(review, dict):
         review = {}
     asked_v1 = next(version for version in versions if version in _KNOWN) == "v1"
     said = (review.get("apiVersion", ""), review.get("kind", ""))
     if asked_v1 and said != (f"{_GROUP}/v1", "ConversionReview"):
         wanted = f"{_GROUP}/v1, Kind=ConversionReview"
-        raise failed(f"expected webhook response of {wanted}, got {said[0]}, Kind={said[1]}")
+        raise ConversionFailed(f"failed: expected webhook response of {wanted}, got {said[0]}, Kind={said[1]}")
     response = review.get("response")
     if not isinstance(response, dict):
-        raise failed("no response provided")
+        raise ConversionFailed("failed: no response provided")
     if asked_v1 and (got := response.get("uid", "")) != uid:
-        raise failed(f'expected response.uid="{uid}", got "{got}"')
+        raise ConversionFailed(f'failed: expected response.uid="{uid}", got "{got}"')
     result = response.get("result")
     result = result if isinstance(result, dict) else {}
     if result.get("status") != "Success":
-        raise failed(result.get("message") or f"response.result.status was '{result.get('status', '')}', not 'Success'")
+        why = result.get("message") or f"response.result.status was '{result.get('status', '')}', not 'Success'"
+        raise ConversionFailed(f"failed: {why}")
     converted = response.get("convertedObjects")
     return converted if isinstance(converted, list) else []
 
 
-def _check_identity(original: Obj, converted: Obj, shown: str) -> None:
+def _checked(original: Obj, converted: Any, wanted: GroupVersionKind) -> Obj:
+    """A converted object with its original metadata, if it is of the right kind and still the same object."""
+    if not isinstance(converted, dict):
+        raise ConversionFailed("failed, unexpected type at index 0")
+    version, kind = converted.get("apiVersion", ""), converted.get("kind", "")
+    invalid = "returned invalid object at index 0: invalid"
+    if version != wanted.api_version:
+        raise ConversionFailed(f"{invalid} groupVersion (expected {wanted.api_version}, received {version})")
+    if kind != wanted.kind:
+        raise ConversionFailed(f"{invalid} kind (expected {wanted.kind}, received {kind})")
     before, after = (one.get("metadata") for one in (original, converted))
     if not isinstance(after, dict):
-        text = "missing metadata in converted object"
-        raise ConversionFailed(f"conversion webhook for {shown} returned invalid metadata: {text}")
+        raise ConversionFailed("returned invalid metadata: missing metadata in converted object")
     for name, said in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         was, now = (before or {}).get(name, ""), after.get(name, "")
         if was != now:
-            text = f"must have the same {said}: {was} != {now}"
-            raise ConversionFailed(f"conversion webhook for {shown} returned invalid object: {text}")
+            raise ConversionFailed(f"returned invalid object: must have the same {said}: {was} != {now}")
+    return {**converted, "metadata": _restored(before or {}, after)}
 
 
-def _restored(original: Obj, converted: Obj, shown: str) -> Obj:
-    """The converted object with its original metadata, except that the webhook may change labels and annotations."""
-
-    def wrong(why: str) -> ConversionFailed:
-        return ConversionFailed(f"conversion webhook for {shown} returned invalid metadata: {why}")
-
-    metadata: Obj = copy.deepcopy(original.get("metadata") or {})
-    for name in ("labels", "annotations"):
-        given = converted["metadata"].get(name)
+def _restored(before: Obj, after: Obj) -> Obj:
+    """The original metadata, except that the webhook may change labels and annotations."""
+    metadata: Obj = copy.deepcopy(before)
+    for name, check in (("labels", validate_labels), ("annotations", validate_annotations)):
+        given = after.get(name)
         if given is None:
             metadata.pop(name, None)
             continue
+        wrong, where = "returned invalid metadata:", "in converted object"
         if not isinstance(given, Mapping):
-            raise wrong(f"invalid metadata.{name} of type {type(given).__name__} in converted object")
+            raise ConversionFailed(f"{wrong} invalid metadata.{name} of type {type(given).__name__} {where}")
         for key, value in given.items():
             if not isinstance(value, str):
-                raise wrong(
-                    f"metadata.{name}[{key}] must be a string, but is {type(value).__name__} in converted object"
-                )
-        if given != metadata.get(name):
-            check = validate_labels if name == "labels" else validate_annotations
-            causes = list(check(given, f"metadata.{name}"))
-            if causes:
-                raise wrong(", ".join(f"{cause.field}: {cause.message}" for cause in causes))
+                said = f"metadata.{name}[{key}] must be a string, but is {type(value).__name__}"
+                raise ConversionFailed(f"{wrong} {said} {where}")
+        if given != metadata.get(name) and (causes := list(check(given, f"metadata.{name}"))):
+            raise ConversionFailed(f"{wrong} {', '.join(f'{cause.field}: {cause.message}' for cause in causes)}")
         metadata[name] = dict(given)
     return metadata

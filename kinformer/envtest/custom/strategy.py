@@ -14,7 +14,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.expressions import is_available
-from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import label_key_errors
 
 __all__ = ("CustomStrategy",)
 
@@ -126,9 +126,6 @@ class CustomStrategy(Strategy):
         before = (old["metadata"].get("finalizers") or ()) if old is not None else ()
         new = sorted({*(obj["metadata"].get("finalizers") or ())}.difference(before))
         return [text for name in new for text in finalizer_warnings(name)]
-
-    def validate_name(self, name: str) -> list[str]:
-        return dns1123_subdomain_errors(name)
 
 
 def finalizer_warnings(name: str) -> list[str]:

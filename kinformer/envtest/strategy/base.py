@@ -21,6 +21,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
 from kinformer.envtest.strategy.fields import Every, Fields
+from kinformer.envtest.strategy.metadata import NameRule, path_segment
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
@@ -37,6 +38,14 @@ def with_field(obj: Obj, name: str, value: Any) -> None:
         obj.pop(name, None)
     else:
         obj[name] = value
+
+
+_NAME_FORMS: Mapping[str, NameRule] = {
+    "any": lambda _: [],
+    "label": dns1123_label_errors,
+    "segment": path_segment,
+    "subdomain": dns1123_subdomain_errors,
+}
 
 
 def _at(obj: Obj, path: str) -> Any:
@@ -64,6 +73,8 @@ class Strategy:
     :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
         is warned about other names. Empty if names have no such use
     :cvar template: the path of the pod template. Empty if the kind has none
+    :cvar name_form: the form of names: ``subdomain``, ``label`` or ``segment`` (of a path), or ``any``
+    :cvar finalizer: the finalizer of every new object. Empty if there is none
     :cvar new_status: the status of a new object, besides the fields that every status of the kind has
     :cvar generation_of: the paths of the fields whose changes increase the generation
     :cvar change_is_checked_first: whether the errors of a change come before those of the object itself
@@ -80,6 +91,8 @@ class Strategy:
     is_converted = False
     defaults_leave_metadata = False
     has_generation = False
+    name_form: Literal["any", "label", "segment", "subdomain"] = "subdomain"
+    finalizer = ""
     new_status: Mapping[str, Any] = {}
     generation_of: tuple[str, ...] = ("spec",)
     change_is_checked_first = False
@@ -131,6 +144,8 @@ class Strategy:
             with_field(obj, "status", None if self.begins_without_status else given)
         if self.has_generation:
             obj["metadata"]["generation"] = 1
+        if self.finalizer and self.finalizer not in (finalizers := obj["metadata"].get("finalizers") or []):
+            obj["metadata"]["finalizers"] = [*finalizers, self.finalizer]
 
     def initial_status(self, obj: Obj) -> Obj:
         """The status of a new object. The status in the request is ignored."""
@@ -226,7 +241,7 @@ class Strategy:
 
     def validate_name(self, name: str) -> list[str]:
         """The errors of a name."""
-        return dns1123_subdomain_errors(name)
+        return _NAME_FORMS[self.name_form](name)
 
     # -- deletion -------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from kinformer.envtest.strategy.checks import check_labels
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names
 from kinformer.envtest.strategy.pod_checks import TOLERATIONS
-from kinformer.meta.validation import dns1123_label_errors, label_value_errors
+from kinformer.meta.validation import label_value_errors
 
 __all__ = (
     "CHECK_RUNTIME_CLASS",
@@ -54,9 +54,6 @@ class NamespaceStrategy(Strategy):
         obj["spec"] = {**obj.get("spec", {}), "finalizers": old.get("spec", {}).get("finalizers")}
         if not obj["spec"]["finalizers"]:
             del obj["spec"]["finalizers"]
-
-    def validate_name(self, name: str) -> list[str]:
-        return dns1123_label_errors(name)
 
     def validate(self, obj: Obj) -> list[Cause]:
         return [cause._replace(field="spec.finalizers") for _, cause in _finalizer_causes(obj)]

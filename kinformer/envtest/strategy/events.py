@@ -5,8 +5,6 @@ They are stored as core/v1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kinformer.envtest.causes import invalid, required
 from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.status import Cause
@@ -25,19 +23,9 @@ _NAMES = {
     "reportingController": "reportingComponent",
 }
 _CORE_NAMES = {core: new for new, core in _NAMES.items()}
-_OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
 class EventStrategy(Strategy):
-    allow_create_on_update = True
-    selectable: Mapping[str, str] = {
-        **{f"involvedObject.{name}": "" for name in _OBJECT_FIELDS},
-        "reason": "",
-        "reportingComponent": "",
-        "source": "",
-        "type": "",
-    }
-
     def read_fields(self, obj: Obj) -> dict[str, str]:
         fields = super().read_fields(obj)
         fields["source"] = (obj.get("source") or {}).get("component") or obj.get("reportingComponent") or ""
@@ -50,18 +38,11 @@ class EventStrategy(Strategy):
             return [invalid("involvedObject.namespace", about, "does not match event.namespace")]
         return []
 
-    def validate_name(self, name: str) -> list[str]:
-        return []  # events are named after other objects, and their names were never validated
-
 
 class NewEventStrategy(EventStrategy):
     """events.k8s.io/v1. Its rules for new events are stricter."""
 
     is_converted = True
-    field_aliases: Mapping[str, str] = {
-        **{f"regarding.{name}": f"involvedObject.{name}" for name in _OBJECT_FIELDS},
-        "reportingController": "reportingComponent",
-    }
 
     def check(self, data: Obj, problems: Problems) -> Obj:
         return {_NAMES.get(name, name): value for name, value in super().check(data, problems).items()}

@@ -8,7 +8,6 @@ from kinformer.envtest.causes import invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.metadata import path_segment
 
 __all__ = ("BindingStrategy", "RoleStrategy")
 
@@ -17,9 +16,6 @@ _GROUP = "rbac.authorization.k8s.io"
 
 class RoleStrategy(Strategy):
     """Roles and cluster roles."""
-
-    def validate_name(self, name: str) -> list[str]:
-        return path_segment(name)
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes = [
@@ -53,9 +49,6 @@ def _check_rule(rule: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
 
 class BindingStrategy(Strategy):
     """Role bindings and cluster role bindings. Their role never changes."""
-
-    def validate_name(self, name: str) -> list[str]:
-        return path_segment(name)
 
     def default(self, obj: Obj) -> None:
         super().default(obj)

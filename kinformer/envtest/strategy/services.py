@@ -20,7 +20,6 @@ from kinformer.envtest.strategy.service_checks import (
     needs_health_check,
 )
 from kinformer.meta.names import GroupResource
-from kinformer.meta.validation import dns1123_label_errors
 
 __all__ = ("ServiceAddresses", "ServiceStrategy")
 
@@ -179,9 +178,6 @@ class ServiceStrategy(Strategy):
             else:
                 continue
             raise status.invalid(self.resource.group_kind, obj["metadata"]["name"], [cause])
-
-    def validate_name(self, name: str) -> list[str]:
-        return dns1123_label_errors(name)
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_service_status(obj, old))

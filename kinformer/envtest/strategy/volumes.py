@@ -36,12 +36,6 @@ _NOT_A_SOURCE = frozenset(
 _POSITIVE = "must be greater than zero"
 
 
-def _protect(obj: Obj, finalizer: str) -> None:
-    finalizers = obj["metadata"].get("finalizers") or []
-    if finalizer not in finalizers:
-        obj["metadata"]["finalizers"] = [*finalizers, finalizer]
-
-
 def _check_modes(modes: list[str], path: str) -> Iterator[Cause]:
     for mode in modes:
         yield from f.OneOf(*_ACCESS_MODES)(mode, path)
@@ -104,7 +98,6 @@ class VolumeStrategy(Strategy):
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
         obj["status"]["lastPhaseTransitionTime"] = obj["metadata"]["creationTimestamp"]
-        _protect(obj, "kubernetes.io/pv-protection")
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]
@@ -147,7 +140,6 @@ class ClaimStrategy(Strategy):
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
         _one_source(obj["spec"])
-        _protect(obj, "kubernetes.io/pvc-protection")
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
