@@ -55,7 +55,7 @@ class Change(Generic[T]):
 
     :ivar type: ``ADDED``, ``MODIFIED`` or ``DELETED``
     :ivar object: the object after the change; for a deletion, its last known state
-    :ivar old: the object before the change; None if it was added. After a deletion that no event told, it is None, too
+    :ivar old: the object before the change; None if it was added, or if a new list showed that it was deleted
     """
 
     type: str

@@ -3,8 +3,7 @@
 A write succeeds only if the quota has not changed since the version from which it was computed. Without an order, the
 replica that wrote last is the first to know the new version. So it would win again and again, and the others would only
 meet conflicts. So busy replicas take turns. They need no messages for this: the id of a reservation begins with the
-name
-of its replica, so every replica sees which one has written.
+name of its replica, so every replica sees which one has written.
 
 - The replica that has not written for the longest time is first. It writes as soon as it sees the last write.
 - The second one waits for one slot after the last write that it has seen, the third for two slots. A slot is the time
