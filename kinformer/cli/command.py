@@ -527,13 +527,40 @@ def simulate(**options: Any) -> None:
 
     Exits with 3 if it finds one.
 
-    "simulate external -- COMMAND" does the same with an operator in any language, in real time.
+    "simulate kopf MODULE" does the same with an operator that is written with kopf, and "simulate external -- COMMAND"
+    with an operator in any language, in real time.
     """
     from kinformer.cli.simulate import run
 
     # Each run has its own event loop with virtual time.
     try:
         _exit_with(partial(run, **with_logging(options, quiet=True)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@click.command("kopf")
+@click.argument("module", metavar="MODULE")
+@click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes.")
+@click.option(
+    "--one-by-one",
+    is_flag=True,
+    help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old version.",
+)
+@simulation_flags
+def simulate_kopf(**options: Any) -> None:
+    """
+    Look for bugs of an operator that is written with kopf, in simulated runs with faults, in virtual time.
+
+    MODULE is a Python file, or a module's name.
+
+    Exits with 3 if it finds one.
+    """
+    from kinformer.cli.simulate import run_kopf
+
+    try:
+        _exit_with(partial(run_kopf, **with_logging(options, quiet=True)))
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -585,7 +612,7 @@ def simulate_external(**options: Any) -> None:
         sys.exit(130)
 
 
-cast("WithSubcommands", simulate).subcommands["external"] = simulate_external
+cast("WithSubcommands", simulate).subcommands.update(kopf=simulate_kopf, external=simulate_external)
 
 
 @main.command()

@@ -1,6 +1,7 @@
 """``kinformer simulate``: run a scenario from a file by many plans, and report the faults and what was found.
 
-:func:`run` plays it with controllers in virtual time. :func:`run_command` plays it with a command in real time.
+:func:`run` plays it with controllers in virtual time, and :func:`run_kopf` with an operator of kopf.
+:func:`run_command` plays it with a command in real time.
 
 The scenario, the controllers and the flags are checked before the first run. The exit status is 0 if nothing was found,
 3 if something was found, and 1 if the simulation could not run.
@@ -14,6 +15,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +40,13 @@ from kinformer.simulation import (
 )
 from kinformer.simulation.explore import Failure, Run
 from kinformer.simulation.external import ExternalOptions, run_external
+from kinformer.simulation.kopf_operator import KopfOperator
 from kinformer.simulation.scenario_file import read_scenario
 from kinformer.simulation.single import KINDS, USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline_page import timeline_page
 from kinformer.simulation.user import controllers_of
 
-__all__ = ("COMMAND_KINDS", "FOUND", "SimulateError", "run", "run_command")
+__all__ = ("COMMAND_KINDS", "FOUND", "SimulateError", "run", "run_command", "run_kopf")
 
 FOUND = 3
 """The exit status if a run has found an error of the controllers."""
@@ -53,6 +56,8 @@ class SimulateError(Exception):
     """A simulation cannot run. The text says why."""
 
 
+#: What kopf notes on objects: the times of its progress, and the last state that it has handled.
+_KOPF_NOTES = ("*:metadata.annotations[kopf.zalando.org/last-handled-configuration]", "*:status.kopf")
 #: The single deviations that are tried with a command. A run takes seconds, so only the most useful are tried.
 COMMAND_KINDS = ("crash", "away")
 #: The most plans that are tried to make a failure of a command smaller.
@@ -134,6 +139,47 @@ def run(
     search_here()
     _check_controllers(controllers)
     return _report(Trial(read_scenario(scenario, controllers), checks, WorldOptions(nodes=nodes)), asked)
+
+
+def run_kopf(*, module: str, scenario: Path, without: Sequence[str], may_differ: Sequence[str], **options: Any) -> int:
+    """
+    Run the simulation of an operator that is written with kopf, and print the report.
+
+    :param options: as of :func:`run`
+    :return: the exit status: 0, or :data:`FOUND`
+    :raises SimulateError: if kopf is not installed, the module cannot be imported, or an option has a wrong value
+    :raises ScenarioFileError: if the scenario's file is not valid
+    :raises ScenarioError: if the scenario fails without any fault
+    :raises OSError: if a file cannot be read or written
+    """
+    if find_spec("kopf") is None:
+        raise SimulateError("kopf is not installed")
+    search_here()
+    if not (Path(module).is_file() if module.endswith(".py") else _is_found(module)):
+        raise SimulateError(f"{module}: there is no such module: want one that can be imported here, or a file")
+    # kopf's notes on objects tell what it has done, and when. Its tasks may fail when they are cancelled.
+    checks = _checks((*without, "leftovers"), (*may_differ, *_KOPF_NOTES))
+    nodes = options.pop("nodes")
+    asked = _Asked(
+        title=module,
+        words=["kinformer", "simulate", "kopf", module, *_words(scenario, nodes, _checks(without, may_differ))],
+        scenario=scenario,
+        kinds=USUAL_KINDS,
+        faults=_faults(options.pop("rates"), options["most"]),
+        plan=_plan(options.pop("replay_plan")),
+        **options,
+    )
+    programs = (("operator", KopfOperator(module)),)
+    return _report(
+        Trial(replace(read_scenario(scenario, ()), programs=programs), checks, WorldOptions(nodes=nodes)), asked
+    )
+
+
+def _is_found(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def run_command(

@@ -7,7 +7,7 @@ While the block of :func:`deterministic` runs, these are replaced:
 * randomness: the module :mod:`random`, a :class:`random.Random` without a seed, and ``os.urandom``, which :mod:`uuid`
   and :mod:`secrets` use
 * threads: work for a thread runs in the loop's thread
-* asyncio's tasks, ``gather`` and ``wait_for``, so that they are the same on every Python
+* asyncio's tasks, ``gather``, ``wait_for`` and ``as_completed``, so that they are the same on every Python
 
 After the block everything is as before.
 
@@ -39,7 +39,7 @@ import anyio.to_thread
 
 from kinformer.clock import RealClock
 from kinformer.simulation.handles import SimulatedTask
-from kinformer.simulation.waits import gather, wait_for
+from kinformer.simulation.waits import as_completed, gather, wait_for
 
 __all__ = ("Source", "deterministic")
 
@@ -175,6 +175,11 @@ def _at_once(func: Callable[..., Any], *args: Any) -> Any:
 _OF_ASYNCIO: Final = tuple(
     (module, name, value)
     for module in (asyncio, asyncio.tasks)
-    for name, value in (("Task", SimulatedTask), ("gather", gather), ("wait_for", wait_for))
+    for name, value in (
+        ("Task", SimulatedTask),
+        ("gather", gather),
+        ("wait_for", wait_for),
+        ("as_completed", as_completed),
+    )
 )
 _INLINE: Final = ((anyio.to_thread, "run_sync", _in_this_thread), (anyio.from_thread, "run_sync", _at_once))

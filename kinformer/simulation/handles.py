@@ -86,9 +86,11 @@ class SimulatedTask(asyncio.Task[Any]):
     be the same on all versions.
 
     :ivar number: the order of tasks where one is needed; addresses differ from run to run
+    :ivar owner: the simulated process that made it; None if it was not made by the loop's ``create_task``
     """
 
     number: int
+    owner: object = None
 
     def __init__(
         self,

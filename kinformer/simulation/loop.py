@@ -188,7 +188,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def create_task(  # type: ignore[override]  # see the class
         self, coro: Coroutine[Any, Any, T], **options: Any
     ) -> asyncio.Task[T]:
-        return SimulatedTask(coro, loop=self, **options)
+        task = SimulatedTask(coro, loop=self, **options)
+        task.owner = OWNER.get()
+        return task
 
     def run_and_close(self, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """

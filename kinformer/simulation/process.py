@@ -94,6 +94,8 @@ class Program:
     :param client: a client of the API server
     :param informers: makes informers whose handlers' calls are in the history; the program has to run them
     :param clock: the clock of the process
+    :param url: the URL of the API server, for other clients
+    :param token: the bearer token, for other clients
     """
 
     name: str
@@ -101,6 +103,8 @@ class Program:
     client: Client
     informers: SharedInformerFactory
     clock: ProcessClock
+    url: str
+    token: str
 
     def listener(self, port: int) -> Any:
         """An object that stands for a listening socket on this port, for aiohttp's ``SockSite`` and similar."""
@@ -354,7 +358,8 @@ class Process:
             client = Client(transport)
             life.informers = informers = _NotedInformers(client, life, clock=self.clock)
             if options.main is not None:
-                await options.main(Program(life.name, self.host, client, informers, self.clock))
+                token = world.server.token
+                await options.main(Program(life.name, self.host, client, informers, self.clock, self.url, token))
                 return
             election = options.election and replace(options.election, identity=life.name)
             sharding = options.sharding and replace(options.sharding, identity=life.name)

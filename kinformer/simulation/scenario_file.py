@@ -28,6 +28,7 @@ import yaml
 
 from kinformer.client import ApiError, PatchType, Resource
 from kinformer.meta import parse_selector
+from kinformer.simulation.process import Main
 from kinformer.simulation.state import State
 from kinformer.simulation.user import manifests_of
 from kinformer.simulation.world import World
@@ -161,6 +162,7 @@ class FileScenario:
     :param managers: the names of the processes, each of which runs all controllers. Several processes elect a leader
     :param always: expectations that have to hold after every change
     :param eventually: expectations that have to hold at the end
+    :param programs: programs that run as processes, by name, in place of managers or besides them
     """
 
     file: str
@@ -169,6 +171,7 @@ class FileScenario:
     managers: tuple[str, ...] = ("manager",)
     always: tuple[Expectation, ...] = ()
     eventually: tuple[Expectation, ...] = ()
+    programs: tuple[tuple[str, Main], ...] = ()
 
     async def __call__(self, world: World) -> None:
         """
@@ -183,6 +186,8 @@ class FileScenario:
             world.assert_eventually(check)
         for name in self.managers if self.controllers else ():
             world.manager(self.controllers, name, leader_election=len(self.managers) > 1)
+        for name, main in self.programs:
+            world.program(main, name)
         for step in self.steps:
             try:
                 await _do(world, step)

@@ -1,16 +1,17 @@
-"""``asyncio.gather`` and ``asyncio.wait_for``, the same on every Python.
+"""``asyncio.gather``, ``asyncio.wait_for`` and ``asyncio.as_completed``, the same on every Python and in every process.
 
 Python 3.12 has new versions of both, which take other turns of the loop than before. A run has to be the same on all
 versions of Python. So the functions of this module replace them during a run. They do what those of 3.12 and later do.
+``as_completed`` puts what it is given into a set, whose order depends on addresses. Here it keeps an order.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine, Iterable, Iterator, Set
 from typing import Any, Final, TypeVar
 
-__all__ = ("gather", "wait_for")
+__all__ = ("as_completed", "gather", "wait_for")
 
 T = TypeVar("T")
 
@@ -64,3 +65,41 @@ async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
         return future.result()
     async with asyncio.timeout(timeout):
         return await awaitable
+
+
+def as_completed(
+    awaitables: Iterable[Awaitable[T]], *, timeout: float | None = None
+) -> Iterator[Coroutine[Any, Any, T]]:
+    """
+    Like :func:`asyncio.as_completed`, but the tasks are made in the order of the awaitables.
+
+    Those of a set, which has no order, are sorted by their functions and the texts in their arguments.
+
+    :param timeout: the most seconds to wait for all; None for no limit
+    """
+    ordered = sorted(awaitables, key=_description) if isinstance(awaitables, Set) else list(awaitables)
+    done: asyncio.Queue[asyncio.Future[T] | None] = asyncio.Queue()
+    left = [asyncio.ensure_future(awaitable) for awaitable in ordered]
+    for future in left:
+        future.add_done_callback(done.put_nowait)
+    if timeout is not None:
+        for _ in left:
+            asyncio.get_running_loop().call_later(timeout, done.put_nowait, None)
+
+    async def one() -> T:
+        future = await done.get()
+        if future is None:
+            raise TimeoutError
+        return future.result()
+
+    for _ in left:
+        yield one()
+
+
+def _description(awaitable: Any) -> str:
+    """The function of a coroutine, and the texts in its arguments; empty for other awaitables."""
+    frame = getattr(awaitable, "cr_frame", None)
+    if frame is None:
+        return ""
+    texts = (f"{name}={value}" for name, value in sorted(frame.f_locals.items()) if isinstance(value, str))
+    return " ".join((awaitable.__qualname__, *texts))

@@ -1,0 +1,247 @@
+"""An operator that is written with kopf, as a simulated process in virtual time.
+
+kopf runs on asyncio, and so does the simulated network. So :class:`KopfOperator` is a program for
+:meth:`World.program <kinformer.simulation.world.World.program>`::
+
+    world.program(KopfOperator("operator.py"), "operator")
+
+Each life of the process imports the operator's modules anew, with an empty registry: state in memory is lost when the
+process is killed, as it is in a cluster.
+
+What kopf does with threads is bridged: handlers that are plain functions run in the loop's thread, in one step, and
+``time.sleep`` returns at once in them. Not simulated, and refused by name: plain functions as daemons, because they
+would never end, and sockets that a plain function opens, because they would reach the real network. Not called: login
+handlers. Not done: peering, liveness probes, kopf's own Events and log, and admission webhooks.
+
+kopf keeps resources in sets. If an operator handles several resources, a plan gives the same run in another process
+only with the same PYTHONHASHSEED.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import anyio
+import anyio.lowlevel
+
+from kinformer.simulation.handles import SimulatedTask
+from kinformer.simulation.loop import OWNER
+from kinformer.simulation.process import Program
+
+__all__ = ("InThisThread", "KopfOperator", "NotSimulated")
+
+#: The names of the modules that the import of an operator has brought, by the operator.
+_imported: dict[str, set[str]] = {}
+#: The value of KUBECONFIG before, and those of the operators that run.
+_kubeconfigs: list[str] = []
+
+#: Turns of the loop that kopf's tasks get to end after they were cancelled.
+_TURNS: Final = 100
+
+
+class NotSimulated(Exception):
+    """An operator does something that a simulated run cannot do. The text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KopfOperator:
+    """
+    A program that runs kopf with the handlers of a module.
+
+    :param module: the path of a Python file, or the name of a module
+    """
+
+    module: str
+
+    async def __call__(self, program: Program) -> None:
+        """
+        Run the operator until cancelled.
+
+        :raises NotSimulated: if it has a daemon that is a plain function
+        :raises ImportError: if the module cannot be imported
+        """
+        import kopf
+        from kopf._cogs.structs.credentials import Vault
+        from kopf._core.intents import registries
+
+        owner = OWNER.get()
+        registry = kopf.OperatorRegistry()
+        registries.set_default_registry(registry)
+        logging.getLogger("kopf").setLevel(logging.CRITICAL + 1)
+        with _kubeconfig(program):
+            _fresh(self.module)
+            _check(registry)
+            _set_login(registry, program)
+            identity: Any = program.name
+            vault = Vault()
+            settings = kopf.OperatorSettings()
+            settings.posting.enabled = False
+            settings.execution.executor = InThisThread()
+            try:
+                await kopf.operator(
+                    registry=registry,
+                    settings=settings,
+                    standalone=True,
+                    clusterwide=True,
+                    identity=identity,
+                    vault=vault,
+                )
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _end_tasks(owner)
+                    await vault.close()
+
+
+def _set_login(registry: Any, program: Program) -> None:
+    """Let kopf log in at the simulated server, and in no other way."""
+    import kopf
+    from kopf._core.intents.causes import Activity
+
+    handlers = registry._activities._handlers
+    handlers[:] = [handler for handler in handlers if handler.activity is not Activity.AUTHENTICATION]
+
+    @kopf.on.login(registry=registry)
+    async def login(**_: Any) -> Any:
+        return kopf.ConnectionInfo(server=program.url, token=program.token)
+
+
+def _check(registry: Any) -> None:
+    """
+    :raises NotSimulated: if there is a daemon that is a plain function
+    """
+    from kopf._core.intents.handlers import DaemonHandler
+
+    for handler in registry._spawning.get_all_handlers():
+        if isinstance(handler, DaemonHandler) and not asyncio.iscoroutinefunction(handler.fn):
+            raise NotSimulated(f"the daemon {handler.id} is a plain function: want an async function")
+
+
+async def _end_tasks(owner: object) -> None:
+    """End the tasks that kopf leaves behind when it is cancelled."""
+    for _ in range(_TURNS):
+        mine = [
+            task
+            for task in asyncio.all_tasks()
+            if isinstance(task, SimulatedTask) and task.owner is owner and task is not asyncio.current_task()
+        ]
+        if not mine:
+            return
+        for task in sorted(mine, key=lambda task: task.number):
+            task.cancel()
+        await anyio.lowlevel.checkpoint()
+
+
+# -- modules ----------------------------------------------------------------------------------------------------------
+
+
+def _fresh(module: str) -> ModuleType:
+    """
+    Import a module as a new process does: its own state, and that of the modules beside it, begins again.
+
+    :raises ImportError: if it cannot be imported
+    """
+    path = Path(module).resolve()
+    is_file = module.endswith(".py")
+    folder, top = str(path.parent), module.partition(".")[0]
+    for name in _imported.pop(module, ()):
+        sys.modules.pop(name, None)
+    before = set(sys.modules)
+    try:
+        if not is_file:
+            return importlib.import_module(module)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        with _replaced(sys, "path", [folder, *sys.path]):
+            spec.loader.exec_module(made)
+        return made
+    finally:
+        # Libraries keep what they have, as far as they are not beside the operator.
+        _imported[module] = {
+            name
+            for name in set(sys.modules) - before
+            if (_folder_of(name) == folder if is_file else name == top or name.startswith(f"{top}."))
+        }
+
+
+def _folder_of(module: str) -> str:
+    file = getattr(sys.modules[module], "__file__", None)
+    return str(Path(file).parent) if file else ""
+
+
+@contextmanager
+def _kubeconfig(program: Program) -> Iterator[None]:
+    """Let clients that the operator makes find the simulated server."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "simulation", "cluster": {"server": program.url}}],
+        "users": [{"name": "simulation", "user": {"token": program.token}}],
+        "contexts": [{"name": "simulation", "context": {"cluster": "simulation", "user": "simulation"}}],
+        "current-context": "simulation",
+    }
+    if not _kubeconfigs:
+        _kubeconfigs.append(os.environ.get("KUBECONFIG", ""))
+    with tempfile.TemporaryDirectory(prefix="kinformer-") as folder:
+        file = Path(folder) / "config"
+        file.write_text(json.dumps(config))
+        _kubeconfigs.append(str(file))
+        os.environ["KUBECONFIG"] = str(file)
+        try:
+            yield
+        finally:
+            _kubeconfigs.remove(str(file))
+            os.environ["KUBECONFIG"] = _kubeconfigs[-1]
+            if len(_kubeconfigs) == 1 and not _kubeconfigs.pop():
+                del os.environ["KUBECONFIG"]
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+# -- plain functions --------------------------------------------------------------------------------------------------
+
+
+class InThisThread(Executor):
+    """Runs functions at once, in the thread that asks for them."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            with _replaced(time, "sleep", _no_sleep), _replaced(socket.socket, "connect", _no_socket):
+                done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+def _no_sleep(seconds: float) -> None:
+    """Stand in for ``time.sleep``: a plain function takes no virtual time."""
+
+
+def _no_socket(self: socket.socket, address: Any) -> None:
+    raise NotSimulated(f"a plain function connects to {address}: want an async function, with an async client")

@@ -1,0 +1,83 @@
+"""Operators in kopf, as simulated processes in virtual time."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kinformer.simulation import Checks, Plan, WorldOptions
+from kinformer.simulation.kopf_operator import InThisThread, KopfOperator, NotSimulated
+from kinformer.simulation.scenario_file import read_scenario
+from kinformer.simulation.trial import Trial
+
+pytest.importorskip("kopf")
+
+HERE = Path(__file__).parent
+KILLED = Plan.parse("seed=0 crash(operator,write=1)")
+NOTES = ("*:metadata.annotations[kopf.zalando.org/last-handled-configuration]",)
+
+
+def trial_of(file: Path) -> Trial:
+    scenario = replace(read_scenario(HERE / "scenario.yaml", ()), programs=(("operator", KopfOperator(str(file))),))
+    return Trial(scenario, Checks(without=["leftovers"], may_differ=NOTES), WorldOptions(patience=100))
+
+
+@pytest.mark.parametrize(
+    ("operator", "says"),
+    [
+        ("numbers", 'final-state: configmaps/default/other: data.number is "1"; without faults it is "2"'),
+        ("secrets", "final-state: secrets/default/web-*: there are 2 of them, and 1 without faults"),
+    ],
+)
+def test_a_planted_bug_is_found_by_a_crash_and_its_twin_clean(
+    operator: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = HERE / f"{operator}_operator.py"
+    assert trial_of(file).play(KILLED).is_clean
+
+    monkeypatch.setenv("BROKEN", "1")
+
+    broken = trial_of(file)
+    assert broken.undisturbed.is_clean
+    assert [str(violation) for violation in broken.play(KILLED).violations] == [says]
+
+
+def test_one_plan_of_an_operator_in_kopf_is_one_history() -> None:
+    trial = trial_of(HERE / "secrets_operator.py")
+    plan = Plan.parse("seed=7 crash(operator,write=2,lost) delay(operator,request=30,seconds=5)")
+
+    assert trial.play(plan).history.digest() == trial.play(plan).history.digest()
+
+
+DAEMON = """
+import kopf
+
+@kopf.daemon("configmaps")
+def watch(stopped, **_):
+    stopped.wait()
+"""
+
+
+def test_a_daemon_that_is_a_plain_function_is_refused_by_name(tmp_path: Path) -> None:
+    (file := tmp_path / "daemon.py").write_text(DAEMON)
+
+    ended = [record.detail for record in trial_of(file).undisturbed.history if record.what == "ended"]
+
+    assert "the daemon watch is a plain function: want an async function" in ended[0]
+
+
+def test_a_plain_function_that_opens_a_socket_gets_an_error_that_says_so() -> None:
+    with socket.socket() as opened:
+        done = InThisThread().submit(lambda: opened.connect(("10.0.0.1", 6443)))
+
+    with pytest.raises(NotSimulated, match=r"a plain function connects to .*: want an async function"):
+        done.result()
+
+
+def test_a_handler_that_is_a_plain_function_is_called() -> None:
+    (web,) = trial_of(HERE / "secrets_operator.py").reference.state["configmaps/default/web"]
+
+    assert web["metadata"]["annotations"]["example.com/changed"] == "yes"
