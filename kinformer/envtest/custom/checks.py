@@ -119,9 +119,28 @@ def _check_versions(spec: Obj) -> Iterator[Cause]:
             yield from _check_schema(own["schema"], f"{here}.schema", has_status=has_status)
         yield from _check_parts(own, here, version.get("schema"))
     if len(set(names)) != len(names):
-        yield invalid("spec.versions", names, "must contain unique version names")
+        yield invalid("spec.versions", _shown(versions), "must contain unique version names")
     if sum(bool(one.get("storage")) for one in versions) != 1:
-        yield invalid("spec.versions", names, "must have exactly one version marked as storage version")
+        shown = None if spec.get("versions") is None else _shown(versions)
+        yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")
+
+
+def _shown(versions: list[Obj]) -> list[Obj]:
+    """Versions in the form of the API's own type, as errors show them. The schema and similar parts are not shown."""
+    return [
+        {
+            "Name": one.get("name") or "",
+            "Served": bool(one.get("served")),
+            "Storage": bool(one.get("storage")),
+            "Deprecated": bool(one.get("deprecated")),
+            "DeprecationWarning": one.get("deprecationWarning"),
+            "Schema": None,
+            "Subresources": None,
+            "AdditionalPrinterColumns": None,
+            "SelectableFields": None,
+        }
+        for one in versions
+    ]
 
 
 def _check_schema(validation: Mapping[str, Any], path: str, *, has_status: bool) -> list[Cause]:

@@ -9,9 +9,9 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_port, check_port_number_or_name, port_name_errors
+from kinformer.envtest.strategy.metadata import key_errors
 from kinformer.envtest.strategy.source_checks import ENV, check_env_from
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import label_key_errors
 
 __all__ = (
     "check_containers",
@@ -134,7 +134,7 @@ def _check_resource(name: str, text: str, field: str) -> Iterator[Cause]:
 
 def check_resource_name(name: str, field: str, of_container: bool) -> Iterator[Cause]:
     """Check the name of a resource: one of the API's own, or a name with a domain as its prefix."""
-    wrong = label_key_errors(name)
+    wrong = key_errors(name)
     for why in wrong:
         yield invalid(field, name, why)
     if not wrong and "/" not in name:

@@ -23,13 +23,11 @@ from typing import Any
 from kinformer.envtest.causes import NEGATIVE, duplicate, forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import check_labels, check_operator, data_key_errors, port_name_errors
-from kinformer.envtest.strategy.metadata import path_segment
+from kinformer.envtest.strategy.metadata import key_errors, path_segment, value_errors
 from kinformer.meta.validation import (
     dns1035_label_errors,
     dns1123_label_errors,
     dns1123_subdomain_errors,
-    label_key_errors,
-    label_value_errors,
 )
 
 __all__ = (
@@ -323,10 +321,10 @@ KIND_NAME = Form(_kind_errors)
 DATA_KEY = Form(data_key_errors)
 DNS_LABEL = Form(dns1123_label_errors)
 DNS_SUBDOMAIN = Form(dns1123_subdomain_errors)
-LABEL_VALUE = Form(label_value_errors)
+LABEL_VALUE = Form(value_errors)
 PATH_SEGMENT = Form(path_segment)
 PORT_NAME = Form(port_name_errors)
-QUALIFIED_NAME = Form(label_key_errors)
+QUALIFIED_NAME = Form(key_errors)
 LABEL_SELECTOR = Fields(
     matchLabels=check_labels,
     matchExpressions=Each(check_operator, Fields(key=QUALIFIED_NAME, values=Each(LABEL_VALUE))),

@@ -16,11 +16,13 @@ from kinformer.meta.validation import label_key_errors, label_value_errors
 __all__ = (
     "NameRule",
     "check_finalizer_names",
+    "key_errors",
     "path_segment",
     "validate_annotations",
     "validate_labels",
     "validate_metadata",
     "validate_metadata_update",
+    "value_errors",
 )
 
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
@@ -37,15 +39,15 @@ def path_segment(value: str) -> list[str]:
 
 
 # The same keys and values occur often, and one update checks each of them up to three times.
-_key_errors = lru_cache(maxsize=4096)(lambda key: tuple(label_key_errors(key)))
-_value_errors = lru_cache(maxsize=4096)(lambda value: tuple(label_value_errors(value)))
+key_errors = lru_cache(maxsize=4096)(lambda key: tuple(label_key_errors(key)))
+value_errors = lru_cache(maxsize=4096)(lambda value: tuple(label_value_errors(value)))
 
 
 def validate_labels(labels: Mapping[str, str], path: str) -> list[Cause]:
     return [
         invalid(path, text, why)
         for key, value in sorted(labels.items())
-        for text, errors in ((key, _key_errors(key)), (value, _value_errors(value)))
+        for text, errors in ((key, key_errors(key)), (value, value_errors(value)))
         for why in errors
     ]
 
@@ -54,7 +56,7 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[
     if not annotations:
         return
     for key in sorted(annotations):
-        for why in _key_errors(key.lower()):
+        for why in key_errors(key.lower()):
             yield invalid(path, key, why)
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
