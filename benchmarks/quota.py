@@ -60,7 +60,7 @@ class Pods:
 
     name = "pods"
     has_synced = True
-    pending = 0
+    pending = queued = 0
 
     def __init__(self, count: int, namespaces: int) -> None:
         samples = json.loads(gzip.decompress(RECORDED.read_bytes()))["items"]

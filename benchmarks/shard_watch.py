@@ -1,4 +1,4 @@
-"""What a watch costs a member of a sharded manager: ``python -m benchmarks.shard_watch``.
+"""What a watch costs a member of a sharded manager.
 
 A replay server sends all events to every member, as an API server does. One informer of pods, each in a process of its
 own, holds all ranges, or every fourth one. The figures:
@@ -7,21 +7,20 @@ own, holds all ranges, or every fourth one. The figures:
 - the CPU time for each event that the server sends, the bytes that it receives, which are the same for all members, and
   the resident memory that its objects take.
 
-With ``--rate 0``, the events come as fast as they are read.
+With a rate of 0, the events come as fast as they are read.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
 from typing import Any
 
 import anyio
 
-from kinformer.bench.measure import Stopwatch, current_kib, replay
+from kinformer.bench.measure import Stopwatch, current_kib
 from kinformer.bench.pods import pod_bytes
+from kinformer.bench.results import Figures
+from kinformer.bench.runner import Case, each
+from kinformer.bench.servers import replay
 from kinformer.cache import ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.client import ListOptions, connect
 from kinformer.models import V1Pod
@@ -30,8 +29,8 @@ from kinformer.sharding import InformerCaches, RangeGate, Ranges
 RANGES = 64
 
 
-async def member(count: int, pods: int, rate: float, seconds: float) -> dict[str, Any]:
-    """The figures of one of `count` members."""
+async def member(members: int, pods: int, rate: float, seconds: float) -> Figures:
+    """The figures of one of so many members."""
     ranges = Ranges(RANGES)
     caches = InformerCaches(ranges)
     caches.gate = RangeGate(ranges, lambda: True)
@@ -48,7 +47,7 @@ async def member(count: int, pods: int, rate: float, seconds: float) -> dict[str
         source = caches.narrowed(ListWatch(resource, supports_watch_list=False), V1Pod, namespaced=True)
         informer = SharedIndexInformer(source, V1Pod)
         caches.add_informer(informer)
-        caches.hold(frozenset(range(0, RANGES, count)))
+        caches.hold(frozenset(range(0, RANGES, members)))
         registration = informer.add_event_handler(ResourceEventHandlerFuncs(count_one, count_one, count_one))
         tasks.start_soon(informer.run)
         await registration.wait_synced()
@@ -60,14 +59,13 @@ async def member(count: int, pods: int, rate: float, seconds: float) -> dict[str
         seen, watch, events = 0, Stopwatch(), int(rate * seconds) or 5 * pods
         await server.load(events, rate)
         await until(lambda: informer.last_sync_resource_version == str(version + events))
-        figures = {
-            "members": count,
+        figures: Figures = {
             "share of the pods": round(held / pods, 3),
             "events told": seen,
-            "us of CPU an event sent": round(watch.cpu / events * 1e6, 1),
+            "us CPU/event sent": round(watch.cpu / events * 1e6, 1),
             "of these in the kernel": round(watch.system / events * 1e6, 1),
-            "KiB received an event": round(len(pod_bytes(0).at(version)) / 1024, 1),
-            "events a second": round(events / watch.wall),
+            "KiB/event": round(len(pod_bytes(0).at(version)) / 1024, 1),
+            "events/s": round(events / watch.wall),
             "MiB of objects": round((current_kib() - before) / 1024, 1),
         }
         tasks.cancel_scope.cancel()
@@ -79,24 +77,13 @@ async def until(there: Any) -> None:
         await anyio.sleep(0.1)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--members", type=int, nargs="*", default=[1, 4])
-    parser.add_argument("--pods", type=int, default=20_000)
-    parser.add_argument("--rate", type=float, default=10_000)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        print(json.dumps(anyio.run(member, given.one, given.pods, given.rate, given.seconds)))
-        return
-    for count in given.members:
-        own = [sys.executable, "-m", "benchmarks.shard_watch", "--one", str(count)]
-        options = ["--pods", str(given.pods), "--rate", str(given.rate), "--seconds", str(given.seconds)]
-        print(
-            subprocess.run([*own, *options], check=True, stdout=subprocess.PIPE, text=True).stdout, end="", flush=True
-        )
-
-
-if __name__ == "__main__":
-    main()
+CASES = {
+    "shard-watch": Case(
+        "A watch of one of so many members, which share the keys",
+        member,
+        each("members", (1, 4), pods=20_000, rate=10_000, seconds=10),
+        each("members", (1, 4), pods=500, rate=1_000, seconds=0.5),
+        ("us CPU/event sent",),
+        lower_is_better=True,
+    )
+}
