@@ -105,7 +105,8 @@ def _name(index: int) -> str:
 @asynccontextmanager
 async def serve(services: int, pods: int) -> AsyncIterator[tuple[ApiServer, Commands]]:
     """Serve pods. The commands change one, or all in some order."""
-    async with ApiServer() as server:
+    # Without its controllers: the owners of the pods do not exist, so the garbage collector would delete them.
+    async with ApiServer(controllers=False) as server:
         cluster = Cluster(server, services, pods)
 
         async def change(index: str) -> None:
