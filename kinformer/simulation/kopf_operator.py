@@ -29,7 +29,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,12 +77,15 @@ class KopfOperator:
         :raises ImportError: if the module cannot be imported
         """
         import kopf
+        from kopf._cogs.aiokits import aiotasks
         from kopf._cogs.structs.credentials import Vault
         from kopf._core.intents import registries
 
         owner = OWNER.get()
         registry = kopf.OperatorRegistry()
         registries.set_default_registry(registry)
+        # At its end, kopf cancels all tasks of the loop that were made since its start. Here some are those of others.
+        aiotasks.all_tasks = _own_tasks
         logging.getLogger("kopf").setLevel(logging.CRITICAL + 1)
         with _kubeconfig(program):
             _fresh(self.module)
@@ -132,17 +135,28 @@ def _check(registry: Any) -> None:
             raise NotSimulated(f"the daemon {handler.id} is a plain function: want an async function")
 
 
+async def _own_tasks(*, ignored: Collection[Any] = frozenset()) -> list[asyncio.Task[Any]]:
+    """The tasks of the simulated process that asks, or all in another loop; without the task that asks."""
+    owner = OWNER.get()
+    tasks = _tasks_of(owner) if owner is not None else asyncio.all_tasks() - {asyncio.current_task()}
+    return [task for task in tasks if task is not None and task not in ignored]
+
+
+def _tasks_of(owner: object) -> list[SimulatedTask]:
+    mine = [
+        task
+        for task in asyncio.all_tasks()
+        if isinstance(task, SimulatedTask) and task.owner is owner and task is not asyncio.current_task()
+    ]
+    return sorted(mine, key=lambda task: task.number)
+
+
 async def _end_tasks(owner: object) -> None:
     """End the tasks that kopf leaves behind when it is cancelled."""
     for _ in range(_TURNS):
-        mine = [
-            task
-            for task in asyncio.all_tasks()
-            if isinstance(task, SimulatedTask) and task.owner is owner and task is not asyncio.current_task()
-        ]
-        if not mine:
+        if not (mine := _tasks_of(owner)):
             return
-        for task in sorted(mine, key=lambda task: task.number):
+        for task in mine:
             task.cancel()
         await anyio.lowlevel.checkpoint()
 

@@ -45,6 +45,15 @@ def test_a_planted_bug_is_found_by_a_crash_and_its_twin_clean(
     assert [str(violation) for violation in broken.play(KILLED).violations] == [says]
 
 
+def test_an_operator_that_ends_by_an_error_takes_no_connection_of_others() -> None:
+    plan = Plan.parse("seed=0 cut(operator,request=1,in_line)")
+
+    outcome = trial_of(HERE / "numbers_operator.py").play(plan)
+
+    assert any(record.what == "ended" and record.detail for record in outcome.history)
+    assert outcome.is_clean, outcome.violations
+
+
 def test_one_plan_of_an_operator_in_kopf_is_one_history() -> None:
     trial = trial_of(HERE / "secrets_operator.py")
     plan = Plan.parse("seed=7 crash(operator,write=2,lost) delay(operator,request=30,seconds=5)")
