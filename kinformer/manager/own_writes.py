@@ -29,8 +29,9 @@ log = get_logger(__name__)
 _LOOK_AGAIN: Final = 0.01
 _LOOK_AGAIN_MAX: Final = 1.0
 
-#: The number of keys with writes at which those are dropped that no sync has asked for since.
-_MANY: Final = 1000
+#: The number of keys with writes at which those are dropped that the caches show by now. With each write, the whole
+#: object in the server's answer is kept, and an EndpointSlice can have 100 KB.
+_MANY: Final = 32
 
 
 @dataclass(eq=False, slots=True)

@@ -23,6 +23,7 @@ from kinformer.models import (
     V1beta1LeaseCandidateSpec,
     V1ConfigMap,
     V1Container,
+    V1EndpointSlice,
     V1JSONSchemaProps,
     V1Lease,
     V1LeaseSpec,
@@ -297,12 +298,16 @@ def test_decoded_pods_share_the_node_names_images_and_enums_that_recur() -> None
             "schedulerName": "default-scheduler",
             "serviceAccountName": "builder",
             "serviceAccount": "builder",
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
             "containers": [{"name": "c", "image": "registry.example.com/c:v1", "imagePullPolicy": "IfNotPresent"}],
         },
         "status": {
             "phase": "Running",
             "hostIP": "192.168.0.1",
-            "conditions": [{"type": "ContainersReady", "status": "True"}],
+            "conditions": [
+                {"type": type_, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+                for type_ in ("ContainersReady", "Ready")
+            ],
             "containerStatuses": [
                 {"name": "c", "image": "registry.example.com/c:v1", "imageID": "sha256:0123", "ready": True}
             ],
@@ -320,9 +325,28 @@ def test_decoded_pods_share_the_node_names_images_and_enums_that_recur() -> None
         assert getattr(one.status, attribute) is getattr(other.status, attribute)
     for attribute in ("type", "status"):
         assert getattr(one.status.conditions[0], attribute) is getattr(other.status.conditions[0], attribute)
+    for attribute in ("key", "operator", "effect"):
+        assert getattr(one.spec.tolerations[0], attribute) is getattr(other.spec.tolerations[0], attribute)
+    first, second = one.status.conditions
+    assert first.last_transition_time is second.last_transition_time
     for attribute in ("image", "image_id"):
         mine, yours = one.status.container_statuses[0], other.status.container_statuses[0]
         assert getattr(mine, attribute) is getattr(yours, attribute)
+
+
+def test_decoded_endpoints_share_the_strings_that_recur() -> None:
+    target = {"kind": "Pod", "namespace": "default", "name": "web-1"}
+    text = {
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.0.0.1"], "nodeName": "node-1", "zone": "zone-1", "targetRef": target}, {}],
+    }
+    one, other = from_dict(V1EndpointSlice, text).endpoints[0], from_dict(V1EndpointSlice, text).endpoints[0]
+
+    assert to_dict(one)["targetRef"] == target
+    for attribute in ("node_name", "zone"):
+        assert getattr(one, attribute) is getattr(other, attribute)
+    for attribute in ("kind", "namespace"):
+        assert getattr(one.target_ref, attribute) is getattr(other.target_ref, attribute)
 
 
 @pytest.mark.parametrize("type_", [dict, V1Container])
