@@ -66,13 +66,11 @@ async def test_a_file_with_a_reconciler_and_its_webhooks_is_an_operator(here: Pa
 
 async def test_the_roles_of_two_managers_have_different_names(here: Path) -> None:
     command = ("rbac", "my_maps:Maps", "--webhook-service", "ops/maps", "--service-account")
-    names = []
     for account in ("ops/maps", "shop/operator"):
         roles = list(yaml.safe_load_all((await kinformer(*command, account)).out))
-        names.append({role["metadata"]["name"] for role in roles} - {"kinformer:maps"})
-        assert {role["roleRef"]["name"] for role in roles if "roleRef" in role} == {"kinformer:maps", *names[-1]}
-
-    assert names == [{"kinformer:manager:ops:maps"}, {"kinformer:manager:shop:operator"}]
+        manager, own = (f"kinformer:{name}:{account.replace('/', ':')}" for name in ("manager", "maps"))
+        assert {role["roleRef"]["name"] for role in roles if "roleRef" in role} == {"kinformer:maps", manager}
+        assert {role["metadata"]["name"] for role in roles} == {"kinformer:maps", manager, own}
 
 
 async def test_what_webhooks_need_is_in_the_managers_roles(here: Path) -> None:
