@@ -37,6 +37,7 @@ T = TypeVar("T")
 log = get_logger(__name__)
 
 
+# More than 15 fields: it looks at each object, so what it needs is read once from its parts and kept flat.
 class Intake(Generic[T]):
     """
     :param name: the reflector's name in logs and metrics

@@ -64,6 +64,7 @@ COMMAND_KINDS = ("crash", "away")
 _COMMAND_SHRINKING = 20
 
 
+# More than 15 fields: one for each flag of the command.
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
@@ -115,11 +116,9 @@ class WatchStream(Generic[T]):
     ):
         self._opener = opener
         self._clock = opener.clock
-        self._codec = codec
+        self._decode_events = partial(codec.decode_events, leave_out=leave_out, wanted=wanted)
         self._options = options
         self._idle_timeout = idle_timeout
-        self._leave_out = leave_out
-        self._wanted = wanted
         #: The version up to which all events were returned, "" while there is none to continue from.
         self.resource_version = "" if _begins_with_everything(options) else options.resource_version
         self._stream: BodyStream | None = None
@@ -178,7 +177,7 @@ class WatchStream(Generic[T]):
                 pieces = [bytes(rest)]
             else:
                 pieces = self._whole_lines(pieces)
-            batch, broken = self._codec.decode_events(pieces, leave_out=self._leave_out, wanted=self._wanted)
+            batch, broken = self._decode_events(pieces)
             if broken is not None:
                 self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()

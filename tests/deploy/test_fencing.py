@@ -76,7 +76,7 @@ async def test_writes_of_an_older_term_are_refused_and_of_this_one_not() -> None
             await next_leader.resource(V1Pod).patch("web", {"metadata": {"labels": {"a": "b"}}}, "default")
 
 
-async def test_a_manager_that_does_not_say_its_term_is_refused_and_users_are_not_asked() -> None:
+async def test_a_manager_without_a_term_is_refused_and_users_are_not_asked() -> None:
     async with fenced_server("leader", leader_in(0)) as server:
         async with connect(url=server.url, token=server.token, impersonate=MANAGER) as manager:
             with pytest.raises(Invalid, match="written in term -1"):

@@ -69,7 +69,7 @@ def test_a_run_tells_which_test_fails_and_which_lines_each_executes(tmp_path: Pa
     assert [hanging.killer, gone.killer] == ["does not end", "pytest ended with status 4"]
 
 
-def test_the_tests_of_a_statement_come_first_and_fast_ones_before_slow_ones() -> None:
+def test_tests_of_a_statement_come_first_and_fast_before_slow_ones() -> None:
     code = "if (\n    a == b\n):\n    c = 1\n"
     tests = Suite(
         {"slow": 90.0, "other": 1.0, "fast": 2.0}, reached={"a.py": {1: ["slow"], 2: ["fast", ""], 4: ["other"]}}

@@ -78,7 +78,7 @@ def test_a_daemon_that_is_a_plain_function_is_refused_by_name(tmp_path: Path) ->
     assert "the daemon watch is a plain function: want an async function" in ended[0]
 
 
-def test_a_plain_function_that_opens_a_socket_gets_an_error_that_says_so() -> None:
+def test_a_plain_function_that_opens_a_socket_gets_a_clear_error() -> None:
     with socket.socket() as opened:
         done = InThisThread().submit(lambda: opened.connect(("10.0.0.1", 6443)))
 
