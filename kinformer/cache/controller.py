@@ -196,8 +196,10 @@ def delta_processor(
                         on_update(old, obj)
                 elif type_ is _DELETED:
                     # A second deletion is an error of the server. Handlers get the first one only.
-                    if delete(delta.key, obj if update is not put else None) is not None:
-                        on_delete(obj)
+                    last = delete(delta.key, obj if update is not put else None)
+                    if last is not None:
+                        unseen = isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None
+                        on_delete(DeletedFinalStateUnknown(obj.key, last) if unseen else obj)
                 elif type_ is DeltaType.REPLACED_ALL:
                     _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
                 elif type_ is DeltaType.SYNC_ALL:

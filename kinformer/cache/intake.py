@@ -163,7 +163,7 @@ class Intake(Generic[T]):
             if (check_kind or not isinstance(obj, type_)) and not self._is_expected(obj):
                 if isinstance(obj, Undecodable):
                     in_order = in_order or kind != "ADDED"
-                    self._leave_out(kind, obj.key, obj.error, batch)
+                    self._leave_out(kind, obj.key, obj.error)
                 continue
             try:
                 if kind == MODIFIED:
@@ -188,7 +188,7 @@ class Intake(Generic[T]):
                 if undecodable:
                     self.undecodable.forget(self._accessor.key(obj), "object_decodes_again")
             except ObjectDecodeError as error:  # an eager one
-                self._leave_out(kind, self._key_of(obj), error, batch)
+                self._leave_out(kind, self._key_of(obj), error)
             except Exception as error:  # of keys or of a transformer: one object that cannot be stored stops no other
                 self._left_out.tell("store", self._key_of(obj), error)
         if in_order and version:
@@ -225,18 +225,13 @@ class Intake(Generic[T]):
     def _update(self, _: str, obj: T) -> None:
         self._store.update(obj)
 
-    def _leave_out(self, kind: str, key: str, error: Exception, batch: Sequence[WatchEvent[T]]) -> None:
+    def _leave_out(self, kind: str, key: str, error: Exception) -> None:
         """Leave out an event of an object that does not decode. A deletion is still passed on."""
         if kind != "DELETED":
             self.undecodable.note(key, error)
             return
         self.undecodable.forget(key, "undecodable_object_is_gone")
-        known = self.undecodable.known(key)
-        # The store has the object, or this batch adds it. Otherwise no handler knows it, and none is called.
-        if known is not None or any(
-            isinstance(event.object, self._type) and self._accessor.key(event.object) == key for event in batch
-        ):
-            self._store.delete(DeletedFinalStateUnknown(key, known))
+        self._store.delete(DeletedFinalStateUnknown(key, self.undecodable.known(key)))
 
     def _version_of(self, obj: Any) -> str:
         """The version of an event's object, empty if it has none. A bookmark's object may be of another type."""

@@ -19,7 +19,7 @@ from kinformer.cache import (
 )
 from kinformer.cache.mutation_detector import differences
 from kinformer.clock import FakeClock
-from kinformer.models import LazyDict, Parts, V1Pod, decoder_for, lazy_dict
+from kinformer.models import LazyDict, OpenStruct, Parts, V1Pod, decoder_for, lazy_dict
 from tests.cache.objects import pod
 
 JSON = b"""{"metadata": {"name": "web", "namespace": "shop", "labels": {"app": "a"}},
@@ -189,10 +189,15 @@ def test_a_struct_that_says_it_is_equal_is_not_believed() -> None:
     assert ".value was changed" in found(detector)
 
 
+class Open(OpenStruct):
+    size: int = 0
+
+
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [
         ({"a": 1}, {"a": 1}, []),
+        (Open(size=1, extra={"a": 1}), Open(size=2, extra={}), [".size was changed", '["a"] was removed']),
         ({"a": 1}, [1], ["object was changed"]),
         ([1, 2, 3], [1], ["[1] was removed", "[2] was removed"]),
         ((1, {"x": 2}), (1, {"x": 3}), ['[1]["x"] was changed']),

@@ -206,6 +206,31 @@ async def test_a_listener_that_was_removed_before_it_ran_tells_nothing() -> None
     await listener.wait_idle()
 
 
+async def test_a_removed_handler_is_idle_only_when_its_call_has_ended() -> None:
+    clock, told = FakeClock(), list[str]()
+
+    async def add(o: Any) -> None:
+        await clock.sleep(1)
+        told.append("call ended")
+
+    async def wait() -> None:
+        await listener.wait_idle()
+        told.append("idle")
+
+    listener = listener_of(ResourceEventHandlerFuncs(add))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.run)
+        tell(listener, (ADD, A, False))
+        await clock.settle()
+        listener.remove()
+        tasks.start_soon(wait)
+        await clock.settle()
+        assert told == []
+        await clock.advance(1)
+
+    assert told == ["call ended", "idle"]
+
+
 async def test_a_slow_handler_delays_nobody_else() -> None:
     clock = FakeClock()
     slow: list[Any] = []

@@ -1107,5 +1107,20 @@ async def test_metrics_show_batch_times_and_how_far_the_store_is() -> None:
 
         assert sample("store_resource_version") == float(informer.last_sync_resource_version)
         assert sample("processing_latency_seconds_sum") == pytest.approx(0.3)
-        assert sample("processing_latency_seconds_bucket", le="0.25") == 0
-        assert sample("processing_latency_seconds_bucket", le="0.5") == 1
+        in_client_go = [
+            "0.001",
+            "0.005",
+            "0.01",
+            "0.025",
+            "0.05",
+            "0.1",
+            "0.25",
+            "0.5",
+            "1.0",
+            "2.5",
+            "5.0",
+            "10.0",
+            "+Inf",
+        ]
+        buckets = [sample("processing_latency_seconds_bucket", le=bound) for bound in in_client_go]
+        assert buckets == [0] * 7 + [1] * 6

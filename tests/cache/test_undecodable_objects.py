@@ -205,13 +205,15 @@ async def test_an_object_that_comes_and_goes_is_gone_despite_an_undecodable_dele
     informer: SharedIndexInformer[Any] = SharedIndexInformer(
         server, App, options=InformerOptions(queue=queue), clock=clock
     )
+    informer.add_event_handler(told.handler())
+    misfit = MISFITS["another type"]
     async with running(informer.run):
         await clock.settle()
-        server.send(("ADDED", app("a", 2)), ("DELETED", app("a", 3, MISFITS["another type"])))
+        server.send(("ADDED", app("a", 2)), ("DELETED", app("a", 3, misfit)), ("DELETED", app("never seen", 4, misfit)))
         await clock.settle()
 
     assert stored(informer) == []
-    assert told.taken() == []
+    assert told.taken() == ["add a@2", "delete ?a@2"]
 
 
 def pod(version: int, spec: bytes, name: str = "p") -> bytes:

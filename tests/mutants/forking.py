@@ -96,6 +96,7 @@ def run(
     traced: str = "",
     patience: float = 300.0,
     limit: float | None = None,
+    cpu_limit: float = resource.RLIM_INFINITY,
 ) -> Run:
     """
     Run tests of a checkout.
@@ -106,12 +107,13 @@ def run(
     :param traced: a folder of modules, of which it is noted which test executes which line
     :param patience: seconds after which a test has failed
     :param limit: seconds after which the run is ended
+    :param cpu_limit: seconds of CPU after which it is ended. This ends loops that catch every error
     """
     ours, its = get_context("fork").Pipe(duplex=False)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     options = ["--rootdir", str(folder), "-p", "no:cacheprovider", "--no-header", f"--timeout={patience}"]
     arguments = [*options, *(["-x"] if only is not None else []), *tests]
-    process = get_context("fork").Process(target=_in_fork, args=(its, folder, arguments, only, traced))
+    process = get_context("fork").Process(target=_in_fork, args=(its, folder, arguments, only, traced, cpu_limit))
     process.start()
     its.close()
     done = Run()
@@ -130,9 +132,17 @@ def run(
     return done
 
 
-def _in_fork(answer: Connection, folder: Path, arguments: list[str], only: Sequence[str] | None, traced: str) -> None:
+def _in_fork(
+    answer: Connection,
+    folder: Path,
+    arguments: list[str],
+    only: Sequence[str] | None,
+    traced: str,
+    cpu_limit: float,
+) -> None:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_limit), resource.RLIM_INFINITY))
     os.chdir(folder)
     paths = [str(folder), str(folder / "controllers")]
     sys.path[:0] = paths

@@ -28,10 +28,12 @@ __all__ = ("AREAS", "ROOT", "Area", "Copy", "NotGreen", "Outcome", "Stage", "Sui
 ROOT: Final = Path(__file__).parents[2]
 #: What a run needs of the checkout.
 _NEEDED: Final = ("kinformer", "controllers", "tests", "docs", "templates", "pyproject.toml", "README.md", "Makefile")
-#: A test that goes on for so many times as long as without a mutant does not end; the same of a run.
+#: A test that goes on for so many times as long as without a mutant does not end. The same is true of a run.
 _LONGER: Final = 10.0
 #: Seconds that a test may take in any case.
 _AT_LEAST: Final = 30.0
+#: A run that needs so many times the CPU that it needs without a mutant does not end.
+_MORE_CPU: Final = 3.0
 #: Tests of a package that may fail without a mutant. They are left out, and their names are printed.
 _FLAKY: Final = 3
 
@@ -85,11 +87,13 @@ class Stage(NamedTuple):
 
     :param patience: seconds after which one of them is taken for one that does not end
     :param limit: seconds after which the same is said of all of them
+    :param cpu_limit: seconds of CPU after which the same is said of all of them
     """
 
     tests: list[str]
     patience: float
     limit: float
+    cpu_limit: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,13 @@ class Suite:
     The tests of a package as they are without a mutant.
 
     :param seconds: what each of them takes
+    :param cpu: seconds of CPU that all of them take
     :param left_out: those that fail
     :param reached: the tests that execute a line, by the path of the module and the number of the line
     """
 
     seconds: dict[str, float]
+    cpu: float
     left_out: list[str] = field(default_factory=list)
     reached: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
@@ -113,15 +119,17 @@ class Suite:
         near = {test for line in range(first, last + 1) for test in lines.get(line, ())}
         tests = sorted(self.seconds, key=self.seconds.__getitem__)
         parts = ([test for test in tests if test in near], [test for test in tests if test not in near])
-        return [
-            Stage(
-                part,
-                _AT_LEAST + _LONGER * max(self.seconds[test] for test in part),
-                2 * _AT_LEAST + _LONGER * sum(self.seconds[test] for test in part),
-            )
-            for part in parts
-            if part
-        ]
+        return [self._stage(part) for part in parts if part]
+
+    def _stage(self, tests: list[str]) -> Stage:
+        taken = [self.seconds[test] for test in tests]
+        cpu = self.cpu * sum(taken) / sum(self.seconds.values())
+        return Stage(
+            tests,
+            patience=_AT_LEAST + _LONGER * max(taken),
+            limit=2 * _AT_LEAST + _LONGER * sum(taken),
+            cpu_limit=_AT_LEAST + _MORE_CPU * cpu,
+        )
 
 
 class Copy:
@@ -154,7 +162,7 @@ class Copy:
             reasons = "\n".join([result.problem, *result.failed] if result.failed else [result.problem, result.output])
             raise NotGreen(f"{area.package} fails without any mutant: {reasons}")
         seconds = {test: taken for test, taken in result.seconds.items() if test not in result.failed}
-        return Suite(seconds, result.failed, result.reached)
+        return Suite(seconds, result.cpu, result.failed, result.reached)
 
     def try_mutant(self, path: str, mutant: Mutant, stages: Sequence[Stage]) -> Outcome:
         """
@@ -169,9 +177,16 @@ class Copy:
         os.utime(module, (moment, moment))
         killed_by, seconds = "", 0.0
         try:
-            for tests, patience, limit in stages:
-                files = dict.fromkeys(test.partition("::")[0] for test in tests)
-                result = run(self._folder, list(files), only=tests, patience=patience, limit=limit)
+            for stage in stages:
+                files = dict.fromkeys(test.partition("::")[0] for test in stage.tests)
+                result = run(
+                    self._folder,
+                    list(files),
+                    only=stage.tests,
+                    patience=stage.patience,
+                    limit=stage.limit,
+                    cpu_limit=stage.cpu_limit,
+                )
                 seconds += result.cpu
                 killed_by = result.killer
                 if killed_by:

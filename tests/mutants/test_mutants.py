@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -58,24 +59,27 @@ def test_a_run_tells_which_test_fails_and_which_lines_each_executes(tmp_path: Pa
         "def test_nothing(): assert added(0, 1) == 1\n"
         "def test_something(): assert added(1, 1) == 2\n"
         "def test_without_end(): time.sleep(1000)\n"
+        "def test_that_is_busy():\n    while True: pass\n"
     )
 
     found = run(tmp_path, ["test_sum.py"], only=["test_sum.py::test_something"], traced="small")
     hanging = run(tmp_path, ["test_sum.py"], only=["test_sum.py::test_without_end"], limit=0.5)
-    gone = run(tmp_path, ["test_other.py"])
+    busy = run(tmp_path, ["test_sum.py"], only=["test_sum.py::test_that_is_busy"], cpu_limit=1)
 
     assert found.killer == "test_sum.py::test_something"
     assert found.reached["small/sum.py"] == {1: [""], 2: [found.killer], 3: [found.killer]}
-    assert [hanging.killer, gone.killer] == ["does not end", "pytest ended with status 4"]
+    assert [hanging.killer, busy.killer] == ["does not end", f"ended with status -{signal.SIGXCPU}"]
 
 
 def test_tests_of_a_statement_come_first_and_fast_before_slow_ones() -> None:
     code = "if (\n    a == b\n):\n    c = 1\n"
-    tests = Suite(
-        {"slow": 90.0, "other": 1.0, "fast": 2.0}, reached={"a.py": {1: ["slow"], 2: ["fast", ""], 4: ["other"]}}
-    )
+    reached = {1: ["slow"], 2: ["fast", ""], 4: ["other"]}
+    suite = Suite({"slow": 87.0, "other": 9.0, "fast": 4.0}, cpu=50.0, reached={"a.py": reached})
 
-    assert tests.stages("a.py", mutants_of(code)[0]) == [(["fast", "slow"], 930.0, 980.0), (["other"], 40.0, 70.0)]
+    assert suite.stages("a.py", mutants_of(code)[0]) == [
+        (["fast", "slow"], 900.0, 970.0, 166.5),
+        (["other"], 120.0, 150.0, 43.5),
+    ]
 
 
 def test_survivors_are_listed_as_long_as_they_are_mutants() -> None:
