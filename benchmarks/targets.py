@@ -173,6 +173,7 @@ TARGETS = (
         _figure("takeover", f"{RELEASED}, objects 20,000", "ms to the first sync"),
         "ms",
     ),
+    Target("First sync with a snapshot, 100,000 pods", 0.5, _figure("warm", "objects 100,000", "seconds"), "s"),
     Target(
         "A timer of 10 ms while 100,000 pods are synced",
         50,

@@ -25,6 +25,7 @@ from kinformer.bench.runner import Case, each
 from kinformer.bench.servers import Replay, replay
 from kinformer.bench.stages import DECODED, READ, stage
 from kinformer.bench.takeover import RELEASED, RUN_OUT, take_over
+from kinformer.bench.warm import warm_start
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
@@ -588,6 +589,14 @@ CASES = {
         )
         + each("mode", (AS_GIVEN, "all fields but managedFields decoded at once"), objects=100_000, way="pages"),
         each("mode", (AS_GIVEN,), objects=2_000),
+        ("seconds", "CPU seconds"),
+        lower_is_better=True,
+    ),
+    "warm": Case(
+        "The same with a snapshot that an earlier process has left",
+        warm_start,
+        each("objects", (1_000, 10_000, 100_000)),
+        each("objects", (2_000,)),
         ("seconds", "CPU seconds"),
         lower_is_better=True,
     ),

@@ -5,7 +5,7 @@ for a list (with or without pages), a streaming list and a watch. A watch of pod
 ``/load`` with the number of events and the rate. Each event is joined from three pieces of prepared bytes.
 :meth:`kinformer.bench.servers.Replay.raw_read` measures how fast the server is, with a reader that ignores what it
 reads. Other clients first ask for the version, the API groups or the namespaces. The server answers these requests,
-too: it has the core group only, and no namespaces.
+too: it has the core group only, and no namespace but ``kube-system`` where that is asked for.
 
 With a file that has a certificate and its key, the server also listens for TLS, on another port. If its standard input
 is a pipe, it ends when the pipe is closed, so that it does not run longer than the process that started it.
@@ -58,6 +58,11 @@ _FIXED = {
     b'{"name":"namespaces","singularName":"namespace","namespaced":false,"kind":"Namespace",%b}]}' % (_VERBS, _VERBS),
     _NAMESPACES: b'{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}',
 }
+#: The response to a request for the namespace by whose uid a cluster is told from others, without its version.
+_SYSTEM_NAMESPACE = (
+    b'{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[{"metadata":{'
+    b'"name":"kube-system","uid":"6f0e1c1e-0000-4000-7000-000000000000"}}]}'
+)
 
 
 @dataclass(slots=True)
@@ -118,6 +123,8 @@ class ReplayServer:
                     return
                 elif path == _PODS:
                     await self._list(writer, query)
+                elif path == _NAMESPACES and "fieldSelector" in query:
+                    self._answer(writer, _SYSTEM_NAMESPACE % (self._version + 1))
                 elif path in _FIXED:
                     self._answer(writer, _FIXED[path])
                 else:

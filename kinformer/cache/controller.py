@@ -95,6 +95,17 @@ class Controller(Generic[T]):
         return len(self._queue)
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the store is at one version: that of :attr:`last_sync_resource_version`."""
+        return not len(self._queue) and not self.reflector.is_replacing
+
+    def begin_at(self, resource_version: str) -> None:
+        """Follow from a version that the store is at already, without a list. Call it before :meth:`run`."""
+        self.reflector.begin_at(resource_version)
+        self._queue.begin_synced()
+        self._reached(resource_version)
+
+    @property
     def has_synced(self) -> bool:
         """Whether everything of the first list has been processed."""
         return self._queue.has_synced

@@ -81,6 +81,11 @@ class Feed(Generic[T]):
         return self.controller.pending
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the cache has exactly what this feed had at :attr:`last_sync_resource_version`."""
+        return self.has_synced and self.controller.is_settled and bool(self.last_sync_resource_version)
+
+    @property
     def has_synced(self) -> bool:
         """Whether everything of the first list is in the cache."""
         return self.controller.has_synced

@@ -355,6 +355,17 @@ class SharedProcessor(Generic[T]):
             self._outdated = True
             listener.remove()
 
+    def begin_with(self, objects: Collection[T]) -> None:
+        """
+        Notify all listeners of these objects as adds. Call it before anything else is distributed.
+
+        What a list finds unchanged after that is not distributed, until a resync is due: the listeners know of it.
+        """
+        for listener in self._all:
+            listener.tell_of_all(objects)
+            listener.resyncing = False
+        self._rebuild()
+
     def distribute(self, notification: Notification) -> None:
         """Pass a change to all listeners."""
         for append in self.everyone:

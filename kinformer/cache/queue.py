@@ -106,6 +106,9 @@ class Queue(Protocol[T_contra]):
     async def wait_synced(self) -> None:
         """Return once :attr:`has_synced` is true."""
 
+    def begin_synced(self) -> None:
+        """Count as synced, before anything is put in: the consumer has the first list from elsewhere."""
+
     def close(self) -> None:
         """Let no caller wait any longer. Queued items can still be popped."""
 
@@ -233,6 +236,9 @@ class BaseFIFO(ABC, Generic[T, P]):
 
     async def wait_synced(self) -> None:
         await self._synced_event.wait()
+
+    def begin_synced(self) -> None:
+        self._populate(0)
 
     def close(self) -> None:
         self._closed = True

@@ -145,6 +145,10 @@ class Reflector(Generic[T]):
         )
         self.on_batch = on_batch or _nothing
         self._version_unavailable = False
+        #: Whether the store was filled by others, and no watch has shown yet that the server still has its version.
+        self._begins_late = False
+        #: Whether the store has some objects of a list, and not all.
+        self.is_replacing = False
         #: Set at the end of a running resync. Until then no batch is processed. None while no resync runs.
         self._resync: anyio.Event | None = None
 
@@ -152,6 +156,15 @@ class Reflector(Generic[T]):
     def last_sync_resource_version(self) -> str:
         """The version of the last list or event that was passed to the store; empty before the first list."""
         return self._intake.resource_version
+
+    def begin_at(self, resource_version: str) -> None:
+        """
+        Watch from a version that the store is at already. Call it before :meth:`run`.
+
+        Everything is listed if the server does not have that version any more.
+        """
+        self._intake.resource_version = resource_version
+        self._begins_late = True
 
     async def run(self) -> None:
         """
@@ -202,7 +215,9 @@ class Reflector(Generic[T]):
 
     async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
         opened: _Opened[T] | None = None
-        if self._use_watch_list:
+        if self._begins_late:
+            log.debug("watch_begins", reflector=self.name, resource_version=self._intake.resource_version)
+        elif self._use_watch_list:
             try:
                 opened = await self._watch_list()
             except StreamingListIgnored as error:
@@ -211,7 +226,7 @@ class Reflector(Generic[T]):
                 log.warning("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
             except ClientError as error:
                 log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
-        if opened is None:
+        if opened is None and not self._begins_late:
             await self._list()
         log.debug("cache_populated", reflector=self.name, resource_version=self._intake.resource_version)
         if tasks is not None:
@@ -272,6 +287,7 @@ class Reflector(Generic[T]):
         :raises ListNotStored: if the store raises
         """
         before = self._intake.resource_version
+        self.is_replacing = True
         objects = [*objects, *self._intake.undecodable.end_list()]
         try:
             if self._replacing is not None:
@@ -286,6 +302,8 @@ class Reflector(Generic[T]):
         except Exception as error:
             self._intake.resource_version = before
             raise ListNotStored(self.name, error) from error
+        finally:
+            self.is_replacing = False
         self.contact.lists += 1
         self.contact.mended(self.contact.breaks)
 
@@ -440,6 +458,7 @@ class Reflector(Generic[T]):
                     try:
                         batches = await stack.enter_async_context(self._lister_watcher.watch(options))
                     except ClientError as error:
+                        self._check_begin(error)
                         if not is_retriable(error):
                             raise
                         self._note_failure(error)
@@ -458,6 +477,7 @@ class Reflector(Generic[T]):
                     raise
                 except ClientError as error:
                     self.contact.broke()
+                    self._check_begin(error)
                     ended = error
             # The connection is closed by now, so a wait holds nothing open.
             if isinstance(ended, TooManyRequests):
@@ -485,6 +505,7 @@ class Reflector(Generic[T]):
                 if not batch:
                     continue
                 received += len(batch)
+                self._begins_late = False
                 contact.heard()
                 if self._resync is not None:
                     await self._resync.wait()
@@ -498,6 +519,18 @@ class Reflector(Generic[T]):
             # Everything before the break is in the store. The next watch goes on from there.
             log.debug("watch_broke", reflector=self.name, error=str(error))
         self._check_duration(started, received)
+
+    def _check_begin(self, error: ClientError) -> None:
+        """
+        Note that a watch failed.
+
+        :raises ListAgain: if the server does not have the version that the store was filled at
+        """
+        if self._begins_late and (is_expired(error) or is_too_large_resource_version(error)):
+            self._begins_late = False
+            version = self._intake.resource_version
+            log.info("snapshot_too_old", reflector=self.name, resource_version=version, error=str(error))
+            raise ListAgain(str(error)) from None
 
     def _check_duration(self, started: float, received: int) -> None:
         if not received and self.clock.monotonic() - started < _VERY_SHORT:

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 
 from kinformer.blocking import warn_when_blocked
-from kinformer.cache.catching_up import wait_for_version
+from kinformer.cache.catching_up import catch_up, wait_for_version
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.discards import warn_of_discards
@@ -32,6 +34,7 @@ from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.reflector import Reflector
 from kinformer.cache.starting import InformerStateError, SyncGate
+from kinformer.cache.state import CacheState, StateSource
 from kinformer.cache.store import Indexer, KeyListerGetter, TransformFunc
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
@@ -51,6 +54,10 @@ NOT_FOLLOWING_AFTER = 30.0
 
 #: Seconds. A shorter period is raised to this: the informer would do little but resync.
 MINIMUM_RESYNC_PERIOD = 1.0
+
+
+#: Number of objects that are settled in one turn of the event loop: less than a millisecond's worth.
+_SETTLED_AT_ONCE = 64
 
 
 # More than 15 fields: it joins the indexer, the reflectors and the handlers, as client-go's does.
@@ -138,6 +145,13 @@ class SharedIndexInformer(Generic[T]):
         self._ended = anyio.Event()
         #: Says which keys may be synced in this process; None: all keys.
         self.key_gate: KeyGate | None = None
+        #: Gives the state to begin with, instead of a list; None: list.
+        self.state_source: StateSource | None = None
+        #: The feeds that began with such a state, and have not shown since that they have come to the server's.
+        self._begun: set[Feed[T]] = set()
+        self._catching_up = anyio.Lock()
+        #: Whether the cache is being filled with such a state. Handlers are called once it is complete.
+        self._is_filling = False
         #: Handlers that are held and not called yet; None while handlers are not held.
         self._held: list[ProcessorListener[T]] | None = None
         #: Handlers that resume, until it is known what has changed: when the first list is in the cache.
@@ -162,6 +176,16 @@ class SharedIndexInformer(Generic[T]):
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces whose objects the cache has; empty if it has the objects of all namespaces."""
         return tuple(filter(None, self._sources))
+
+    @property
+    def options(self) -> InformerOptions:
+        """How it follows the server."""
+        return self._options
+
+    @property
+    def transform(self) -> TransformFunc[T] | None:
+        """What each object is changed by before it is stored; None if by nothing."""
+        return self._transform
 
     @property
     def feeds(self) -> Feeds[T]:
@@ -244,6 +268,24 @@ class SharedIndexInformer(Generic[T]):
 
     async def _reaches(self, resource_version: str, namespace: str, timeout: float) -> None:
         await self.wait_for_version(resource_version, namespace=namespace, timeout=timeout)
+
+    async def catch_up(self) -> None:
+        """
+        Return once a cache that began with a snapshot shows what the server had at some time since the start.
+
+        The first call costs a list of one object, and a watch of one second if nothing has changed since the snapshot.
+        Controllers await it before their first sync. For a cache that began with a list, return at once.
+        """
+
+        async def follow_up(feed: Feed[T]) -> None:
+            breaks = feed.contact.breaks
+            await catch_up(feed, "", self._clock)
+            feed.contact.mended(breaks)
+            self._begun.discard(feed)
+
+        async with self._catching_up, plain_task_group() as tasks:
+            for feed in tuple(self._begun):
+                tasks.start_soon(follow_up, feed, name=f"informer {feed.name} catches up")
 
     @property
     def is_following(self) -> bool:
@@ -361,7 +403,7 @@ class SharedIndexInformer(Generic[T]):
         if listener.since and not self._synced.synced:
             self._resuming.append(listener)
             return
-        if self._feeds:
+        if self._feeds and not self._is_filling:
             # No change can come in between: this function does not await, and neither does the processing of a change.
             listener.tell_of_all(self._changed_since(listener.since))
             if self._synced.synced:
@@ -370,7 +412,8 @@ class SharedIndexInformer(Generic[T]):
 
     def _changed_since(self, since: str) -> list[T]:
         objects = self._indexer.list()
-        if not since or is_older(self.last_sync_resource_version, than=since):
+        # A snapshot may be older, and was compared with the cluster.
+        if not since or (not self._begun and is_older(self.last_sync_resource_version, than=since)):
             return objects
         version_of = self._accessor.resource_version
         # A version that cannot be compared counts as changed.
@@ -487,6 +530,8 @@ class SharedIndexInformer(Generic[T]):
                     self._processor.start(tasks)
                     if self._detector.enabled:
                         tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
+                    if self.state_source is not None:
+                        await self._fill(self.state_source, tasks)
                     await self._feeds.run()
         finally:
             self._processor.stop()
@@ -494,6 +539,41 @@ class SharedIndexInformer(Generic[T]):
             self._synced.close()
             for listener in (*(self._held or ()), *self._resuming):
                 listener.remove()  # a caller that waits for it gets an error: the informer has stopped
+
+    async def _fill(self, source: StateSource, tasks: TaskGroup) -> None:
+        """Begin with a state instead of a list, if there is one."""
+        self._is_filling = True
+        try:
+            state = await source(self)
+            if state is None:
+                return
+            for part in state.parts:
+                self._indexer.storage.add_new(part)
+                if self._detector.enabled:
+                    for obj in part.values():
+                        self._detector.add_object(obj)
+                await checkpoint()
+            for feed in self._feeds:
+                feed.controller.begin_at(state.versions[feed.namespace])
+                self._begun.add(feed)
+            self._processor.begin_with(self._indexer.list())
+        finally:
+            self._is_filling = False
+        self._after_slice()
+        tasks.start_soon(_settle, state, name=f"{self.name} settles")
+
+    def state(self) -> CacheState[T] | None:
+        """
+        The cache as it is now, for a later informer of the same objects to begin with.
+
+        :return: None if the cache has no version of its own now: before the first list is complete, after the end, and
+            while changes are being stored
+        """
+        if self.is_stopped or not self._synced.synced or not all(feed.is_settled for feed in self._feeds):
+            return None
+        # The writer is this thread, so both are of one moment.
+        objects = dict(zip(self._indexer.list_keys(), self._indexer.list(), strict=True))
+        return CacheState([objects], {feed.namespace: feed.last_sync_resource_version for feed in self._feeds})
 
     def _new_feed(self, namespace: str, lister_watcher: ListerWatcher[T]) -> Feed[T]:
         """Make what follows one lister-watcher and fills the cache that all of them share."""
@@ -582,6 +662,15 @@ class SharedIndexInformer(Generic[T]):
             self._may_relax_collector = False
             relax()
         self._processor.wake()
+
+
+async def _settle(state: CacheState[Any]) -> None:
+    """Do what could wait until an informer had synced, a little in each turn of the event loop."""
+    while state.parts:
+        for number, obj in enumerate(state.parts.pop().values()):
+            if not number % _SETTLED_AT_ONCE:
+                await checkpoint()
+            state.settle(obj)
 
 
 def _by_namespace(given: ListerWatcher[T] | Mapping[str, ListerWatcher[T]]) -> dict[str, ListerWatcher[T]]:

@@ -7,6 +7,7 @@ from kinformer.informers.factory import InformerTypeConflict, SharedInformerFact
 from kinformer.informers.lister import Lister, NamespaceLister
 from kinformer.informers.reader import NotCached, Reader
 from kinformer.informers.selection import Selection
+from kinformer.informers.snapshot import Snapshot
 
 __all__ = (
     "Borrowed",
@@ -17,4 +18,5 @@ __all__ = (
     "Reader",
     "Selection",
     "SharedInformerFactory",
+    "Snapshot",
 )

@@ -6,6 +6,7 @@ the factory runs all informers. So a hundred controllers that read pods cost one
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -32,6 +33,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers.borrowed import Borrowed, Running
 from kinformer.informers.lister import Lister
 from kinformer.informers.selection import EVERYTHING, Namespaces, Selection, by_namespace
+from kinformer.informers.snapshot import Snapshot, SnapshotKeeper
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
 
@@ -75,6 +77,8 @@ class SharedInformerFactory:
     :param transform: called with every object of every kind before it is stored; the object that it returns is stored
     :param by_type: other selections for single types: ``{V1Secret: Selection(label_selector="app=web")}``
     :param informer_options: how every informer follows the server
+    :param snapshot: a file in which the caches are kept, so that the next process need not list: its path, or a
+        :class:`Snapshot`
     :raises ValueError: if a selector cannot be parsed, or the namespaces are invalid
     """
 
@@ -91,6 +95,7 @@ class SharedInformerFactory:
         transform: TransformFunc[Any] | None = None,
         by_type: Mapping[type, Selection] | None = None,
         informer_options: InformerOptions = DEFAULT_OPTIONS,
+        snapshot: Snapshot | str | os.PathLike[str] | None = None,
         clock: Clock | None = None,
     ):
         ListOptions(label_selector=label_selector, field_selector=field_selector)  # raises if one cannot be parsed
@@ -115,6 +120,9 @@ class SharedInformerFactory:
         self._shut_down = anyio.Event()
         self._holds_handlers = False
         self._division: Division | None = None
+        if isinstance(snapshot, str | os.PathLike):
+            snapshot = Snapshot(path=snapshot)
+        self._keeper = None if snapshot is None else SnapshotKeeper(snapshot, client, self._clock)
 
     # --- getting informers
 
@@ -300,6 +308,8 @@ class SharedInformerFactory:
             options=self._informer_options,
             clock=self._clock,
         )
+        if self._keeper is not None:
+            informer.state_source = self._keeper.state_for
         if self._division is not None:
             informer.key_gate = self._division.gate
             self._division.add_informer(informer)
@@ -347,6 +357,8 @@ class SharedInformerFactory:
             raise RuntimeError("the informer factory runs already")
         self._check_not_shut_down()
         self._tasks = await anyio.create_task_group().__aenter__()
+        if self._keeper is not None:
+            self._tasks.start_soon(self._keeper.run, self._all, name="snapshot")
         return self
 
     async def __aexit__(
@@ -355,6 +367,7 @@ class SharedInformerFactory:
         tasks, self._tasks = self._tasks, None
         self._shut_down.set()
         assert tasks is not None
+        await self._keep()
         tasks.cancel_scope.cancel()
         try:
             return await tasks.__aexit__(kind, error, trace)
@@ -406,8 +419,10 @@ class SharedInformerFactory:
         """
         Make informers hold only the objects that belong to this process, one of several that share them out.
 
-        :raises RuntimeError: if an informer was already requested
+        :raises RuntimeError: if an informer was already requested, or a snapshot is kept: it does not follow the shares
         """
+        if self._keeper is not None:
+            raise RuntimeError("the factory keeps a snapshot, and so cannot hold a changing share of the objects")
         if self._informers:
             raise RuntimeError("the factory has informers that hold everything: call divide() before informer_for()")
         self._division = division
@@ -451,11 +466,17 @@ class SharedInformerFactory:
         A caller that waits for an informer to sync gets an InformerStateError.
         """
         self._shut_down.set()
+        await self._keep()
         every = [*self._running.values(), *self._borrowed.values()]
         for running in every:
             running.scope.cancel()
         for running in every:
             await running.ended.wait()
+
+    async def _keep(self) -> None:
+        """Write the last snapshot, if there is to be one."""
+        if self._keeper is not None:
+            await self._keeper.finish(self._all())
 
     def _check_not_shut_down(self) -> None:
         if self._shut_down.is_set():

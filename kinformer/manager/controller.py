@@ -391,6 +391,9 @@ class Controller:
         self._log.debug("controller_starting")
         for registration in self._registrations:
             await registration.wait_synced()
+        for informer in (*self._informers, *self._read):
+            if isinstance(informer, SharedIndexInformer):
+                await informer.catch_up()
         self._has_synced = True
         self.started.set()
         self._log.info("controller_started", workers=self.workers)

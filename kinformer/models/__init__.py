@@ -20,6 +20,7 @@ from kinformer.models._encoding import MicroTime, encode, to_dict
 from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
 from kinformer.models._identity import Identity, identity_of, items_of, members_of
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
+from kinformer.models._kept import KeptForm, kept_form_of
 from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
 from kinformer.models._misfits import misfits
 from kinformer.models._open import OpenStruct, is_open, whole
@@ -31,6 +32,7 @@ __all__ = (
     "DECODE_ERRORS",
     "Fault",
     "Identity",
+    "KeptForm",
     "KnownParts",
     "LazyDict",
     "MicroTime",
@@ -52,6 +54,7 @@ __all__ = (
     "interner_for",
     "is_open",
     "items_of",
+    "kept_form_of",
     "lazy_dict",
     "lazy_dict_of_known",
     "members_of",

@@ -21,6 +21,8 @@ from kinformer.models._identity import members_of as members_of
 from kinformer.models._keeping import detacher_for as detacher_for
 from kinformer.models._keeping import interner_for as interner_for
 from kinformer.models._keeping import successor_for as successor_for
+from kinformer.models._kept import KeptForm as KeptForm
+from kinformer.models._kept import kept_form_of as kept_form_of
 from kinformer.models._lazy_dict import KnownParts as KnownParts
 from kinformer.models._lazy_dict import LazyDict as LazyDict
 from kinformer.models._lazy_dict import Parts as Parts

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, MutableMapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cache, partial
 from threading import RLock
@@ -29,7 +30,7 @@ from kinformer.models._open import OpenStruct, Whole, open_struct, whole_of
 from kinformer.models._recurring import SHARERS
 from kinformer.models._source import CONTAINER, Shape, model_names, shape_of
 
-__all__ = ("MICRO_TIMES", "Builder", "make_decoder", "slots_can_be_covered")
+__all__ = ("MICRO_TIMES", "Builder", "decode_hook", "exclusively", "make_decoder", "slots_can_be_covered")
 
 _SCALARS: dict[str, Any] = {
     "str": str,
@@ -60,6 +61,11 @@ MICRO_TIMES = frozenset(
 _building: Final = RLock()
 
 
+def exclusively() -> AbstractContextManager[object]:
+    """Within this context, no other thread makes a decoder or a model. See :func:`make_decoder`."""
+    return _building
+
+
 def make_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
     """
     Make a decoder of a type, while no other thread makes one.
@@ -67,10 +73,10 @@ def make_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
     msgspec stores what it knows of a Struct with the Struct, and shows it to other threads before it is complete.
     """
     with _building:
-        return msgspec.json.Decoder(type_, dec_hook=_decode_hook)
+        return msgspec.json.Decoder(type_, dec_hook=decode_hook)
 
 
-def _decode_hook(type_: type, value: Any) -> Any:
+def decode_hook(type_: type, value: Any) -> Any:
     """Called by msgspec for types that it does not know."""
     if type_ is MicroTime:
         return MicroTime.fromisoformat(value)

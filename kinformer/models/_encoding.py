@@ -10,7 +10,7 @@ import msgspec
 from kinformer.models._complete import completed
 from kinformer.models._open import Joint, OpenStruct, joined
 
-__all__ = ("ENCODER", "MicroTime", "encode", "to_dict")
+__all__ = ("ENCODER", "MicroTime", "encode", "encode_hook", "to_dict")
 
 
 class MicroTime(datetime):
@@ -21,8 +21,8 @@ class MicroTime(datetime):
     """
 
 
-def _encode_hook(value: Any) -> Any:
-    """Called by msgspec for values that JSON cannot represent."""
+def encode_hook(value: Any) -> Any:
+    """Called by msgspec for values that it cannot write."""
     if isinstance(value, MicroTime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if isinstance(value, OpenStruct | Joint):
@@ -37,7 +37,7 @@ def _encode_hook(value: Any) -> Any:
 
 
 #: Encodes whatever is complete: see :func:`~kinformer.models.complete`.
-ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_hook)
+ENCODER: Final = msgspec.json.Encoder(enc_hook=encode_hook)
 
 
 def encode(obj: Any) -> bytes:

@@ -30,10 +30,11 @@ from kinformer.models._keeping_dicts import (
     succeed_dict,
     succeed_dict_eagerly,
 )
-from kinformer.models._lazy import LazyField, Mark, fingerprint, fingerprint_of, marks_of
+from kinformer.models._lazy import LazyField, Mark, filling, fingerprint, fingerprint_of, marks_of
+from kinformer.models._packed import unpacked
 from kinformer.recurring import make_room, once
 
-__all__ = ("OnChanged", "detacher_for", "interner_for", "successor_for")
+__all__ = ("OnChanged", "detacher_for", "interner_for", "own_parts_for", "successor_for")
 
 T = TypeVar("T")
 
@@ -100,6 +101,32 @@ def successor_for(
     :param on_changed: called if such a change was found, with the object that was changed
     """
     return _successor_for(cast("Any", type_), keep_managed_fields, eager, on_changed)
+
+
+def own_parts_for(type_: type[Model]) -> Callable[[Any], None]:
+    """
+    Make the function that gives an object bytes of its own, like :func:`detacher_for`, while others may have it.
+
+    Packed parts are unpacked. A part that somebody reads in this moment is left to its reader.
+    """
+    fields = _lazy_fields(type_)
+
+    def own(obj: Any) -> None:
+        for field in fields:
+            _own(field, obj)
+        if (meta := obj.metadata) is not None:
+            _own(type(meta).__lazy_fields__["managed_fields"], meta)
+
+    return own
+
+
+def _own(field: LazyField, obj: Any) -> None:
+    value = field.peek(obj)
+    if type(value) is msgspec.Raw:
+        made = unpacked(value) or value.copy()
+        with filling:
+            if field.peek(obj) is value:
+                field.poke(obj, made)
 
 
 def _has_object_meta(type_: type[Any]) -> bool:

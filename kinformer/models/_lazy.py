@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 import msgspec
 
 from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
+from kinformer.models._packed import unpacked
 
 __all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "fingerprint", "fingerprint_of", "marks_of", "named")
 
@@ -144,6 +145,9 @@ class LazyField:
             return (self._reader or self._made_reader())(raw)
         except DECODE_ERRORS as error:
             fault = fault_of(error)
+        # Packed bytes come here, too: only for them a read has to look at the form.
+        if (json := unpacked(raw)) is not None:
+            return self.decoded(obj, json)
         # Outside the except, because decoders' errors quote their input and must not be the context of this one.
         raise ObjectDecodeError(named(obj), fault.under(self.json_name))
 

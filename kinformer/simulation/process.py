@@ -29,7 +29,7 @@ from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import Timer
 from kinformer.envtest import ApiServer
-from kinformer.informers import SharedInformerFactory
+from kinformer.informers import SharedInformerFactory, Snapshot
 from kinformer.leaderelection import Guard
 from kinformer.manager import ControllerFactory, LeaderElection, LeadershipLost, Manager, MembershipLost, Sharding
 from kinformer.meta.requests import about
@@ -125,6 +125,7 @@ class ProcessOptions:
     :param sharding: the sharding of keys between processes; None for none
     :param main: a program that runs in place of a manager
     :param restart_after: the seconds from its end until it is started again
+    :param snapshot: where its informers keep their caches from one life to the next; None: each life begins with lists
     """
 
     controllers: Mapping[str, ControllerFactory] = field(default_factory=dict)
@@ -133,6 +134,7 @@ class ProcessOptions:
     sharding: Sharding | None = None
     main: Main | None = None
     restart_after: float = 1.0
+    snapshot: Snapshot | None = None
 
     @property
     def group(self) -> str:
@@ -356,7 +358,7 @@ class Process:
         )
         async with transport:
             client = Client(transport)
-            life.informers = informers = _NotedInformers(client, life, clock=self.clock)
+            life.informers = informers = _NotedInformers(client, life, clock=self.clock, snapshot=options.snapshot)
             if options.main is not None:
                 token = world.server.token
                 await options.main(Program(life.name, self.host, client, informers, self.clock, self.url, token))
@@ -575,6 +577,10 @@ class _NotedInformers(SharedInformerFactory):
     def __init__(self, client: Client, life: Life, **options: Any) -> None:
         super().__init__(client, **options)
         self._life = life
+
+    async def _keep(self) -> None:
+        if not self._life.is_cut_off:  # a process that was killed writes nothing
+            await super()._keep()
 
     def _make(self, *args: Any) -> SharedIndexInformer[Any]:
         return self._noted(super()._make(*args), args[1])

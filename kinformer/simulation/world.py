@@ -33,6 +33,7 @@ from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
+from kinformer.informers import Snapshot
 from kinformer.logs import silenced
 from kinformer.manager import ControllerFactory, LeaderElection, Sharding
 from kinformer.simulation.determinism import deterministic
@@ -134,6 +135,7 @@ class World(Stage[Process]):
         restart_after: float = 1.0,
         is_disturbed: bool = True,
         next_controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory] | None = None,
+        snapshot: Snapshot | None = None,
     ) -> Process:
         """
         Start a process that runs a manager. It is started again after each end.
@@ -148,6 +150,8 @@ class World(Stage[Process]):
         :param is_disturbed: whether faults may happen to it
         :param next_controllers: the controllers of the next version, which run after :meth:`Process.upgrade`, or after
             the deviation ``upgrade``; None if there is no next version
+        :param snapshot: where its informers keep their caches from one life to the next. The file is a real one: the
+            scenario has to remove it at its start
         :raises ValueError: if there is a process with this name
         :raises LookupError: if no controller with a name is installed
         """
@@ -157,6 +161,7 @@ class World(Stage[Process]):
             LeaderElection() if leader_election is True else leader_election or None,
             Sharding() if sharding is True else sharding or None,
             restart_after=restart_after,
+            snapshot=snapshot,
         )
         process = self._keep(name, how, is_disturbed)
         process.next_controllers = controllers_of(next_controllers) if next_controllers is not None else None

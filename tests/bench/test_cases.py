@@ -34,6 +34,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "latency": [{"rate": 1_000, "objects": 50, "seconds": 0.1}],
     "slow": [{"objects": 50, "events": 100}],
     "loop": [{"during": during, "objects": 50, "events": 100} for during in ("sync", "flood")],
+    "warm": [{"objects": 50}],
     "takeover": [{"how": run["how"], "objects": 50} for run in CASES["takeover"].runs],
     "workqueue": [{"operation": run["operation"], "count": 200} for run in CASES["workqueue"].runs],
 }

@@ -1,0 +1,394 @@
+"""Snapshots: caches that survive the end of a process, in a file that the next process begins with.
+
+The next process has its caches in a fraction of a second, and watches from the versions in the file. So the server
+sends what has changed, and no list. An informer lists all the same if the server has forgotten its version, or if the
+file is damaged, of another cluster, of another version of the program, or made for other objects.
+
+Before caches are used, the clusters are compared: by the uid of the namespace ``kube-system``, or by address and
+certificate authorities where that cannot be read. If the file has versions that the cluster has not reached, the
+cluster was restored from a backup. Then they are not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import ObjectSendStream
+from anyio.lowlevel import checkpoint
+
+from kinformer.cache import ListWatch, SharedIndexInformer
+from kinformer.cache.state import CacheState
+from kinformer.cache.tasks import plain_task_group
+from kinformer.client import Client, ClientError, Forbidden, ListOptions, NotFound, Unauthorized
+from kinformer.clock import Clock
+from kinformer.collector import LARGE, relax
+from kinformer.informers.snapshot_file import Block, SnapshotFile, SnapshotUnusable, write_snapshot
+from kinformer.logs import get_logger
+from kinformer.meta import is_older
+from kinformer.models import DECODE_ERRORS, V1Namespace, detacher_for, kept_form_of
+
+__all__ = ("Snapshot", "SnapshotKeeper")
+
+T = TypeVar("T")
+
+log = get_logger(__name__)
+
+#: Number of objects of a block. A thread reads and checks one at a time: each costs it a turn of the event loop.
+_BLOCK: Final = 3000
+#: Number of objects of a slice of a block: for pods a millisecond's work of the event loop, or of the writing thread.
+_SLICE: Final = 200
+#: Seconds for which the writing thread sleeps between two slices.
+_PAUSE: Final = 0.001
+#: The least ratio of the time between two files to the CPU time that the first one took.
+_SPARING: Final = 100.0
+#: Seconds between two attempts to ask which cluster this is, and to find an informer between two changes.
+_ASK_AGAIN: Final = 1.0
+_LOOK_AGAIN: Final = 0.01
+#: Number of attempts at the second at the end.
+_LOOKS: Final = 100
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """
+    How caches are kept in a file.
+
+    :param path: the file. Its directory must exist. Give each process a file of its own
+    :param interval: the least number of seconds between two files. At the end of the factory, one is written in any
+        case. So this is how much a crash can lose
+    :param secrets: keep informers of Secrets, too. The file is readable for its owner only, and not encrypted
+    :raises ValueError: if the interval is not positive
+    """
+
+    path: str | os.PathLike[str]
+    interval: float = 60.0
+    secrets: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.interval > 0:
+            raise ValueError(f"the interval of snapshot {os.fspath(self.path)} is {self.interval}: want seconds")
+
+
+class _Cluster(msgspec.Struct, frozen=True):
+    """Which cluster the objects are of; both are empty if that cannot be told."""
+
+    uid: str = ""
+    address: str = ""
+
+
+class _Kept(msgspec.Struct):
+    """
+    One informer's cache.
+
+    :param signature: what the objects depend on, by what it is called in the log
+    """
+
+    signature: dict[str, str]
+    versions: dict[str, str]
+    blocks: list[Block]
+
+
+class _Index(msgspec.Struct):
+    cluster: _Cluster
+    informers: dict[str, _Kept]
+
+
+class SnapshotKeeper:
+    """
+    Writes the caches of a factory's informers to a file, and gives them to the informers of the next process.
+
+    :param client: says which cluster it is
+    """
+
+    def __init__(self, options: Snapshot, client: Client, clock: Clock):
+        self._options = options
+        self._path = Path(options.path)
+        self._client = client
+        self._clock = clock
+        self._cluster: _Cluster | None = None
+        self._newest = ""
+        self._file: SnapshotFile[_Index] | None = None
+        self._opening = anyio.Lock()
+        self._opened = False
+        self._writing = anyio.Lock()
+        #: What the last file has.
+        self._written: dict[str, dict[str, str]] = {}
+        #: Set when there is no time to spare others the work of writing.
+        self._in_hurry = threading.Event()
+
+    # --- at the start
+
+    async def state_for(self, informer: SharedIndexInformer[Any]) -> CacheState[Any] | None:
+        """The state that an informer can begin with; None if it has to list. The log has one line that says why."""
+        async with self._opening:
+            if not self._opened:
+                await self._open()
+                self._opened = True
+        signature = self._signature(informer)
+        if self._file is None or signature is None:
+            return None
+        kept = self._file.index.informers.get(_name_of(informer))
+        try:
+            if kept is None:
+                raise SnapshotUnusable("it does not have this informer")
+            self._check(kept, signature)
+            started = self._clock.monotonic()
+            state = await self._read(self._file, kept, informer)
+        except SnapshotUnusable as error:
+            log.info("snapshot_not_used", path=str(self._path), informer=informer.name, reason=str(error))
+            return None
+        seconds = round(self._clock.monotonic() - started, 3)
+        count = sum(block.count for block in kept.blocks)
+        log.info("snapshot_used", informer=informer.name, objects=count, versions=kept.versions, seconds=seconds)
+        return state
+
+    async def _open(self) -> None:
+        """Open the file, and find out whether it is of this cluster."""
+        try:
+            file = await anyio.to_thread.run_sync(SnapshotFile, self._path, _Index)
+        except FileNotFoundError:
+            log.debug("snapshot_not_used", path=str(self._path), reason="there is none yet")
+            return
+        except SnapshotUnusable as error:
+            log.warning("snapshot_not_used", path=str(self._path), reason=str(error))
+            return
+        here, there = await self._identify(), file.index.cluster
+        if here != there or here == _Cluster():
+            reason = "it is of another cluster" if here != there else "it cannot be told which cluster this is"
+            log.warning("snapshot_not_used", path=str(self._path), reason=reason)
+            return
+        self._file = file
+
+    def _check(self, kept: _Kept, signature: dict[str, str]) -> None:
+        if differences := [what for what in signature if kept.signature.get(what) != signature[what]]:
+            raise SnapshotUnusable(f"it was made with another {differences[0]}")
+        for namespace_version in kept.versions.values():
+            if self._newest and is_older(self._newest, namespace_version):
+                raise SnapshotUnusable(f"version {namespace_version} is newer than the cluster's, {self._newest}")
+
+    async def _read(self, file: SnapshotFile[_Index], kept: _Kept, informer: SharedIndexInformer[T]) -> CacheState[T]:
+        """
+        Read an informer's objects, and decode each block while the next ones are read.
+
+        :raises SnapshotUnusable: if they are damaged
+        """
+        form = kept_form_of(informer.type)
+        options = informer.options
+        complete = detacher_for(informer.type, keep_managed_fields=options.keep_managed_fields, eager=True)
+        send, receive = anyio.create_memory_object_stream[memoryview](2)
+        parts: list[Any] = []
+        if options.relax_collector and sum(block.count for block in kept.blocks) >= LARGE:
+            relax()
+        async with receive, plain_task_group() as tasks:
+            tasks.start_soon(_prefetch, file, kept.blocks, send)
+            async for block in receive:
+                pieces = _pieces(block)
+                for keys, encoded in zip(pieces, pieces, strict=True):
+                    try:
+                        objects = form.decode(encoded)
+                        if options.eager:
+                            for obj in objects:
+                                complete(obj)
+                        parts.append(dict(zip(_decode_keys(keys), objects, strict=True)))
+                    except DECODE_ERRORS as error:
+                        raise SnapshotUnusable(f"it does not decode: {error}") from None
+                    await checkpoint()
+        return CacheState(parts, kept.versions, form.settle)
+
+    async def _identify(self) -> _Cluster:
+        """Find out which cluster this is, and which version it has reached. Wait for a server that does not answer."""
+        while self._cluster is None:
+            try:
+                found = await self._client.resource(V1Namespace).list(
+                    options=ListOptions(field_selector="metadata.name=kube-system")
+                )
+                uid = next((it.metadata.uid for it in found.items if it.metadata and it.metadata.uid), "")
+                self._newest = found.resource_version
+                self._cluster = _Cluster(uid=uid) if uid else self._by_address()
+            except (Forbidden, Unauthorized, NotFound):
+                self._cluster = self._by_address()
+            except ClientError as error:
+                log.debug("cluster_not_identified", server=self._client.server, error=str(error))
+                await self._clock.sleep(_ASK_AGAIN)
+        return self._cluster
+
+    def _by_address(self) -> _Cluster:
+        """The cluster as its address and its certificate authorities tell it. An address alone may have a new owner."""
+        authorities = self._client.certificate_authorities
+        if not authorities:
+            return _Cluster()
+        return _Cluster(address=f"{self._client.server} {hashlib.sha256(authorities).hexdigest()}")
+
+    # --- while it runs, and at the end
+
+    async def run(self, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:
+        """Write the file now and then, until cancelled."""
+        await self._identify()
+        pause = self._options.interval
+        while True:
+            await self._clock.sleep(pause)
+            cpu = await self._write(_states(informers()))
+            pause = max(self._options.interval, _SPARING * cpu)
+
+    async def finish(self, informers: Iterable[SharedIndexInformer[Any]]) -> None:
+        """Write the file for the last time. A cancellation has to wait for it."""
+        self._in_hurry.set()
+        with anyio.CancelScope(shield=True):
+            every = [informer for informer in informers if informer.has_synced and not informer.is_stopped]
+            states: dict[SharedIndexInformer[Any], CacheState[Any]] = {}
+            for _ in range(_LOOKS):
+                states.update(_states(it for it in every if it not in states))
+                if len(states) == len(every):
+                    break
+                await self._clock.sleep(_LOOK_AGAIN)
+            with anyio.move_on_after(_ASK_AGAIN):
+                await self._identify()
+            if self._cluster is not None:
+                await self._write(states)
+
+    async def _write(self, states: dict[SharedIndexInformer[Any], CacheState[Any]]) -> float:
+        """Write what has changed, and return the seconds of CPU time that it took."""
+        signed = [
+            (informer, state, signature)
+            for informer, state in states.items()
+            if (signature := self._signature(informer)) is not None
+        ]
+        versions = {_name_of(informer): dict(state.versions) for informer, state, _ in signed}
+        if not versions or versions == self._written:
+            return 0.0
+        cluster = await self._identify()
+        if cluster == _Cluster():
+            return 0.0
+
+        def write() -> float:
+            began = time.thread_time()
+            write_snapshot(self._path, lambda add: _Index(cluster, self._add_all(signed, add)))
+            return time.thread_time() - began
+
+        async with self._writing:
+            try:
+                cpu = await anyio.to_thread.run_sync(write)
+            except (OSError, *DECODE_ERRORS) as error:
+                log.warning("snapshot_not_written", path=str(self._path), error=str(error))
+                return 0.0
+        self._written = versions
+        self._file = None  # the informers that wanted it have it
+        log.debug("snapshot_written", path=str(self._path), versions=versions, cpu_seconds=round(cpu, 3))
+        return cpu
+
+    def _add_all(
+        self,
+        signed: Iterable[tuple[SharedIndexInformer[Any], CacheState[Any], dict[str, str]]],
+        add: Callable[[bytes, int], Block],
+    ) -> dict[str, _Kept]:
+        """Write the blocks of informers. This runs in a thread."""
+        kept = {}
+        for informer, state, signature in signed:
+            try:
+                blocks = [add(*block) for block in self._blocks(informer, state)]
+            except (TypeError, *DECODE_ERRORS) as error:
+                log.warning("informer_not_in_snapshot", informer=informer.name, error=str(error))
+            else:
+                kept[_name_of(informer)] = _Kept(signature, dict(state.versions), blocks)
+        return kept
+
+    def _blocks(self, informer: SharedIndexInformer[Any], state: CacheState[Any]) -> Iterator[tuple[bytes, int]]:
+        encode = kept_form_of(informer.type).encode
+        for part in state.parts:
+            items = iter(part.items())
+            while block := tuple(islice(items, _BLOCK)):
+                pieces = []
+                for at in range(0, len(block), _SLICE):
+                    self._spare()
+                    keys, objects = zip(*block[at : at + _SLICE], strict=True)
+                    pieces += [_encode_keys(keys), encode(objects)]
+                yield _framed(pieces), len(block)
+
+    def _spare(self) -> None:
+        """Let the event loop go on: a thread that computes keeps it waiting for 5 ms each time."""
+        if not self._in_hurry.is_set():
+            time.sleep(_PAUSE)
+
+    def _signature(self, informer: SharedIndexInformer[Any]) -> dict[str, str] | None:
+        """What the objects of a cache depend on; None if they are not to be kept."""
+        resource = informer.resource
+        if resource is None or (resource.resource == "secrets" and not self._options.secrets):
+            return None
+        sources = [it for it in informer.lister_watchers if isinstance(it, ListWatch) and not it.shard_selector]
+        transform = _code_of(informer.transform)
+        if transform is None or len(sources) < len(informer.lister_watchers):
+            return None
+        return {
+            "program": f"kinformer {version('kinformer')}, kubernetes_asyncio {version('kubernetes_asyncio')}",
+            "resource": str(resource),
+            "type": _description_of(cast("Any", informer.type)),
+            "selection": repr([(it.namespace, it.label_selector, it.field_selector) for it in sources]),
+            "transform": transform,
+            "options": f"keep_managed_fields={informer.options.keep_managed_fields}",
+        }
+
+
+_decode_keys: Final = msgspec.msgpack.Decoder(list[str]).decode
+_encode_keys: Final = msgspec.msgpack.Encoder().encode
+
+
+def _framed(pieces: Iterable[bytes]) -> bytes:
+    """Pieces in a row, each after its length."""
+    return b"".join(part for piece in pieces for part in (len(piece).to_bytes(4, "big"), piece))
+
+
+def _pieces(data: memoryview) -> Iterator[memoryview]:
+    at = 0
+    while at < len(data):
+        begins = at + 4
+        at = begins + int.from_bytes(data[at:begins], "big")
+        yield data[begins:at]
+
+
+async def _prefetch(file: SnapshotFile[Any], blocks: Iterable[Block], send: ObjectSendStream[memoryview]) -> None:
+    async with send:
+        for block in blocks:
+            await send.send(await anyio.to_thread.run_sync(file.read, block))
+
+
+def _states(informers: Iterable[SharedIndexInformer[Any]]) -> dict[SharedIndexInformer[Any], CacheState[Any]]:
+    return {informer: state for informer in informers if (state := informer.state()) is not None}
+
+
+def _name_of(informer: SharedIndexInformer[Any]) -> str:
+    return f"{informer.resource} {informer.name}"
+
+
+@cache
+def _description_of(type_: type[Any]) -> str:
+    """A digest of a type: its name, and the names and types of its fields."""
+    fields = getattr(type_, "__known__", type_)
+    described = "dict" if type_ is dict else _ADDRESS.sub("", repr(msgspec.inspect.type_info(fields)))
+    return f"{type_.__module__}.{type_.__qualname__} {hashlib.sha256(described.encode()).hexdigest()}"
+
+
+def _code_of(function: Any) -> str | None:
+    """A digest of a function's code, empty if there is none; None if what it does cannot be told from its code."""
+    if function is None:
+        return ""
+    code = getattr(function, "__code__", None)
+    if code is None or function.__closure__:
+        return None
+    return hashlib.sha256(marshal.dumps(code)).hexdigest()
