@@ -277,6 +277,9 @@ class SharedIndexInformer(Generic[T]):
         Controllers await it before their first sync. For a cache that began with a list, return at once.
         """
 
+        if not self._begun:
+            return
+
         async def follow_up(feed: Feed[T]) -> None:
             breaks = feed.contact.breaks
             await catch_up(feed, "", self._clock)
