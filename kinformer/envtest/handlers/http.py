@@ -54,6 +54,7 @@ _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 #: Answers of at least this many bytes are compressed. This number and the compression level are kube-apiserver's.
 _COMPRESSED_FROM = 128 * 1024
 _COMPRESSION = 1
+#: The paths that need no credentials. Invalid ones are refused there too.
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 #: The warnings for deprecated resources.
 _DEPRECATED = {
@@ -128,8 +129,9 @@ class HttpHandler:
         path, _, query_text = request.raw_path.partition("?")
         transport = request.transport
         certificate = transport.get_extra_info("peercert") if transport is not None else None
-        user = self._authenticate(request.headers.get("Authorization", ""), certificate)
-        if user is None and not path.startswith(_OPEN_PATHS):
+        header = request.headers.get("Authorization", "")
+        user = self._authenticate(header, certificate)
+        if user is None and (header or not path.startswith(_OPEN_PATHS)):
             raise status.unauthorized()
         if user is not None:
             user = impersonated(request.headers.items(), user, self._authorizer)

@@ -91,6 +91,14 @@ async def test_nobody_is_let_in_without_a_token(server: ApiServer, header: str) 
         assert response.status == 401
 
 
+@pytest.mark.parametrize("path", ["/version", "/readyz"])
+async def test_an_invalid_token_is_refused_where_none_is_needed(server: ApiServer, path: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        for headers, code in (({}, 200), ({"Authorization": "Bearer wrong"}, 401)):
+            async with session.get(f"{server.url}{path}", headers=headers) as response:
+                assert response.status == code
+
+
 # -- impersonation --------------------------------------------------------------------------------------------------
 
 
