@@ -251,14 +251,15 @@ class FakeNodes:
         uid, placed = self._placed.get(key, ("", None))
         if placed is None or uid != pod.metadata.uid:
             self._release(key)
-            address = self._addresses.of(pod)
-            placed = Placement(address, self.nodes[pod.spec.node_name or ""], self._clock.now())
+            host = self.nodes[pod.spec.node_name or ""]
+            address = host if pod.spec.host_network else self._addresses.of(pod)
+            placed = Placement(address, host, self._clock.now())
             self._placed[key] = (pod.metadata.uid, placed)
         return placed
 
     def _release(self, key: str) -> None:
         _, placement = self._placed.pop(key, ("", None))
-        if placement is not None:
+        if placement is not None and placement.pod_ip != placement.host_ip:
             self._addresses.release(placement.pod_ip)
 
     # --- times

@@ -179,6 +179,25 @@ async def test_pods_have_addresses_of_their_own(client: Client) -> None:
     assert len(addresses) == 3
 
 
+async def test_a_pod_in_the_network_of_its_node_has_its_address(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client, 1).run)
+        await pods.create(pod("proxy", hostNetwork=True))
+        proxy = await until(client, "proxy", lambda seen: seen is not None and bool(seen.status.pod_ip))
+        await pods.delete("proxy", "default")
+        await until(client, "proxy", lambda seen: seen is None)
+        await pods.create(pod("web"))
+        web = await until(client, "web", lambda seen: seen is not None and bool(seen.status.pod_ip))
+        tasks.cancel_scope.cancel()
+
+    assert proxy is not None
+    assert web is not None
+    assert proxy.status.pod_ip == proxy.status.host_ip == web.status.host_ip == "192.168.0.2"
+    assert [each.ip for each in proxy.status.pod_ips] == ["192.168.0.2"]
+    assert web.status.pod_ip == "10.1.0.2"
+
+
 async def test_a_pod_ends_as_its_annotations_say(client: Client) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(FakeNodes(client).run)
