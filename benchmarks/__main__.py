@@ -23,12 +23,13 @@ from typing import Any
 import anyio
 
 import benchmarks
+from benchmarks import peers
 from kinformer.bench.results import BenchError
 from kinformer.bench.runner import Case
-from kinformer.cli.bench import run
+from kinformer.cli.bench import chosen_cases, run
 from kinformer.client import ClientError
 
-__all__ = ("all_cases", "changed")
+__all__ = ("all_cases", "changed", "main")
 
 _SHOWN = 40
 
@@ -69,10 +70,11 @@ def _profile(case: Case, *, quick: bool) -> None:
 
 
 def main() -> int:
-    cases = {name: case for name, case in all_cases().items() if name != "peers"}
+    every = all_cases()
+    usual = [name for name in every if name not in peers.CASES]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of {', '.join(cases)} and peers; default: all but peers"
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(usual)} and peers; default: all but peers"
     )
     parser.add_argument("--set", nargs="*", type=_setting, default=[], metavar="NAME=VALUE", dest="arguments")
     parser.add_argument("--quick", action="store_true", help="small runs, to try this out")
@@ -80,14 +82,14 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     parser.add_argument("--profile", action="store_true", help="profile the first run of each instead, in one process")
     options = parser.parse_args()
-    arguments = dict(options.arguments)
-    chosen = {name: changed(case, arguments) for name, case in all_cases().items() if name in (options.names or cases)}
     try:
+        chosen = chosen_cases(options.names or usual, every)
+        cases = {name: changed(case, dict(options.arguments)) for name, case in chosen.items()}
         if options.profile:
-            for case in chosen.values():
+            for case in cases.values():
                 _profile(case, quick=options.quick)
             return 0
-        measure = partial(run, names=options.names, cases=chosen, quick=options.quick, repeat=options.repeat)
+        measure = partial(run, names=(), cases=cases, quick=options.quick, repeat=options.repeat)
         return anyio.run(partial(measure, json_file=options.json))
     except (BenchError, ClientError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)

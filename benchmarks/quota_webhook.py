@@ -38,6 +38,7 @@ from kinformer.bench.servers import Commands, remote
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.admission import Attributes
+from kinformer.envtest.certificates import Authority
 
 ROOT = Path(__file__).parents[1]
 CRD = ROOT / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
@@ -187,10 +188,11 @@ async def measure(replicas: int, pods: str, requests: int, connections: int, rat
     """
     is_stored = pods == STORED
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
-        key, certificate = (str(Path(folder) / name) for name in ("tls.key", "tls.crt"))
-        subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
-        await anyio.run_process(["openssl", "req", "-x509", *curve, "-keyout", key, "-out", certificate, *subject])
+        authority = Authority()
+        pair = authority.issue("localhost", hosts=("localhost",))
+        certificate, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
         kubeconfig = str(processes.enter_context(remote(serve)).kubeconfig)
         async with connect(kubeconfig) as client:
             definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
@@ -203,13 +205,14 @@ async def measure(replicas: int, pods: str, requests: int, connections: int, rat
                 "spec": {"namespaceSelector": {}, "hard": {"pods": "1M", "requests.cpu": "1M"}},
             }
             await quotas.create(quota)
-            flags = ["--kubeconfig", kubeconfig, "--tls-cert-file", certificate, "--tls-private-key-file", key]
-            flags += ["--host", "127.0.0.1", "--port", "0", *(["--leader-elect"] if replicas > 1 else [])]
+            flags = ["--kubeconfig", kubeconfig, "--tls-cert-file", str(certificate)]
+            flags += ["--tls-private-key-file", str(key), "--host", "127.0.0.1", "--port", "0"]
+            flags += ["--leader-elect"] if replicas > 1 else []
             started = [processes.enter_context(process("-c", WEBHOOK, *flags)) for _ in range(replicas)]
             ports = [int(said.split("/validate")[0].rpartition(":")[2]) for _, said in started]
             pids = [pid for pid, _ in started]
-            await _until(lambda status: "used" in status, quotas)
-            tls = ssl.create_default_context(cafile=certificate)
+            await until_status(lambda status: "used" in status, quotas)
+            tls = ssl.create_default_context(cadata=authority.certificate.decode())
             askers = [await Asker.to(ports[number % len(ports)], tls) for number in range(connections)]
             resource: Any = client.resource(dict, ("", "v1", "pods"))
             before, watch, cpu = await _version(resource), Stopwatch(), sum(map(cpu_seconds, pids))
@@ -219,7 +222,7 @@ async def measure(replicas: int, pods: str, requests: int, connections: int, rat
             outcome.writes = await _version(resource) - before - stored
             if is_stored:
                 settled = {"used": str(stored), "reserved": 0}
-                await _until(
+                await until_status(
                     lambda status: (
                         {"used": status["used"]["pods"], "reserved": len(status.get("reservations") or ())} == settled
                     ),
@@ -233,17 +236,17 @@ async def _version(resource: Any) -> int:
     return int((await resource.list(limit=1)).resource_version)
 
 
-async def _until(true: Callable[[dict[str, Any]], bool], quotas: Any) -> None:
+async def until_status(true: Callable[[dict[str, Any]], bool], quotas: Any) -> None:
     """
-    Return when the quota's status is as wanted.
+    Wait until the quota's status is as it should be.
 
     :raises BenchError: if it takes longer than :data:`SETTLED`
     """
     end = time.monotonic() + SETTLED
-    while not true((await quotas.get("g")).get("status") or {}):
+    while not true(status := (await quotas.get("g")).get("status") or {}):
         if time.monotonic() > end:
-            status = (await quotas.get("g"))["status"]
-            raise BenchError(f"after {SETTLED:.0f} s used is {status['used']}, {len(status['reservations'])} reserved")
+            used, reserved = status.get("used"), len(status.get("reservations") or ())
+            raise BenchError(f"after {SETTLED:.0f} s used is {used}, {reserved} reserved")
         await anyio.sleep(0.2)
 
 

@@ -29,7 +29,7 @@ from kinformer.bench.charts import draw, need_charts
 from kinformer.bench.results import BenchError, Results, Row, Table
 from kinformer.cli.bench import run
 
-__all__ = ("blocks", "filled", "front")
+__all__ = ("REPORTED", "blocks", "filled", "front")
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 FOLDER = PAGE.with_suffix("")
@@ -40,7 +40,7 @@ RESULTS = FOLDER / "results.json"
 _CLIENT_GO = Row("client-go 1.36, protobuf", {"events/s": 35_000, "KiB/object": 12.0})
 
 #: The benchmarks of the page.
-CASES = {**cases.CASES, **peers.CASES}
+REPORTED = {**cases.CASES, **peers.CASES}
 
 _PROFILE = "profile"
 _PROFILED_EVENTS = 50_000
@@ -50,7 +50,7 @@ _MARKED = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)} and profile; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(REPORTED)} and profile; default: all")
     parser.add_argument("--render", action="store_true", help="run no benchmark: write the page again from the results")
     parser.add_argument("--quick", action="store_true", help="small runs, to try this out")
     options = parser.parse_args()
@@ -81,11 +81,11 @@ def measure(names: list[str], *, quick: bool) -> Results:
     """
     need_charts()
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    chosen = [name for name in names or CASES if name != _PROFILE]
+    chosen = [name for name in names or REPORTED if name != _PROFILE]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.json"
         if chosen:
-            bench = partial(run, names=chosen, cases=CASES, quick=quick, json_file=file)
+            bench = partial(run, names=chosen, cases=REPORTED, quick=quick, json_file=file)
             try:
                 anyio.run(bench)
             except (BenchError, KeyboardInterrupt) as error:

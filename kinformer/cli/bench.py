@@ -19,7 +19,7 @@ from kinformer.bench.cluster import cases_of, check_cluster
 from kinformer.bench.results import BenchError, Results, Table
 from kinformer.bench.runner import Case, environment, run_case
 
-__all__ = ("run",)
+__all__ = ("chosen_cases", "run")
 
 _WIDTH = 160
 _LABEL = 16
@@ -65,7 +65,7 @@ async def run(
     if kubeconfig is not None and names:
         raise BenchError("--kubeconfig is a benchmark of its own: leave out the names")
     repeat = repeat or (1 if quick else _REPEAT)
-    chosen = _chosen(names, cases if kubeconfig is None else cases_of(kubeconfig, seconds))
+    chosen = chosen_cases(names, cases if kubeconfig is None else cases_of(kubeconfig, seconds))
     results = Results(environment(uvloop=uvloop))
     if json_file is not None:
         # Written now, so that a file that cannot be written is an error at once, not after minutes of measuring.
@@ -99,7 +99,7 @@ async def run(
     return 0
 
 
-def _chosen(names: Sequence[str], cases: Mapping[str, Case]) -> dict[str, Case]:
+def chosen_cases(names: Sequence[str], cases: Mapping[str, Case]) -> dict[str, Case]:
     """
     The benchmarks of these names, or all.
 

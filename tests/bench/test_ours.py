@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 
-from benchmarks.__main__ import all_cases, changed
+from benchmarks import quota_webhook
+from benchmarks.__main__ import all_cases, changed, main
+from kinformer.bench import cases
+from kinformer.bench.results import BenchError
 from kinformer.bench.runner import address_of, function_at
 
 
@@ -32,3 +36,29 @@ async def test_a_benchmark_without_a_server_gives_what_its_chart_shows(name: str
     figures = await case.measure(**case.quick[0])
 
     assert set(case.chart) <= figures.keys()
+
+
+def test_the_benchmarks_of_users_are_not_among_them() -> None:
+    assert not all_cases().keys() & cases.CASES.keys()
+
+
+@pytest.mark.parametrize("options", [[], ["--profile"]])
+def test_an_unknown_name_is_an_error_that_lists_all_names(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["benchmarks", "job", *options])
+
+    assert main() == 1
+
+    assert capsys.readouterr().err == f"benchmarks: there is no benchmark 'job'; there are {', '.join(all_cases())}\n"
+
+
+async def test_a_quota_that_stays_empty_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Quotas:
+        async def get(self, name: str) -> dict[str, Any]:
+            return {"metadata": {"name": name}}
+
+    monkeypatch.setattr(quota_webhook, "SETTLED", 0.0)
+
+    with pytest.raises(BenchError, match="used is None, 0 reserved"):
+        await quota_webhook.until_status(lambda status: "used" in status, Quotas())
