@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,6 +23,7 @@ from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_f
 from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
+from kinformer.cli.simulation_flags import exploration_flags, simulation_flags
 from kinformer.cli.webhooks import WebhookFlags, webhook_flags, webhook_rbac_flags
 
 __all__ = ("logging_flags", "main", "manager", "run_command", "run_manager", "with_logging")
@@ -318,14 +319,22 @@ def rbac(**options: Any) -> None:
     run_command(partial(run, webhooks=WebhookFlags.taken_from(options), **options))
 
 
-class _WithImport(click.Command):
-    """A command with arguments and the subcommand ``import``. No Python package can have this name."""
+class _WithSubcommands(click.Command):
+    """
+    A command whose first argument may also name another command.
+
+    :param subcommands: these commands, by name
+    """
+
+    def __init__(self, *args: Any, subcommands: Mapping[str, click.Command], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._subcommands = subcommands
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if args and args[0] == "import":
-            return crd_import.make_context(f"{info_name} import", args[1:], parent, **extra)
+        if args and (found := self._subcommands.get(args[0])) is not None:
+            return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -341,7 +350,8 @@ def crd_import(**options: Any) -> None:
     run_command(partial(run, **options))
 
 
-@main.command(cls=_WithImport)
+# No Python package can be called "import".
+@main.command(cls=_WithSubcommands, subcommands={"import": crd_import})
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
 def crd(**options: Any) -> None:
     """
@@ -437,102 +447,8 @@ def bench(**options: Any) -> None:
     run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
 
 
-class WithSubcommands(click.Command):
-    """
-    A command whose first argument may also name another command.
-
-    :ivar subcommands: these commands, by name
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.subcommands: dict[str, click.Command] = {}
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args and (found := self.subcommands.get(args[0])) is not None:
-            return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-def simulation_flags(command: F) -> F:
-    """The options of all commands that simulate."""
-    for option in reversed(
-        (
-            click.option(
-                "--scenario",
-                type=click.Path(dir_okay=False, path_type=Path),
-                required=True,
-                help="A YAML file with what a user does, and the expected result.",
-            ),
-            click.option("--first-seed", type=click.IntRange(0), default=0, help="The seed of the first run.  [0]"),
-            click.option(
-                "--fault",
-                "rates",
-                multiple=True,
-                metavar="NAME=RATE",
-                help="Use only this fault, with this probability at each point: crash=0.05. May be "
-                "given several times.",
-            ),
-            click.option(
-                "--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run."
-            ),
-            click.option(
-                "--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."
-            ),
-            click.option(
-                "--may-differ",
-                multiple=True,
-                metavar="OBJECTS:PATH",
-                help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several "
-                "times.",
-            ),
-            click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods."),
-            click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan."),
-            click.option(
-                "--failures",
-                type=click.IntRange(1),
-                default=1,
-                show_default=True,
-                help="End after this number of failures.",
-            ),
-            click.option(
-                "--page",
-                type=click.Path(dir_okay=False, path_type=Path),
-                metavar="FILE",
-                help="Write the timeline of the first failure to this file, as an HTML page.",
-            ),
-            click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
-            logging_flags,
-        )
-    ):
-        command = option(command)
-    return command
-
-
-@main.command(cls=WithSubcommands)
-@click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
-@click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes.")
-@click.option(
-    "--one-by-one",
-    is_flag=True,
-    help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old version.",
-)
-@simulation_flags
-def simulate(**options: Any) -> None:
-    """
-    Look for bugs of CONTROLLER, an installed one's name or MODULE:FACTORY, in simulated runs with faults.
-
-    Exits with 3 if it finds one.
-
-    "simulate kopf MODULE" does the same with an operator that is written with kopf, and "simulate external -- COMMAND"
-    with an operator in any language, in real time.
-    """
-    from kinformer.cli.simulate import run
-
-    # Each run has its own event loop with virtual time.
+def _simulate(run: Callable[..., int], options: dict[str, Any]) -> None:
+    """Run a command that simulates. It is a plain function, because each of its runs has an event loop of its own."""
     try:
         _exit_with(partial(run, **with_logging(options, quiet=True)))
     except KeyboardInterrupt:
@@ -541,14 +457,9 @@ def simulate(**options: Any) -> None:
 
 @click.command("kopf")
 @click.argument("module", metavar="MODULE")
-@click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes.")
-@click.option(
-    "--one-by-one",
-    is_flag=True,
-    help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old version.",
-)
+@exploration_flags
 @simulation_flags
+@logging_flags
 def simulate_kopf(**options: Any) -> None:
     """
     Look for bugs of an operator that is written with kopf, in simulated runs with faults, in virtual time.
@@ -559,10 +470,7 @@ def simulate_kopf(**options: Any) -> None:
     """
     from kinformer.cli.simulate import run_kopf
 
-    try:
-        _exit_with(partial(run_kopf, **with_logging(options, quiet=True)))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    _simulate(run_kopf, options)
 
 
 @click.command("external")
@@ -594,8 +502,14 @@ def simulate_kopf(**options: Any) -> None:
     show_default=True,
     help="By how much the times of faults are divided.",
 )
-@click.option("--upgrade-to", default="", metavar="COMMAND", help="The next version, for the deviation upgrade.")
+@click.option(
+    "--upgrade-to",
+    default="",
+    metavar="COMMAND",
+    help="The command of the next version, which the fault upgrade starts.",
+)
 @simulation_flags
+@logging_flags
 def simulate_external(**options: Any) -> None:
     """
     Look for bugs of an operator in any language, which COMMAND runs, in real time.
@@ -606,13 +520,26 @@ def simulate_external(**options: Any) -> None:
     """
     from kinformer.cli.simulate import run_command
 
-    try:
-        _exit_with(partial(run_command, **with_logging(options, quiet=True)))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    _simulate(run_command, options)
 
 
-cast("WithSubcommands", simulate).subcommands.update(kopf=simulate_kopf, external=simulate_external)
+@main.command(cls=_WithSubcommands, subcommands={"kopf": simulate_kopf, "external": simulate_external})
+@click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
+@exploration_flags
+@simulation_flags
+@logging_flags
+def simulate(**options: Any) -> None:
+    """
+    Look for bugs of CONTROLLER, an installed one's name or MODULE:FACTORY, in simulated runs with faults.
+
+    Exits with 3 if it finds one.
+
+    "simulate kopf MODULE" does the same with an operator that is written with kopf, and "simulate external -- COMMAND"
+    with an operator in any language, in real time.
+    """
+    from kinformer.cli.simulate import run
+
+    _simulate(run, options)
 
 
 @main.command()

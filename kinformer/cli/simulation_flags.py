@@ -1,0 +1,79 @@
+"""The flags of the commands that simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kinformer.cli.groups import with_flags
+
+__all__ = ("exploration_flags", "simulation_flags")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def exploration_flags(command: F) -> F:
+    """Add the flags of an exploration in virtual time to a command."""
+    return with_flags(
+        command,
+        click.option(
+            "--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs."
+        ),
+        click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes."),
+        click.option(
+            "--one-by-one",
+            is_flag=True,
+            help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old "
+            "version.",
+        ),
+    )
+
+
+def simulation_flags(command: F) -> F:
+    """Add the flags that all commands that simulate have to a command."""
+    return with_flags(
+        command,
+        click.option(
+            "--scenario",
+            type=click.Path(dir_okay=False, path_type=Path),
+            required=True,
+            help="A YAML file with what a user does, and the expected result.",
+        ),
+        click.option("--first-seed", type=click.IntRange(0), default=0, help="The seed of the first run.  [0]"),
+        click.option(
+            "--fault",
+            "rates",
+            multiple=True,
+            metavar="NAME=RATE",
+            help="Use only this fault, with this probability at each point: crash=0.05. May be given several times.",
+        ),
+        click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run."),
+        click.option(
+            "--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."
+        ),
+        click.option(
+            "--may-differ",
+            multiple=True,
+            metavar="OBJECTS:PATH",
+            help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several times.",
+        ),
+        click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods."),
+        click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan."),
+        click.option(
+            "--failures",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help="End after this number of failures.",
+        ),
+        click.option(
+            "--page",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Write the timeline of the first failure to this file, as an HTML page.",
+        ),
+        click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    )
