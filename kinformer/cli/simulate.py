@@ -40,7 +40,7 @@ from kinformer.simulation import (
 )
 from kinformer.simulation.explore import Failure, Run
 from kinformer.simulation.external import ExternalOptions, run_external
-from kinformer.simulation.kopf_operator import KopfOperator
+from kinformer.simulation.kopf_operator import KOPF_CHECKS, KopfOperator
 from kinformer.simulation.scenario_file import read_scenario
 from kinformer.simulation.single import KINDS, USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline_page import timeline_page
@@ -56,8 +56,6 @@ class SimulateError(Exception):
     """A simulation cannot run. The text says why."""
 
 
-#: What kopf notes on objects: the times of its progress, and the last state that it has handled.
-_KOPF_NOTES = ("*:metadata.annotations[kopf.zalando.org/last-handled-configuration]", "*:status.kopf")
 #: The single deviations that are tried with a command. A run takes seconds, so only the most useful are tried.
 COMMAND_KINDS = ("crash", "away")
 #: The most plans that are tried to make a failure of a command smaller.
@@ -82,13 +80,13 @@ class _Asked:
     first_seed: int
     jobs: int
     one_by_one: bool
-    kinds: Sequence[str]
     faults: Faults | None
     most: int
     plan: Plan | None
     failures: int
     page: Path | None
     output: str
+    kinds: Sequence[str] = USUAL_KINDS
     shrinking: int = 400
     tail: Sequence[str] = ()
 
@@ -97,23 +95,15 @@ def run(
     *,
     controllers: Sequence[str],
     scenario: Path,
-    seeds: int,
-    first_seed: int,
-    jobs: int,
-    one_by_one: bool,
-    rates: Sequence[str],
-    most: int,
+    nodes: int,
     without: Sequence[str],
     may_differ: Sequence[str],
-    nodes: int,
-    replay_plan: str | None,
-    failures: int,
-    page: Path | None,
-    output: str,
+    **flags: Any,
 ) -> int:
     """
     Run the simulation, and print the report.
 
+    :param flags: the other flags of the command, as of :func:`_asked`
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if a controller cannot be used, or an option has a wrong value
     :raises ScenarioFileError: if the scenario's file is not valid
@@ -121,32 +111,20 @@ def run(
     :raises OSError: if a file cannot be read or written
     """
     checks = _checks(without, may_differ)
-    asked = _Asked(
-        title=", ".join(controllers),
-        words=["kinformer", "simulate", *controllers, *_words(scenario, nodes, checks)],
-        scenario=scenario,
-        seeds=seeds,
-        first_seed=first_seed,
-        jobs=jobs,
-        one_by_one=one_by_one,
-        kinds=USUAL_KINDS,
-        faults=_faults(rates, most),
-        most=most,
-        plan=_plan(replay_plan),
-        failures=failures,
-        page=page,
-        output=output,
-    )
+    words = [*controllers, *_words(scenario, nodes, without, may_differ)]
+    asked = _asked(", ".join(controllers), words, scenario=scenario, **flags)
     search_here()
     _check_controllers(controllers)
     return _report(Trial(read_scenario(scenario, controllers), checks, WorldOptions(nodes=nodes)), asked)
 
 
-def run_kopf(*, module: str, scenario: Path, without: Sequence[str], may_differ: Sequence[str], **options: Any) -> int:
+def run_kopf(
+    *, module: str, scenario: Path, nodes: int, without: Sequence[str], may_differ: Sequence[str], **flags: Any
+) -> int:
     """
     Run the simulation of an operator that is written with kopf, and print the report.
 
-    :param options: as of :func:`run`
+    :param flags: the other flags of the command, as of :func:`_asked`
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if kopf is not installed, the module cannot be imported, or an option has a wrong value
     :raises ScenarioFileError: if the scenario's file is not valid
@@ -158,22 +136,10 @@ def run_kopf(*, module: str, scenario: Path, without: Sequence[str], may_differ:
     search_here()
     if not (Path(module).is_file() if module.endswith(".py") else _is_found(module)):
         raise SimulateError(f"{module}: there is no such module: want one that can be imported here, or a file")
-    # kopf's notes on objects tell what it has done, and when. Its tasks may fail when they are cancelled.
-    checks = _checks((*without, "leftovers"), (*may_differ, *_KOPF_NOTES))
-    nodes = options.pop("nodes")
-    asked = _Asked(
-        title=module,
-        words=["kinformer", "simulate", "kopf", module, *_words(scenario, nodes, _checks(without, may_differ))],
-        scenario=scenario,
-        kinds=USUAL_KINDS,
-        faults=_faults(options.pop("rates"), options["most"]),
-        plan=_plan(options.pop("replay_plan")),
-        **options,
-    )
-    programs = (("operator", KopfOperator(module)),)
-    return _report(
-        Trial(replace(read_scenario(scenario, ()), programs=programs), checks, WorldOptions(nodes=nodes)), asked
-    )
+    checks = _checks((*without, *KOPF_CHECKS.without), (*may_differ, *KOPF_CHECKS.may_differ))
+    asked = _asked(module, ["kopf", module, *_words(scenario, nodes, without, may_differ)], scenario=scenario, **flags)
+    played = replace(read_scenario(scenario, ()), programs=(("operator", KopfOperator(module)),))
+    return _report(Trial(played, checks, WorldOptions(nodes=nodes)), asked)
 
 
 def _is_found(module: str) -> bool:
@@ -190,23 +156,16 @@ def run_command(
     scenario: Path,
     quiet: float,
     hurry: float,
-    seeds: int,
-    first_seed: int,
-    one_by_one: bool,
     kinds: Sequence[str],
-    rates: Sequence[str],
-    most: int,
+    nodes: int,
     without: Sequence[str],
     may_differ: Sequence[str],
-    nodes: int,
-    replay_plan: str | None,
-    failures: int,
-    page: Path | None,
-    output: str,
+    **flags: Any,
 ) -> int:
     """
     Run a command beside the embedded server by many plans, and print the report.
 
+    :param flags: the other flags of the command, as of :func:`_asked`
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if the command cannot be found, or an option has a wrong value
     :raises ScenarioFileError: if the scenario's file is not valid
@@ -221,38 +180,59 @@ def run_command(
         if shutil.which(words[0]) is None:
             raise SimulateError(f"{words[0]}: there is no such command")
     given = ["--quiet", f"{quiet:g}", "--hurry", f"{hurry:g}", *(["--upgrade-to", upgrade_to] if upgrade_to else [])]
-    asked = _Asked(
-        title=shlex.join(command),
-        words=["kinformer", "simulate", "external", *_words(scenario, nodes, checks), *given],
-        tail=["--", *command],
+    asked = _asked(
+        shlex.join(command),
+        ["external", *_words(scenario, nodes, without, may_differ), *given],
         scenario=scenario,
-        seeds=seeds,
-        first_seed=first_seed,
+        tail=["--", *command],
         jobs=1,
-        one_by_one=one_by_one,
         kinds=kinds or COMMAND_KINDS,
-        faults=_faults(rates, most),
-        most=most,
-        plan=_plan(replay_plan),
-        failures=failures,
-        page=page,
-        output=output,
         shrinking=_COMMAND_SHRINKING,
+        **flags,
     )
     options = ExternalOptions(tuple(command), tuple(next_command), quiet=quiet, hurry=hurry, nodes=nodes)
+    trial = Trial(read_scenario(scenario, ()), checks, runs=partial(run_external, options=options))
     try:
-        return _report(Trial(read_scenario(scenario, ()), checks, runs=partial(run_external, options=options)), asked)
+        return _report(trial, asked)
     except PlanError as error:
         raise SimulateError(str(error)) from error
 
 
-def _words(scenario: Path, nodes: int, checks: Checks) -> list[str]:
+def _asked(
+    title: str,
+    words: Sequence[str],
+    *,
+    scenario: Path,
+    rates: Sequence[str],
+    most: int,
+    replay_plan: str | None,
+    **flags: Any,
+) -> _Asked:
+    """
+    The flags that all these commands have, checked.
+
+    :param words: the words of the command that plays a plan again, after ``kinformer simulate``
+    :param flags: the flags that are taken as they are, by the names of the fields of :class:`_Asked`
+    :raises SimulateError: if one has a wrong value
+    """
+    return _Asked(
+        title=title,
+        words=["kinformer", "simulate", *words],
+        scenario=scenario,
+        faults=_faults(rates, most),
+        most=most,
+        plan=_plan(replay_plan),
+        **flags,
+    )
+
+
+def _words(scenario: Path, nodes: int, without: Sequence[str], may_differ: Sequence[str]) -> list[str]:
     """The options that a replay needs, too."""
     words = ["--scenario", str(scenario)]
     words += ["--nodes", str(nodes)] if nodes else []
-    for name in checks.without:
+    for name in without:
         words += ["--without", name]
-    for pattern in checks.may_differ:
+    for pattern in may_differ:
         words += ["--may-differ", pattern]
     return words
 

@@ -42,9 +42,16 @@ import anyio.lowlevel
 
 from kinformer.simulation.handles import SimulatedTask
 from kinformer.simulation.loop import OWNER
+from kinformer.simulation.oracles import Checks
 from kinformer.simulation.process import Program
 
-__all__ = ("InThisThread", "KopfOperator", "NotSimulated")
+__all__ = ("KOPF_CHECKS", "InThisThread", "KopfOperator", "NotSimulated")
+
+KOPF_CHECKS: Final = Checks(
+    without=("leftovers",),
+    may_differ=("*:metadata.annotations[kopf.zalando.org/last-handled-configuration]", "*:status.kopf"),
+)
+"""The checks of runs with kopf. kopf leaves tasks behind, and notes its progress and the last state on objects."""
 
 #: The names of the modules that the import of an operator has brought, by the operator.
 _imported: dict[str, set[str]] = {}

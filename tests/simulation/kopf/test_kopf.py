@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kinformer.simulation import Checks, Plan, WorldOptions
-from kinformer.simulation.kopf_operator import InThisThread, KopfOperator, NotSimulated
+from kinformer.simulation import Plan, WorldOptions
+from kinformer.simulation.kopf_operator import KOPF_CHECKS, InThisThread, KopfOperator, NotSimulated
 from kinformer.simulation.scenario_file import read_scenario
 from kinformer.simulation.trial import Trial
 
@@ -17,12 +17,11 @@ pytest.importorskip("kopf")
 
 HERE = Path(__file__).parent
 KILLED = Plan.parse("seed=0 crash(operator,write=1)")
-NOTES = ("*:metadata.annotations[kopf.zalando.org/last-handled-configuration]",)
 
 
 def trial_of(file: Path) -> Trial:
     scenario = replace(read_scenario(HERE / "scenario.yaml", ()), programs=(("operator", KopfOperator(str(file))),))
-    return Trial(scenario, Checks(without=["leftovers"], may_differ=NOTES), WorldOptions(patience=100))
+    return Trial(scenario, KOPF_CHECKS, WorldOptions(patience=100))
 
 
 @pytest.mark.parametrize(
