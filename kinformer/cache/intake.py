@@ -14,6 +14,7 @@ No task, future or lock is used per event.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from kinformer.cache.delta_fifo import DeltaFIFO
@@ -142,13 +143,22 @@ class Intake(Generic[T]):
         :param in_order: whether the watch has passed the initial events, which are in no order of versions
         :return: the same, after this batch
         """
-        if in_order and not self._is_in_order(batch):
+        if not in_order:
+            initial = list(takewhile(_is_added, batch))
+            self._put(initial)
+            batch = batch[len(initial) :]
+        if not self._is_in_order(batch):
             batch = self._without_old(batch)
-        return self._apply(batch, in_order) if batch else in_order
-
-    def _apply(self, batch: Sequence[WatchEvent[T]], in_order: bool) -> bool:
+        if not batch:
+            return in_order
         # Read first: a transformer may remove the metadata.
         version = self._version_of(batch[-1].object)
+        self._put(batch)
+        if version:
+            self.resource_version = version
+        return True
+
+    def _put(self, batch: Sequence[WatchEvent[T]]) -> None:
         store, finish, type_, check_kind = self._store, self._finish, self._type, bool(self._expected_kind)
         add, update, delete, undecodable = store.add, self._update_keyed, store.delete, self.undecodable.keys
         key_of, known, begin, succeed = finish.key_of, finish.view(), finish.begin, finish.succeed
@@ -156,18 +166,16 @@ class Intake(Generic[T]):
             obj = event.object
             kind = event.type
             if kind == BOOKMARK:
-                in_order = self.has_seen_bookmark = True
+                self.has_seen_bookmark = True
                 if self._bookmark is not None:
                     self._bookmark(self._version_of(obj))
                 continue
             if (check_kind or not isinstance(obj, type_)) and not self._is_expected(obj):
                 if isinstance(obj, Undecodable):
-                    in_order = in_order or kind != "ADDED"
                     self._leave_out(kind, obj.key, obj.error)
                 continue
             try:
                 if kind == MODIFIED:
-                    in_order = True
                     # finish.one(obj), written out: nearly all events come here.
                     key = key_of(obj)
                     old = known(key)
@@ -180,7 +188,6 @@ class Intake(Generic[T]):
                     finish.one(obj)
                     add(obj)
                 elif kind == "DELETED":
-                    in_order = True
                     finish.last(obj)
                     delete(obj)
                 else:
@@ -191,22 +198,25 @@ class Intake(Generic[T]):
                 self._leave_out(kind, self._key_of(obj), error)
             except Exception as error:  # of keys or of a transformer: one object that cannot be stored stops no other
                 self._left_out.tell("store", self._key_of(obj), error)
-        if in_order and version:
-            self.resource_version = version
-        return in_order
 
     def _is_in_order(self, batch: Sequence[WatchEvent[T]]) -> bool:
-        """Whether all versions are in order. False also if a version cannot be read, or is not a number."""
+        """
+        Whether all versions are surely in order: each has as many digits as the one before, and is not older.
+
+        :meth:`_without_old` decides about all other batches.
+        """
         reached, version_of = self.resource_version, self._accessor.resource_version
+        length = len(reached)
         try:
-            if len(batch) == 1:
-                version = version_of(batch[0].object)
-                # Numbers of the same length compare as texts do.
-                return version == reached or (len(version) == len(reached) and version > reached)
-            numbers = [int(version_of(event.object)) for event in batch]
-            return numbers[0] >= int(reached or 0) and numbers == sorted(numbers)
-        except (TypeError, AttributeError, ValueError):
+            for event in batch:
+                version = version_of(event.object)
+                # Numbers of the same length compare as texts do. With ints, an event costs 900 instructions more.
+                if version < reached or len(version) != length:
+                    return False
+                reached = version
+        except (TypeError, AttributeError):  # a version that cannot be read
             return False
+        return True
 
     def _without_old(self, batch: Sequence[WatchEvent[T]]) -> Sequence[WatchEvent[T]]:
         """The events that are not older than one before them. A version that is not a number cannot be compared."""
@@ -261,6 +271,10 @@ class Intake(Generic[T]):
             return True
         log.error("watch_event_of_another_kind", reflector=self._name, expected=self._expected_kind, kind=kind)
         return False
+
+
+def _is_added(event: WatchEvent[Any]) -> bool:
+    return event.type == "ADDED"
 
 
 def _known_to_nobody(_: str) -> None:

@@ -541,6 +541,20 @@ async def test_an_event_older_than_those_before_it_ends_the_watch(events: list[A
         assert scene.objects == ["a@13"]
 
 
+async def test_an_old_event_behind_initial_events_ends_the_watch() -> None:
+    scene = Scene()
+    scene.server.will_list(rv=0)
+    scene.server.send(event("ADDED", "a", 1), event("DELETED", "a", 2), event("ADDED", "a", 1))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        assert scene.objects == []
+
+        scene.server.will_list(rv=3)
+        await settle(scene.clock)
+
+        assert scene.server.taken() == [("list", "0"), ("watch", "0"), ("list", "2"), ("watch", "3")]
+
+
 async def test_versions_that_are_no_numbers_have_no_order() -> None:
     scene = Scene()
     scene.server.will_list(rv="m")
