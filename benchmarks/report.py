@@ -24,8 +24,8 @@ from benchmarks import peers
 from benchmarks.guard import STORED
 from benchmarks.targets import targets_table
 from kinformer.bench import cases
-from kinformer.bench.cases import informing
 from kinformer.bench.charts import draw, need_charts
+from kinformer.bench.informing import informing
 from kinformer.bench.results import BenchError, Results, Row, Table
 from kinformer.cli.bench import run
 

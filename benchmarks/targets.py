@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kinformer.bench.cases import AS_GIVEN, DICTS, READS_MORE
+from kinformer.bench.informing import AS_GIVEN, DICTS, EVERYTHING, READS_MORE
 from kinformer.bench.results import Results
 from kinformer.bench.takeover import RELEASED
 
 __all__ = ("TARGETS", "Target", "targets_table")
 
 _NO_MANAGED = "all fields but managedFields decoded at once"
-_ALL = "all fields decoded at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ TARGETS = (
     _pipeline("a typed informer whose handler reads metadata", AS_GIVEN, 60_000),
     _pipeline("a handler that reads a field of spec and one of status of each", READS_MORE, 30_000),
     _pipeline("a Struct of 8 fields", "a Struct of 8 fields", 80_000),
-    _pipeline("every field decoded at once, managedFields too", _ALL, 25_000),
+    _pipeline("every field decoded at once, managedFields too", EVERYTHING, 25_000),
     _pipeline("dicts whose handler reads metadata", DICTS, 40_000),
     Target(
         "More than client-go's protobuf: events a second",

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from kinformer.bench.cases import syncing
+from kinformer.bench.informing import syncing
 from kinformer.bench.measure import Stopwatch
 from kinformer.bench.results import Figures
 from kinformer.bench.runner import Case

@@ -7,7 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.bench.cases import CASES, MODES
+from kinformer.bench.cases import CASES
+from kinformer.bench.informing import MODES
 
 SMALL: dict[str, list[dict[str, Any]]] = {
     "raw": [{"objects": 50, "events": 100}],
