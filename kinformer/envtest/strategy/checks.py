@@ -12,8 +12,6 @@ from kinformer.envtest.status import Cause
 from kinformer.meta.selectors import Selector, label_selector_as_selector
 from kinformer.meta.validation import (
     dns1123_subdomain_errors,
-    label_key_errors,
-    label_value_errors,
     regex_error,
 )
 
@@ -23,7 +21,6 @@ __all__ = (
     "check_address",
     "check_endpoint_address",
     "check_ingress_point",
-    "check_labels",
     "check_operator",
     "check_port",
     "check_port_number_or_name",
@@ -50,14 +47,6 @@ def repeats(items: Iterable[Hashable]) -> list[bool]:
         told.append(item in seen)
         seen.add(item)
     return told
-
-
-def check_labels(labels: Mapping[str, str] | None, field: str) -> Iterator[Cause]:
-    for key, value in sorted((labels or {}).items()):
-        for why in label_key_errors(key):
-            yield invalid(field, key, why)
-        for why in label_value_errors(value):
-            yield invalid(field, value, why)
 
 
 def check_operator(requirement: Mapping[str, Any], field: str) -> Iterator[Cause]:

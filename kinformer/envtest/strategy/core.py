@@ -14,9 +14,8 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import check_labels
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
-from kinformer.envtest.strategy.metadata import check_finalizer_names
+from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_labels
 from kinformer.envtest.strategy.pod_checks import TOLERATIONS
 from kinformer.meta.validation import label_value_errors
 
@@ -274,7 +273,7 @@ def _check_overhead(overhead: Obj, path: str) -> Iterator[Cause]:
 CHECK_RUNTIME_CLASS = f.Fields(
     handler=f.Needed(f.DNS_LABEL),
     overhead=f.Given(_check_overhead),
-    scheduling=f.Fields(nodeSelector=check_labels, tolerations=TOLERATIONS),
+    scheduling=f.Fields(nodeSelector=f.Given(validate_labels), tolerations=TOLERATIONS),
 )
 
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from kinformer.envtest.causes import NEGATIVE, duplicate, forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import check_labels, check_operator, data_key_errors, port_name_errors
-from kinformer.envtest.strategy.metadata import key_errors, path_segment, value_errors
+from kinformer.envtest.strategy.checks import check_operator, data_key_errors, port_name_errors
+from kinformer.envtest.strategy.metadata import key_errors, path_segment, validate_labels, value_errors
 from kinformer.meta.validation import (
     dns1035_label_errors,
     dns1123_label_errors,
@@ -326,7 +326,7 @@ PATH_SEGMENT = Form(path_segment)
 PORT_NAME = Form(port_name_errors)
 QUALIFIED_NAME = Form(key_errors)
 LABEL_SELECTOR = Fields(
-    matchLabels=check_labels,
+    matchLabels=Given(validate_labels),
     matchExpressions=Each(check_operator, Fields(key=QUALIFIED_NAME, values=Each(LABEL_VALUE))),
 )
 NOT_NEGATIVE = Between(0, None, NEGATIVE)

@@ -8,7 +8,6 @@ from kinformer.envtest.causes import duplicate, forbidden, invalid, not_supporte
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import check_labels
 from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers, check_pod_security
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.envtest.strategy.placement_checks import (
@@ -108,7 +107,7 @@ _POD_SPEC = f.Every(
     f.Fields(
         restartPolicy=f.OneOf("Always", "OnFailure", "Never"),
         dnsPolicy=f.OneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
-        nodeSelector=check_labels,
+        nodeSelector=f.Given(validate_labels),
     ),
     check_pod_security,
     f.Fields(affinity=AFFINITY),

@@ -15,12 +15,12 @@ from kinformer.envtest.strategy.checks import (
     BAD_NETWORK,
     check_endpoint_address,
     check_ingress_point,
-    check_labels,
     check_port,
     check_port_number_or_name,
     parse_address,
     parse_network,
 )
+from kinformer.envtest.strategy.metadata import validate_labels
 
 __all__ = (
     "SERVICE",
@@ -178,7 +178,7 @@ def _check_outside(spec: Obj, path: str) -> Iterator[Cause]:
 
 SERVICE = f.Every(
     _check_type,
-    f.Fields(ports=_check_ports, selector=check_labels, sessionAffinity=f.OneOf("ClientIP", "None")),
+    f.Fields(ports=_check_ports, selector=f.Given(validate_labels), sessionAffinity=f.OneOf("ClientIP", "None")),
     _check_affinity,
     _check_addresses,
     f.Fields(
