@@ -27,7 +27,7 @@ _SOURCES = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-_SOURCE_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
+_SOURCE_TYPES = sorted(_SOURCES)
 _LONGEST_WINDOW = 3600
 _LONGEST_PERIOD = 1800
 

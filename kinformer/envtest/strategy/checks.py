@@ -21,6 +21,7 @@ __all__ = (
     "check_address",
     "check_endpoint_address",
     "check_ingress_point",
+    "check_no_address",
     "check_operator",
     "check_port",
     "check_port_number_or_name",
@@ -156,6 +157,11 @@ def check_address(text: str | None, field: str) -> Iterator[Cause]:
         yield invalid(field, text or "", BAD_ADDRESS)
 
 
+def check_no_address(host: str, field: str) -> Iterator[Cause]:
+    if parse_address(host) is not None:
+        yield invalid(field, host, "must be a DNS name, not an IP address")
+
+
 def check_endpoint_address(text: str | None, field: str) -> Iterator[Cause]:
     """Check an address that other machines can send to, as the API's ValidateNonSpecialIP does."""
     address = parse_address(text)
@@ -181,5 +187,4 @@ def check_ingress_point(point: Mapping[str, Any], old: Sequence[Mapping[str, Any
     if host:
         for why in dns1123_subdomain_errors(host):
             yield invalid(f"{field}.hostname", host, why)
-        if parse_address(host) is not None:
-            yield invalid(f"{field}.hostname", host, "must be a DNS name, not an IP address")
+        yield from check_no_address(host, f"{field}.hostname")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kinformer.envtest.causes import duplicate, forbidden, invalid, not_found, required
+from kinformer.envtest.causes import NEGATIVE, duplicate, forbidden, invalid, not_found, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_port, check_port_number_or_name, port_name_errors
 from kinformer.envtest.strategy.metadata import key_errors
-from kinformer.envtest.strategy.source_checks import ENV, check_env_from
+from kinformer.envtest.strategy.source_checks import ENV, check_env_from, check_relative
 from kinformer.meta.quantity import Quantity
 
 __all__ = (
@@ -98,11 +98,7 @@ def _check_mounts(mounts: list[Obj], volumes: set[str], path: str) -> Iterator[C
             yield invalid(f"{here}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive")
         for part in ("subPath", "subPathExpr"):
             # The real server reports these at the list, not at the mount.
-            value = mount.get(part) or ""
-            if value.startswith("/"):
-                yield invalid(f"{path}.{part}", value, "must be a relative path")
-            if ".." in value.split("/"):
-                yield invalid(f"{path}.{part}", value, "must not contain '..'")
+            yield from check_relative(mount.get(part) or "", f"{path}.{part}")
 
 
 def _check_resources(resources: Obj, path: str) -> Iterator[Cause]:
@@ -148,7 +144,7 @@ def check_quantity(name: str, text: str, field: str) -> Iterator[Cause]:
     """Check an amount of a resource. It is not negative, and it is an integer where fractions make no sense."""
     amount = Quantity.parse(text)
     if amount.sign < 0:
-        yield invalid(field, text, "must be greater than or equal to 0")
+        yield invalid(field, text, NEGATIVE)
     whole = name in _INTEGER_RESOURCES or name.startswith("count/") or ("/" in name and not _is_native(name))
     if whole and amount.milli_value() % 1000:
         yield invalid(field, text, "must be an integer")

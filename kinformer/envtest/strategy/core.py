@@ -16,7 +16,7 @@ from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_labels
-from kinformer.envtest.strategy.pod_checks import TOLERATIONS
+from kinformer.envtest.strategy.pod_checks import PREEMPTION, TAINT_EFFECT, TOLERATIONS
 from kinformer.meta.validation import label_value_errors
 
 __all__ = (
@@ -142,7 +142,7 @@ def _check_taint_value(value: str, path: str) -> Iterator[Cause]:
 _TAINT = f.Fields(
     key=f.QUALIFIED_NAME,
     value=f.Given(_check_taint_value),
-    effect=f.Needed(f.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")),
+    effect=f.Needed(TAINT_EFFECT),
 )
 
 
@@ -289,7 +289,7 @@ class PriorityClassStrategy(Strategy):
         elif value > _HIGHEST_PRIORITY:
             text = f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
             causes.append(forbidden("value", text))
-        return [*causes, *f.OneOf("PreemptLowerPriority", "Never")(obj.get("preemptionPolicy"), "preemptionPolicy")]
+        return [*causes, *PREEMPTION(obj.get("preemptionPolicy"), "preemptionPolicy")]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         causes = []

@@ -21,15 +21,11 @@ def _check_some_address(subset: Obj, path: str) -> Iterator[Cause]:
 _ADDRESSES = f.Each(f.Fields(ip=check_endpoint_address, hostname=f.Filled(f.DNS_LABEL)))
 
 
-def _check_ports(ports: list[Obj] | None, path: str) -> Iterator[Cause]:
-    named = f.Filled(f.DNS_LABEL) if len(ports or ()) < 2 else f.Needed(f.DNS_LABEL)
-    yield from f.Each(f.Fields(name=named, port=check_port, protocol=f.PROTOCOL))(ports, path)
-
-
+_PORTS = f.ports_of(f.Fields(port=check_port, protocol=f.PROTOCOL))
 CHECK_ENDPOINTS = f.Fields(
     subsets=f.Each(
         _check_some_address,
-        f.Fields(addresses=_ADDRESSES, notReadyAddresses=_ADDRESSES, ports=_check_ports),
+        f.Fields(addresses=_ADDRESSES, notReadyAddresses=_ADDRESSES, ports=_PORTS),
     )
 )
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from kinformer.envtest.causes import NEGATIVE, duplicate, forbidden, invalid, not_supported, required
@@ -59,6 +60,7 @@ __all__ = (
     "Unique",
     "check_union",
     "not_negative",
+    "ports_of",
 )
 
 #: Returns the errors of a value. The arguments are the value, or None if it is absent, and its path.
@@ -281,9 +283,24 @@ class Form:
         return [invalid(path, value or "", why) for why in self._errors(value or "")]
 
 
+@cache
 def not_negative(*names: str) -> Fields:
     """Check that fields are not negative."""
     return Fields(**dict.fromkeys(names, NOT_NEGATIVE))
+
+
+def ports_of(*checks: Check | Unique) -> Check:
+    """
+    Check a list of ports. If there are several, each of them needs a name.
+
+    :param checks: further checks of each port
+    """
+    one, several = (Each(Fields(name=named(DNS_LABEL)), *checks) for named in (Filled, Needed))
+
+    def check(ports: Sequence[Any] | None, path: str) -> Iterable[Cause]:
+        return (several if ports and len(ports) > 1 else one)(ports, path)
+
+    return check
 
 
 def check_union(

@@ -12,9 +12,9 @@ from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     BAD_NETWORK,
     check_ingress_point,
+    check_no_address,
     check_port,
     check_port_number_or_name,
-    parse_address,
     parse_network,
 )
 from kinformer.meta.validation import regex_error
@@ -116,11 +116,6 @@ def _check_host(host: str, field: str) -> Iterator[Cause]:
         yield invalid(field, host, regex_error(told, _WILDCARD, "*.example.com"))
 
 
-def _check_no_address(host: str, field: str) -> Iterator[Cause]:
-    if parse_address(host) is not None:
-        yield invalid(field, host, "must be a DNS name, not an IP address")
-
-
 def _check_path(one: Obj, path: str) -> Iterator[Cause]:
     kind, text = one.get("pathType"), one.get("path", "")
     if kind is None:
@@ -148,7 +143,7 @@ def _check_backend(backend: Obj | None, path: str) -> Iterator[Cause]:
     elif resource is not None:
         yield from _REFERENCE(resource, f"{path}.resource")
     elif service is not None:
-        yield from f.Fields(name=f.Needed(f.DNS_LABEL))(service, f"{path}.service")
+        yield from _SERVICE(service, f"{path}.service")
         port = service.get("port") or {}
         name, number = port.get("name"), port.get("number")
         if name and number:
@@ -161,6 +156,7 @@ def _check_backend(backend: Obj | None, path: str) -> Iterator[Cause]:
         yield invalid(path, "", "resource or service backend is required")
 
 
+_SERVICE = f.Fields(name=f.Needed(f.DNS_LABEL))
 _BACKEND_PORT = f.Fields(name=f.Filled(f.PORT_NAME), number=f.Filled(check_port))
 _REFERENCE = f.Fields(apiGroup=f.Given(f.DNS_SUBDOMAIN), kind=f.Needed(f.PATH_SEGMENT), name=f.Needed(f.PATH_SEGMENT))
 
@@ -179,7 +175,7 @@ def _check_same_class(ingress: Obj, _path: str) -> Iterator[Cause]:
 
 
 _RULE = f.Fields(
-    host=f.Filled(_check_no_address, _check_host),
+    host=f.Filled(check_no_address, _check_host),
     http=f.Given(f.Fields(paths=f.Needed(f.Each(_check_path)))),
 )
 _INGRESS = f.Every(

@@ -22,7 +22,7 @@ from kinformer.envtest.strategy.pod_dump import spec_difference
 from kinformer.envtest.strategy.source_checks import check_volume_source
 from kinformer.meta.validation import label_value_errors
 
-__all__ = ("TOLERATIONS", "check_pod_spec", "check_pod_update", "check_template")
+__all__ = ("PREEMPTION", "TAINT_EFFECT", "TOLERATIONS", "check_pod_spec", "check_pod_update", "check_template")
 
 _UPDATABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -98,10 +98,12 @@ def _check_toleration(one: Obj, path: str) -> Iterator[Cause]:
 
 _NAME = f.Fields(name=f.Needed(f.DNS_LABEL))
 _SUBDOMAIN = f.Filled(f.DNS_SUBDOMAIN)
+PREEMPTION = f.OneOf("PreemptLowerPriority", "Never")
+TAINT_EFFECT = f.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATIONS = f.Each(
     f.Fields(key=f.Filled(f.QUALIFIED_NAME)),
     _check_toleration,
-    f.Fields(effect=f.Filled(f.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute"))),
+    f.Fields(effect=f.Filled(TAINT_EFFECT)),
 )
 _POD_SPEC = f.Every(
     f.Fields(
@@ -125,7 +127,7 @@ _POD_SPEC = f.Every(
         hostAliases=HOST_ALIASES,
         priorityClassName=_SUBDOMAIN,
         runtimeClassName=_SUBDOMAIN,
-        preemptionPolicy=f.Given(f.OneOf("PreemptLowerPriority", "Never")),
+        preemptionPolicy=f.Given(PREEMPTION),
     ),
 )
 

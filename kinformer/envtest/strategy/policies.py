@@ -15,7 +15,7 @@ from kinformer.envtest.strategy.webhooks import RULE, check_match_conditions
 from kinformer.expressions import MISSING, Program, is_available
 from kinformer.expressions.admission import ExpressionError, Scope, scope_for
 from kinformer.expressions.types import RESERVED
-from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = ("CHECK_BINDING", "CHECK_POLICY")
 
@@ -100,8 +100,7 @@ def _check_expression(text: str, path: str, scope: Scope, *types: str) -> Iterat
 
 def _check_annotation(annotation: Mapping[str, Any], name: str, path: str, scope: Scope) -> Iterator[Cause]:
     key, text = annotation.get("key") or "", annotation.get("valueExpression") or ""
-    for wrong in label_key_errors(f"{name}/{key}"):
-        yield invalid(f"{path}.key", f"{name}/{key}", wrong)
+    yield from f.QUALIFIED_NAME(f"{name}/{key}", f"{path}.key")
     if not text.strip():
         yield required(f"{path}.valueExpression", "valueExpression is not specified")
     elif len(text.strip()) > _LONGEST_ANNOTATION:

@@ -61,16 +61,14 @@ def _check_type(spec: Obj, path: str) -> Iterator[Cause]:
         yield from f.Needed(f.DNS_SUBDOMAIN)(name, f"{path}.externalName")
 
 
-def _check_ports(ports: list[Obj] | None, path: str) -> Iterator[Cause]:
-    named = f.Filled(f.DNS_LABEL) if len(ports or ()) < 2 else f.Needed(f.DNS_LABEL)
-    yield from f.Each(f.Fields(name=named), f.Unique("name", counts=bool), _PORT)(ports, path)
-
-
-_PORT = f.Fields(
-    port=check_port,
-    protocol=f.PROTOCOL,
-    targetPort=check_port_number_or_name,
-    appProtocol=f.Given(f.QUALIFIED_NAME),
+_PORTS = f.ports_of(
+    f.Unique("name", counts=bool),
+    f.Fields(
+        port=check_port,
+        protocol=f.PROTOCOL,
+        targetPort=check_port_number_or_name,
+        appProtocol=f.Given(f.QUALIFIED_NAME),
+    ),
 )
 
 
@@ -178,7 +176,7 @@ def _check_outside(spec: Obj, path: str) -> Iterator[Cause]:
 
 SERVICE = f.Every(
     _check_type,
-    f.Fields(ports=_check_ports, selector=f.Given(validate_labels), sessionAffinity=f.OneOf("ClientIP", "None")),
+    f.Fields(ports=_PORTS, selector=f.Given(validate_labels), sessionAffinity=f.OneOf("ClientIP", "None")),
     _check_affinity,
     _check_addresses,
     f.Fields(

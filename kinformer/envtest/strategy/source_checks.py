@@ -12,9 +12,8 @@ from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import label_key_errors
 
-__all__ = ("ENV", "check_absolute", "check_env_from", "check_no_steps_up", "check_volume_source")
+__all__ = ("ENV", "check_absolute", "check_env_from", "check_no_steps_up", "check_relative", "check_volume_source")
 
 _TOLD = read_yaml(__package__, "pod_fields.yaml")
 _RESOURCES, _SIZES = _TOLD["resources"], _TOLD["sizes"]
@@ -46,8 +45,7 @@ def _check_told_field(told: Obj, supported: Sequence[str], path: str) -> Iterato
     else:
         # The real server reports these at the reference, not at its path.
         key = subscript[2].lower() if subscript[1] == "metadata.annotations" else subscript[2]
-        for why in label_key_errors(key):
-            yield invalid(path, key, why)
+        yield from f.QUALIFIED_NAME(key, path)
 
 
 def _check_told_resource(told: Obj, path: str, of_volume: bool = False) -> Iterator[Cause]:
@@ -191,11 +189,15 @@ def _check_projected(source: Obj, path: str) -> Iterator[Cause]:
             yield forbidden(here, "may not specify more than 1 volume type per source")
 
 
-def _check_local_path(target: str | None, path: str) -> Iterator[Cause]:
-    target = target or ""
+def check_relative(target: str, path: str) -> Iterator[Cause]:
     if target.startswith("/"):
         yield invalid(path, target, "must be a relative path")
     yield from check_no_steps_up(target, path)
+
+
+def _check_local_path(target: str | None, path: str) -> Iterator[Cause]:
+    target = target or ""
+    yield from check_relative(target, path)
     if target.startswith("..") and not target.startswith("../"):
         yield invalid(path, target, "must not start with '..'")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kinformer.envtest.causes import forbidden, immutable, invalid, not_supported, required
@@ -12,7 +12,6 @@ from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.envtest.strategy.source_checks import check_absolute, check_no_steps_up
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import label_key_errors
 
 __all__ = (
     "CHECK_ATTACHMENT",
@@ -26,6 +25,7 @@ __all__ = (
 )
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_ACCESS_MODE = f.OneOf(*_ACCESS_MODES)
 #: The fields of a volume's spec that are not its source.
 _NOT_A_SOURCE = frozenset(
     (
@@ -38,7 +38,7 @@ _POSITIVE = "must be greater than zero"
 
 def _check_modes(modes: list[str], path: str) -> Iterator[Cause]:
     for mode in modes:
-        yield from f.OneOf(*_ACCESS_MODES)(mode, path)
+        yield from _ACCESS_MODE(mode, path)
     known = {mode for mode in modes if mode in _ACCESS_MODES}
     if "ReadWriteOncePod" in known and len(known) > 1:
         yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
@@ -196,9 +196,8 @@ def _storage(of: Any, name: str) -> Quantity:
 # -- classes and drivers ----------------------------------------------------------------------------------------------
 
 
-def _check_provisioner(name: str, path: str) -> Iterator[Cause]:
-    for why in label_key_errors(name.lower()):
-        yield invalid(path, name.lower(), why)
+def _check_provisioner(name: str, path: str) -> Iterable[Cause]:
+    return f.QUALIFIED_NAME(name.lower(), path)
 
 
 def _check_parameters(parameters: Obj, path: str) -> Iterator[Cause]:
@@ -227,14 +226,18 @@ def _check_tokens(requests: list[Obj], path: str) -> Iterator[Cause]:
     unique = f.Unique("audience").over_one_list()
     for index, request in enumerate(requests):
         causes = [*unique(request, f"{path}[{index}]")]
-        yield from causes or f.Fields(expirationSeconds=f.Given(check_token_lifetime))(request, f"{path}[{index}]")
+        yield from causes or _TOKEN(request, f"{path}[{index}]")
+
+
+_TOKEN = f.Fields(expirationSeconds=f.Given(check_token_lifetime))
 
 
 def _check_lifecycles(modes: list[str], path: str) -> Iterator[Cause]:
     for mode in modes:
-        yield from f.OneOf("Persistent", "Ephemeral")(mode, path)
+        yield from _LIFECYCLE(mode, path)
 
 
+_LIFECYCLE = f.OneOf("Persistent", "Ephemeral")
 _DRIVER = f.Fields(
     fsGroupPolicy=f.OneOf("File", "None", "ReadWriteOnceWithFSType"),
     tokenRequests=f.Given(_check_tokens),

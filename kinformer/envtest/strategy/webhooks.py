@@ -13,7 +13,7 @@ from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_port, repeats
 from kinformer.expressions import MISSING, is_available
 from kinformer.expressions.admission import ExpressionError, scope_for
-from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors
 
 __all__ = (
     "CHECK_WEBHOOKS",
@@ -25,6 +25,7 @@ __all__ = (
 
 _VERSIONS = ("v1", "v1beta1")
 _MOST_CONDITIONS = 64
+_CONDITION_NAME = f.Needed(f.QUALIFIED_NAME)
 _URL = "; desired format: https://host[/path]"
 
 
@@ -50,10 +51,7 @@ def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params:
                 scope_for(has_params=has_params, has_authorizer=True).compile(text, "bool")
             except ExpressionError as error:
                 yield invalid(f"{here}.expression", text, str(error))
-        if not names[index]:
-            yield required(f"{here}.name")
-        for wrong in label_key_errors(names[index]) if names[index] else ():
-            yield invalid(f"{here}.name", names[index], wrong)
+        yield from _CONDITION_NAME(names[index], f"{here}.name")
         if names[index] and again[index]:
             yield duplicate(f"{here}.name", names[index])
 
@@ -113,7 +111,7 @@ def check_client(client: Obj | None, path: str) -> Iterator[Cause]:
 
 def _check_service(service: Obj, field: str) -> Iterator[Cause]:
     """Check the reference to the service of a webhook."""
-    yield from f.Fields(name=f.Needed(), namespace=f.Needed())(service, field)
+    yield from _SERVICE(service, field)
     for cause in check_port(service.get("port") or 0, f"{field}.port"):
         yield cause._replace(message=cause.message.replace(": must", ": port is not valid: must"))
     path: Any = service.get("path")
@@ -172,6 +170,7 @@ def check_review_versions(
         yield invalid(field, versions, f"must include at least one of {', '.join(_VERSIONS)}")
 
 
+_SERVICE = f.Fields(name=f.Needed(), namespace=f.Needed())
 _CLIENT = f.Fields(url=f.Given(_check_url), service=f.Given(_check_service))
 _WEBHOOK = f.Fields(
     name=f.Needed(_check_name),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -42,8 +43,8 @@ def _check_int_or_percent(value: Any, field: str) -> Iterator[Cause]:
     if isinstance(value, str):
         if not _is_percent(value):
             yield invalid(field, value, _BAD_PERCENT)
-    elif value < 0:
-        yield invalid(field, value, "must be greater than or equal to 0")
+    else:
+        yield from f.NOT_NEGATIVE(value, field)
 
 
 def _check_hundred_percent(value: Any, field: str) -> Iterator[Cause]:
@@ -79,6 +80,7 @@ def check_replica_counts(status: Obj, *names: str) -> Iterator[Cause]:
 # -- templates and selectors -------------------------------------------------------------------------------------------
 
 
+@cache
 def _lasting(kind: str) -> f.Check:
     """Check the template of pods that are replaced when they end. So they have no end of their own."""
 
