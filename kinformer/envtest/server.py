@@ -29,6 +29,7 @@ from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
+from kinformer.envtest.kubeconfig import kubeconfig_of
 from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.loops import Loops
 from kinformer.envtest.objects import StoredObjects
@@ -200,13 +201,8 @@ class ApiServer:
         :param certificate: add a client certificate, which may do everything, as the token may
         :raises ServerError: if a certificate is asked for, and the server has no TLS or has not started
         """
-        name = "kinformer"
         authority = self.authority
-        trust = (
-            {}
-            if authority is None
-            else {"certificate-authority-data": base64.b64encode(authority.certificate).decode()}
-        )
+        trusted = base64.b64encode(authority.certificate).decode() if authority is not None else ""
         user = {"token": self.token}
         if certificate:
             if authority is None:
@@ -214,15 +210,7 @@ class ApiServer:
             pair = authority.issue("kubernetes-admin", (MASTERS,))
             user["client-certificate-data"] = base64.b64encode(pair.certificate).decode()
             user["client-key-data"] = base64.b64encode(pair.key).decode()
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": self.url, **trust}}],
-            "users": [{"name": name, "user": user}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
-            "current-context": name,
-        }
-        return yaml.safe_dump(config, sort_keys=False)
+        return yaml.safe_dump(kubeconfig_of(self.url, user, authority=trusted), sort_keys=False)
 
     def write_kubeconfig(self, path: str | Path, *, certificate: bool = False) -> None:
         """

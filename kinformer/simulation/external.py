@@ -7,7 +7,7 @@ server listens for it at an address of its own, so it is known which requests ar
 
 Faults are those of a plan: they happen between the command and the server, or to the command's process, which is killed
 and started again. Oracles judge what the server saw. What needs the inside of a process is not judged: stores, handlers
-and syncs. Wall clocks do not jump, and no process is made to believe in a Lease.
+and syncs. Two faults are not possible: ``jump`` needs the process's wall clock, and ``split`` its Lease.
 
 Time is real. So a plan causes the same faults at the same requests, writes and events, but two runs are not the same
 byte for byte. Faults that last some seconds are made shorter, by :attr:`ExternalOptions.hurry`.
@@ -37,6 +37,7 @@ from anyio.abc import Process as Popen
 from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import RealClock
+from kinformer.envtest.kubeconfig import kubeconfig_of
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.envtest.replica import Replica
@@ -95,7 +96,7 @@ class ExternalLife:
 
     @property
     def computes(self) -> bool:
-        """Whether the command wants to compute now: on a busy machine it may have to wait for it. Linux only."""
+        """Whether the command is running or ready to run. On a busy machine it may have to wait. Linux only."""
         return self.popen is not None and _computes(self.popen.pid)
 
     def signal(self, number: int) -> None:
@@ -137,14 +138,13 @@ class ExternalProcess:
         self._world = world
         self._command = world.options.command
         self._kubeconfig = kubeconfig
-        self._is_wanted = True
         self._is_paused = False
         self._away_for = 0
         self._may_return = anyio.Event()
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is between two lives, has not asked the server for anything yet, computes, or stands still."""
+        """Whether it is between two lives, has sent no request yet, computes, is paused, or has no network."""
         life = self.life
         return life is None or not life.has_asked or self._is_paused or self.is_isolated or life.computes
 
@@ -375,7 +375,7 @@ class ExternalWorld(Stage[ExternalProcess]):
         if isinstance(request.transport, asyncio.Transport):
             process.connections.add(request.transport)
         if not life.has_asked:
-            # What it does first may take a while.
+            # Its work after the start may take a while. Until it has settled again, the user does nothing.
             life.has_asked, self.last_activity = True, max(self.last_activity, self.now)
         return True
 
@@ -402,7 +402,7 @@ class ExternalWorld(Stage[ExternalProcess]):
             front.watches.streams_lists = True
             await stack.enter_async_context(self.transport)
             kubeconfig = folder / "kubeconfig"
-            kubeconfig.write_text(_kubeconfig(front.url, server.token))
+            kubeconfig.write_text(json.dumps(kubeconfig_of(front.url, {"token": server.token})))
             process = ExternalProcess(self, front, kubeconfig)
             self.processes[process.name] = process
             self._tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -410,7 +410,7 @@ class ExternalWorld(Stage[ExternalProcess]):
                 self.start(self._run_nodes, "nodes")
             self.start(process.run, process.name)
             try:
-                # The command is there before the user does anything, in all runs.
+                # In all runs, the command has started before the user does anything.
                 await self.settled()
                 await scenario(self)
                 await self.settled()
@@ -427,19 +427,6 @@ class ExternalWorld(Stage[ExternalProcess]):
         endpoint = endpoint_from_url(self.server.url, token=self.server.token)
         async with Transport(endpoint, ClientOptions(user_agent="nodes")) as transport:
             await FakeNodes(Client(transport), self.options.nodes).run()
-
-
-def _kubeconfig(url: str, token: str) -> str:
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "simulation", "cluster": {"server": url}}],
-            "users": [{"name": "simulation", "user": {"token": token}}],
-            "contexts": [{"name": "simulation", "context": {"cluster": "simulation", "user": "simulation"}}],
-            "current-context": "simulation",
-        }
-    )
 
 
 def run_external(

@@ -68,7 +68,7 @@ class Faults:
     :param restart_server: after a change
     :param partition: after a write. By default zero: without leader election it finds no more than cuts do
     :param away: before a write of the user. By default zero: the one-by-one pass tries each of these writes
-    :param lag: before a write of the user. By default zero, as all that follow
+    :param lag: before a write of the user. By default zero, like the four rates below
     :param repeat: at an event
     :param postpone: at an event
     :param stale: at an event

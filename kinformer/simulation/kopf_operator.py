@@ -34,12 +34,12 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
 
+from kinformer.envtest.kubeconfig import kubeconfig_of
 from kinformer.simulation.handles import SimulatedTask
 from kinformer.simulation.loop import OWNER
 from kinformer.simulation.oracles import Checks
@@ -53,7 +53,7 @@ KOPF_CHECKS: Final = Checks(
 )
 """The checks of runs with kopf. kopf leaves tasks behind, and notes its progress and the last state on objects."""
 
-#: The names of the modules that the import of an operator has brought, by the operator.
+#: The names of the modules that are imported again with an operator, by the operator.
 _imported: dict[str, set[str]] = {}
 #: The value of KUBECONFIG before, and those of the operators that run.
 _kubeconfigs: list[str] = []
@@ -91,11 +91,11 @@ class KopfOperator:
         owner = OWNER.get()
         registry = kopf.OperatorRegistry()
         registries.set_default_registry(registry)
-        # At its end, kopf cancels all tasks of the loop that were made since its start. Here some are those of others.
+        # At its end, kopf cancels all tasks of the loop that were made since its start. Some belong to other processes.
         aiotasks.all_tasks = _own_tasks
         logging.getLogger("kopf").setLevel(logging.CRITICAL + 1)
         with _kubeconfig(program):
-            _fresh(self.module)
+            _import_anew(self.module)
             _check(registry)
             _set_login(registry, program)
             identity: Any = program.name
@@ -171,9 +171,9 @@ async def _end_tasks(owner: object) -> None:
 # -- modules ----------------------------------------------------------------------------------------------------------
 
 
-def _fresh(module: str) -> ModuleType:
+def _import_anew(module: str) -> None:
     """
-    Import a module as a new process does: its own state, and that of the modules beside it, begins again.
+    Import a module as a new process does: the state in it and in the modules beside it is lost.
 
     :raises ImportError: if it cannot be imported
     """
@@ -185,16 +185,16 @@ def _fresh(module: str) -> ModuleType:
     before = set(sys.modules)
     try:
         if not is_file:
-            return importlib.import_module(module)
+            importlib.import_module(module)
+            return
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None
         assert spec.loader is not None
         made = importlib.util.module_from_spec(spec)
         with _replaced(sys, "path", [folder, *sys.path]):
             spec.loader.exec_module(made)
-        return made
     finally:
-        # Libraries keep what they have, as far as they are not beside the operator.
+        # Only modules beside the operator are imported again. Libraries keep their state.
         _imported[module] = {
             name
             for name in set(sys.modules) - before
@@ -210,19 +210,11 @@ def _folder_of(module: str) -> str:
 @contextmanager
 def _kubeconfig(program: Program) -> Iterator[None]:
     """Let clients that the operator makes find the simulated server."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "simulation", "cluster": {"server": program.url}}],
-        "users": [{"name": "simulation", "user": {"token": program.token}}],
-        "contexts": [{"name": "simulation", "context": {"cluster": "simulation", "user": "simulation"}}],
-        "current-context": "simulation",
-    }
     if not _kubeconfigs:
         _kubeconfigs.append(os.environ.get("KUBECONFIG", ""))
     with tempfile.TemporaryDirectory(prefix="kinformer-") as folder:
         file = Path(folder) / "config"
-        file.write_text(json.dumps(config))
+        file.write_text(json.dumps(kubeconfig_of(program.url, {"token": program.token})))
         _kubeconfigs.append(str(file))
         os.environ["KUBECONFIG"] = str(file)
         try:

@@ -220,7 +220,7 @@ class DisturbedServer(ApiServer):
         return DisturbedHandler(self._world, sender, super()._handler(address, *rest), self._stale_handler)
 
     def _stale_handler(self, version: int) -> RequestHandler:
-        """What answers lists with an old version. As a replica does, it refuses streaming lists."""
+        """Make a handler that answers lists with an old version. As a replica does, it refuses streaming lists."""
         watches = self._new_watches()
         watches.streams_lists = False
         faults = Faults(self.storage, watches, self.clock, max(version, self.storage.compacted))

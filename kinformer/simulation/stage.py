@@ -60,7 +60,7 @@ class RunResult:
         not go on
     :param errors: errors that nobody caught, in tasks, callbacks and processes
     :param orphans: the names of tasks that were left at the end
-    :param seconds: the virtual time that the run took
+    :param seconds: the seconds that the run took: of virtual time in a simulated world, and of real time otherwise
     :param steps: how many callbacks and steps of tasks have run
     :param refer: makes :attr:`reference`
     """
