@@ -7,7 +7,7 @@ While the block of :func:`deterministic` runs, these are replaced:
 * randomness: the module :mod:`random`, a :class:`random.Random` without a seed, and ``os.urandom``, which :mod:`uuid`
   and :mod:`secrets` use
 * threads: work for a thread runs in the loop's thread
-* asyncio's tasks, ``gather``, ``wait_for`` and ``as_completed``, so that they are the same on every Python
+* asyncio's tasks, ``gather``, ``wait_for`` and ``as_completed``, see :mod:`kinformer.simulation.waits`
 
 After the block everything is as before.
 

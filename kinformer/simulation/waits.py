@@ -1,8 +1,9 @@
 """``asyncio.gather``, ``asyncio.wait_for`` and ``asyncio.as_completed``, the same on every Python and in every process.
 
-Python 3.12 has new versions of both, which take other turns of the loop than before. A run has to be the same on all
-versions of Python. So the functions of this module replace them during a run. They do what those of 3.12 and later do.
-``as_completed`` puts what it is given into a set, whose order depends on addresses. Here it keeps an order.
+A run has to be the same on all versions of Python, and in each process. So the functions of this module replace
+asyncio's during a run. Python 3.12 has new versions of ``gather`` and ``wait_for``, which take other turns of the loop
+than before: these functions do what those of 3.12 and later do. asyncio's ``as_completed`` puts the awaitables into a
+set, whose order depends on addresses: this one has an order that is always the same.
 """
 
 from __future__ import annotations
@@ -73,18 +74,23 @@ def as_completed(
     """
     Like :func:`asyncio.as_completed`, but the tasks are made in the order of the awaitables.
 
-    Those of a set, which has no order, are sorted by their functions and the texts in their arguments.
+    A set has no order. Its awaitables are sorted by their functions and the strings among their arguments.
 
     :param timeout: the most seconds to wait for all; None for no limit
+    :raises TimeoutError: from the awaitables that it returns, if that time is over
     """
     ordered = sorted(awaitables, key=_description) if isinstance(awaitables, Set) else list(awaitables)
     done: asyncio.Queue[asyncio.Future[T] | None] = asyncio.Queue()
     left = [asyncio.ensure_future(awaitable) for awaitable in ordered]
     for future in left:
         future.add_done_callback(done.put_nowait)
-    if timeout is not None:
+
+    def end() -> None:
         for _ in left:
-            asyncio.get_running_loop().call_later(timeout, done.put_nowait, None)
+            done.put_nowait(None)
+
+    if timeout is not None:
+        asyncio.get_running_loop().call_later(timeout, end)
 
     async def one() -> T:
         future = await done.get()
@@ -97,7 +103,7 @@ def as_completed(
 
 
 def _description(awaitable: Any) -> str:
-    """The function of a coroutine, and the texts in its arguments; empty for other awaitables."""
+    """The function of a coroutine, and the strings among its arguments; empty for other awaitables."""
     frame = getattr(awaitable, "cr_frame", None)
     if frame is None:
         return ""

@@ -1,13 +1,15 @@
 """A manager whose caches outlive it in a file, and everything that can go wrong with them.
 
-The oracles say of each run whether the stores became those of the server, and whether each handler saw a history that
-an object can have. The ledger says whether its controller began with a cache that lacked its own last writes.
+The oracles say of each run whether the stores became those of the server, and whether each handler saw a possible
+history of each object. The ledger says whether its controller began with a cache that lacked its own last writes.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +17,25 @@ import pytest
 
 from kinformer.informers import Snapshot, snapshot
 from kinformer.models import V1ConfigMap
-from kinformer.simulation import Faults, World, simulate
+from kinformer.simulation import Faults, World
+from kinformer.simulation.explore import explore
 from kinformer.simulation.loop import OWNER
 from kinformer.simulation.process import Life
+from kinformer.simulation.trial import Trial
 from tests.simulation.ledger import CHECKS, Ledger, make_ledger
 
-#: The ledger's controller does not bear an old view of the cluster, with or without a snapshot.
+#: The ledger's controller does not work with an old view of the cluster, with or without a snapshot.
 FAULTS = Faults(crash=0.05, restart=0.0, split=0.0, conflict=0.0, cut=0.05, refuse=0.05, restart_server=0.02, away=0.02)
-
-#: How often a file was written, and how often an informer began with one.
-COUNTS = {"written": 0, "used": 0}
 
 
 @pytest.fixture
-def killing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Now and then, a process is killed just before or just after it puts the new file in its place."""
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """
+    How often a file was written, and how often an informer began with one.
+
+    Now and then, a process is killed just before or just after it puts the new file in its place.
+    """
+    counts: Counter[str] = Counter()
     write, state_for = snapshot.write_snapshot, snapshot.SnapshotKeeper.state_for
 
     def write_and_die(path: Path, blocks: Callable[..., Any]) -> None:
@@ -39,24 +45,27 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> None:
             life.process.kill(life, "before its file is there")
             return
         write(path, blocks)
-        COUNTS["written"] += 1
+        counts["written"] += 1
         if random.random() < 0.15:
             life.process.kill(life, "after its file is there")
 
     async def counted(*args: Any) -> Any:
         state = await state_for(*args)
-        COUNTS["used"] += state is not None
+        counts["used"] += state is not None
         return state
 
     monkeypatch.setattr(snapshot, "write_snapshot", write_and_die)
     monkeypatch.setattr(snapshot.SnapshotKeeper, "state_for", counted)
+    return counts
 
 
-@simulate(seeds=8, faults=FAULTS, checks=CHECKS)
-async def test_controllers_with_snapshots_do_right(world: World, tmp_path: Path, killing: None) -> None:
-    path = tmp_path / "caches"
+def begin_without_file(path: Path) -> Snapshot:
     path.unlink(missing_ok=True)
-    manager = world.manager(make_ledger, snapshot=Snapshot(path=path, interval=2))
+    return Snapshot(path=path, interval=2)
+
+
+async def scenario(world: World, path: Path) -> None:
+    manager = world.manager(make_ledger, snapshot=begin_without_file(path))
     await Ledger(world).open(10)
     for number in range(3):
         await world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"goes-{number}"}})
@@ -69,5 +78,10 @@ async def test_controllers_with_snapshots_do_right(world: World, tmp_path: Path,
     await world.settled()
 
 
-def test_the_runs_before_had_files_that_were_used() -> None:
-    assert COUNTS["written"] > COUNTS["used"] > 8
+def test_controllers_with_snapshots_do_right(tmp_path: Path, counts: Counter[str]) -> None:
+    trial = Trial(partial(scenario, path=tmp_path / "caches"), CHECKS)
+
+    report = explore(trial, range(8), faults=FAULTS)
+
+    assert report.is_clean, report.failures[0]
+    assert counts["written"] > counts["used"] > 8

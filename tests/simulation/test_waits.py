@@ -1,4 +1,4 @@
-"""gather and wait_for of a run do what asyncio's own do, whichever Python it is."""
+"""gather, wait_for and as_completed of a run do what asyncio's own do, whichever Python it is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kinformer.simulation.loop import SimulatedLoop
 
 GATHERS = [pytest.param(asyncio.gather, id="asyncio"), pytest.param(waits.gather, id="simulated")]
 WAITS = [pytest.param(asyncio.wait_for, id="asyncio"), pytest.param(waits.wait_for, id="simulated")]
+COMPLETED = [pytest.param(asyncio.as_completed, id="asyncio"), pytest.param(waits.as_completed, id="simulated")]
 
 
 def run(main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -124,3 +125,34 @@ class TestWaitFor:
                 await wait_for(await done(fails()), 0)
 
         run(main)
+
+
+@pytest.mark.parametrize("as_completed", COMPLETED)
+class TestAsCompleted:
+    def test_results_come_in_the_order_in_which_they_are_ready(self, as_completed: Any) -> None:
+        async def main() -> Any:
+            return [await one for one in as_completed([asyncio.sleep(2, "slow"), asyncio.sleep(1, "fast")], timeout=3)]
+
+        assert run(main) == ["fast", "slow"]
+
+    def test_after_the_timeout_each_missing_result_is_an_error(self, as_completed: Any) -> None:
+        async def main() -> None:
+            first, *others = as_completed([asyncio.sleep(1, "fast"), asyncio.sleep(5), asyncio.sleep(6)], timeout=2)
+            assert await first == "fast"
+            for one in others:
+                with pytest.raises(TimeoutError):
+                    await one
+
+        run(main)
+
+
+async def test_awaitables_of_a_set_start_in_the_order_of_their_arguments() -> None:
+    started: list[str] = []
+
+    async def start(name: str) -> None:
+        started.append(name)
+
+    for one in waits.as_completed({start(name) for name in "hgfedcba"}):
+        await one
+
+    assert started == list("abcdefgh")
