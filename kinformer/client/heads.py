@@ -28,10 +28,12 @@ __all__ = ("Wanted", "wanted_lines")
 #: Whether an object with this namespace and this uid is wanted.
 Wanted: TypeAlias = Callable[[str, str], bool]
 
+#: It matches only if namespace, uid and version are ASCII. Any other line is read as JSON, and may be invalid UTF-8.
 _HEAD: Final = re.compile(
     rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":\{(?:"(?:kind|apiVersion)":"[^"\\]*",){0,2}'
     rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?'
-    rb'(?:"namespace":"([^"\\]*)",)?(?:"selfLink":"[^"\\]*",)?"uid":"([^"\\]*)","resourceVersion":"([^"\\]*)"'
+    rb'(?:"namespace":"([!#-\[\]-~]*)",)?(?:"selfLink":"[^"\\]*",)?"uid":"([!#-\[\]-~]*)",'
+    rb'"resourceVersion":"([!#-\[\]-~]*)"'
 )
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 

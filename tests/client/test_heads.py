@@ -79,6 +79,11 @@ def test_lines_that_are_not_changes_are_left_to_the_decoder() -> None:
     assert wanted_lines(odd, lambda namespace, uid: False) == (odd, "")
 
 
+def test_a_line_that_is_no_text_is_left_to_the_decoder() -> None:
+    line = b'{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"\xff","uid":"u","resourceVersion":"7"}}}'
+    assert wanted_lines(line, lambda namespace, uid: False) == (line, "")
+
+
 def test_a_line_without_its_end_is_a_line() -> None:
     line = b'{"type":"ADDED","object":{"metadata":{"name":"x","uid":"u","resourceVersion":"7"}}}'
     assert wanted_lines(line, lambda namespace, uid: False) == (b"", "7")
