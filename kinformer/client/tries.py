@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import aiohttp
-import anyio
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -38,7 +37,7 @@ from kinformer.client.reachability import Reachability
 from kinformer.client.session import CONNECT_TIMEOUT, SentOnce
 from kinformer.client.status import About
 from kinformer.client.websocket import UpgradeRefused
-from kinformer.clock import Clock
+from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 
 __all__ = ("MAX_RETRIES", "Sender", "Tries")
@@ -172,13 +171,8 @@ class Tries:
         if self._is_stream:
             options = {**options, "read_bufsize": _STREAM_BUFFER, "timeout": _STREAM_TIMEOUT}
             limit = _STREAM_OPEN_TIMEOUT
-        with anyio.CancelScope() as scope:
-            timer = transport.clock.call_later(limit, scope.cancel) if limit is not None else None
-            try:
-                return await self._follow(headers, body, options)
-            finally:
-                if timer is not None:
-                    timer.cancel()
+        with move_on_after(transport.clock, limit):
+            return await self._follow(headers, body, options)
         if self._is_stream:
             raise ConnectionLost(str(self.url), f"the server did not begin to answer within {limit:.0f} s")
         raise TimeoutError
@@ -215,8 +209,7 @@ class Tries:
         self._used = identity = credentials.identity
         headers = transport.headers_for(identity, _FOR_WEBSOCKETS)
         options = transport.options_for(identity)
-        with anyio.CancelScope() as scope:
-            timer = transport.clock.call_later(_STREAM_OPEN_TIMEOUT, scope.cancel)
+        with move_on_after(transport.clock, _STREAM_OPEN_TIMEOUT):
             try:
                 socket: aiohttp.ClientWebSocketResponse = await transport.websockets.ws_connect(
                     self.url,
@@ -230,8 +223,6 @@ class Tries:
             except UpgradeRefused as refusal:
                 transport.metrics.answered(refusal.response.status, self._method)
                 raise
-            finally:
-                timer.cancel()
             transport.metrics.answered(101, self._method)
             if not transport.reachability.is_up:
                 transport.reachability.found()

@@ -183,14 +183,11 @@ class ShardMember:
 
     async def _shielded(self, seconds: float, call: Callable[[], Awaitable[object]]) -> None:
         """Await a call even if this is cancelled, for at most this time."""
-        with anyio.CancelScope(shield=True) as scope:
-            timer = self._clock.call_later(seconds, scope.cancel)
+        with anyio.CancelScope(shield=True), move_on_after(self._clock, seconds):
             try:
                 await call()
             except ClientError as error:
                 log.warning("shard_member_not_left", group=self.group, member=self.name, error=str(error))
-            finally:
-                timer.cancel()
 
     def _wake(self) -> None:
         self._wakes.set()
