@@ -21,6 +21,7 @@ from kinformer.models._encoding import ENCODER, encode_hook
 from kinformer.models._keeping import interner_for, own_parts_for
 from kinformer.models._lazy import LazyField
 from kinformer.models._lazy_dict import Parts, lazy_dict
+from kinformer.models._open import whole
 from kinformer.models._packed import packed
 
 __all__ = ("KeptForm", "kept_form_of")
@@ -54,8 +55,8 @@ def _form_of(type_: Any) -> KeptForm[Any]:
         return KeptForm(_encode_dicts, _decode_dicts, _leave)
     if issubclass(type_, Model) and type_.openapi_types.get("metadata") == "V1ObjectMeta":
         return _form_of_model(type_)
-    listed: Any = list[type_]
-    items = decoder_for(listed)
+    read: Any = whole(type_)
+    items: msgspec.json.Decoder[Any] = decoder_for(list[read])
     return KeptForm(_encode_others, items.decode, interner_for(type_))
 
 

@@ -135,7 +135,11 @@ def _declared(struct: type[msgspec.Struct]) -> frozenset[str]:
 
 
 class Whole(ABC, Generic[T]):
-    """A type as that msgspec decodes an open top-level type. msgspec asks a hook for it; the results are Structs."""
+    """
+    The type as which msgspec decodes an open top-level object.
+
+    msgspec does not know it, and so asks a hook for such objects. The hook returns the Struct.
+    """
 
 
 Whole.register(msgspec.Struct)
@@ -167,9 +171,9 @@ def whole(type_: Any) -> Any:
 
 def whole_of(type_: Any, value: Any, decode: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> Any:
     """Make an open top-level object from a decoded JSON value: see :func:`open_struct`."""
-    names = _declared(type_)
-    made = _decoded({name: part for name, part in value.items() if name in names}, decode, encode)
-    made.extra = {name: part for name, part in value.items() if name not in names}
+    extra = _extra_of(value, type_)
+    made = _decoded({name: part for name, part in value.items() if name not in extra}, decode, encode)
+    made.extra = extra
     return made
 
 
@@ -183,10 +187,20 @@ def open_struct(type_: type[S], value: Any, decode: Callable[[Any], Any], encode
     :raises ValueError: if it does not fit the type. The text has the path from here as msgspec writes it,
         because msgspec adds the path to here
     """
+    extra = _extra_of(value, type_.__known__)
+    return type_._of(_decoded(value, decode, encode), extra)
+
+
+def _extra_of(value: Any, struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """
+    The fields of a decoded JSON value that a Struct does not declare.
+
+    :raises TypeError: if the value is no object
+    """
     if not isinstance(value, dict):
         raise TypeError(f"Expected `object`, got `{_JSON_TYPES.get(type(value), 'array')}`")
-    names = type_.__known__.__struct_encode_fields__
-    return type_._of(_decoded(value, decode, encode), {name: part for name, part in value.items() if name not in names})
+    names = _declared(struct)
+    return {name: part for name, part in value.items() if name not in names}
 
 
 def _decoded(value: Any, decode: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> Any:

@@ -20,6 +20,7 @@ from kinformer.models import (
     decoder_for,
     encode,
     from_dict,
+    kept_form_of,
     to_dict,
 )
 from kinformer.operator import CustomResource, Fields, OpenFields, OpenResource, SchemaError, install, schema_of
@@ -169,6 +170,19 @@ def test_the_schema_says_that_unknown_fields_are_kept() -> None:
 
 class Task(OpenResource[ShopSpec | None, None], group="example.com", version="v1", plural="tasks"):
     spec: ShopSpec | None = None
+
+
+def test_a_resource_from_a_file_has_its_unknown_fields() -> None:
+    made = Task(metadata=V1ObjectMeta(name="a"), extra={"steps": [{"run": "x"}], "extra": "too"})
+    form = kept_form_of(Task)
+
+    assert form.decode(form.encode([made])) == [made]
+
+
+@pytest.mark.parametrize("type_", [Shop, Task])
+def test_a_list_is_no_resource(type_: Any) -> None:
+    with pytest.raises(ObjectDecodeError, match="Expected `object`, got `array`"):
+        decode(type_, b"[1]")
 
 
 async def test_a_resource_keeps_unknown_fields_on_its_way(kinformer_client: Client) -> None:
