@@ -21,7 +21,15 @@ from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of, is_older
 
-__all__ = ("CATCH_UP_TIMEOUT", "CacheBehind", "catch_up", "has_reached", "look_until", "wait_for_version")
+__all__ = (
+    "CATCH_UP_TIMEOUT",
+    "CacheBehind",
+    "catch_up",
+    "catch_up_with_server",
+    "has_reached",
+    "look_until",
+    "wait_for_version",
+)
 
 log = get_logger(__name__)
 
@@ -104,6 +112,13 @@ async def catch_up(feed: Feed[Any], version: str, clock: Clock) -> None:
         tasks.start_soon(ask, name=f"informer {feed.name} is compared")
         await _reach(feed, enough, clock)
         tasks.cancel_scope.cancel()
+
+
+async def catch_up_with_server(feed: Feed[Any], clock: Clock) -> None:
+    """Return once a feed shows what the server has now. It is current then, unless its watch broke meanwhile."""
+    breaks = feed.contact.breaks
+    await catch_up(feed, "", clock)
+    feed.contact.mended(breaks)
 
 
 async def look_until(reached: Callable[[], bool], clock: Clock) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, catch_up, has_reached
+from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, catch_up, catch_up_with_server, has_reached
 from kinformer.cache.feeds import Feed
 from kinformer.cache.shared_informer import SharedIndexInformer
 from kinformer.cache.starting import InformerStateError
@@ -128,9 +128,7 @@ async def wait_until_current(
 
     async def mend(feed: Feed[Any]) -> None:
         while not feed.is_current:
-            breaks = feed.contact.breaks
-            await catch_up(feed, "", clock)
-            feed.contact.mended(breaks)
+            await catch_up_with_server(feed, clock)
 
     behind = [feed for informer in every for feed in informer.feeds if not feed.is_current]
     if behind:

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from kinformer.blocking import warn_when_blocked
-from kinformer.cache.catching_up import catch_up, wait_for_version
+from kinformer.cache.catching_up import catch_up_with_server, wait_for_version
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.discards import warn_of_discards
@@ -54,10 +54,6 @@ NOT_FOLLOWING_AFTER = 30.0
 
 #: Seconds. A shorter period is raised to this: the informer would do little but resync.
 MINIMUM_RESYNC_PERIOD = 1.0
-
-
-#: Number of objects that are settled in one turn of the event loop: less than a millisecond's worth.
-_SETTLED_AT_ONCE = 64
 
 
 # More than 15 fields: it joins the indexer, the reflectors and the handlers, as client-go's does.
@@ -276,14 +272,11 @@ class SharedIndexInformer(Generic[T]):
         The first call costs a list of one object, and a watch of one second if nothing has changed since the snapshot.
         Controllers await it before their first sync. For a cache that began with a list, return at once.
         """
-
         if not self._begun:
             return
 
         async def follow_up(feed: Feed[T]) -> None:
-            breaks = feed.contact.breaks
-            await catch_up(feed, "", self._clock)
-            feed.contact.mended(breaks)
+            await catch_up_with_server(feed, self._clock)
             self._begun.discard(feed)
 
         async with self._catching_up, plain_task_group() as tasks:
@@ -563,7 +556,7 @@ class SharedIndexInformer(Generic[T]):
         finally:
             self._is_filling = False
         self._after_slice()
-        tasks.start_soon(_settle, state, name=f"{self.name} settles")
+        tasks.start_soon(state.settle_all, name=f"{self.name} settles")
 
     def state(self) -> CacheState[T] | None:
         """
@@ -665,15 +658,6 @@ class SharedIndexInformer(Generic[T]):
             self._may_relax_collector = False
             relax()
         self._processor.wake()
-
-
-async def _settle(state: CacheState[Any]) -> None:
-    """Do what could wait until an informer had synced, a little in each turn of the event loop."""
-    while state.parts:
-        for number, obj in enumerate(state.parts.pop().values()):
-            if not number % _SETTLED_AT_ONCE:
-                await checkpoint()
-            state.settle(obj)
 
 
 def _by_namespace(given: ListerWatcher[T] | Mapping[str, ListerWatcher[T]]) -> dict[str, ListerWatcher[T]]:

@@ -16,6 +16,9 @@ from kinformer.recurring import make_room, once
 __all__ = ("SHARERS",)
 
 
+# The attributes are written out: for the spec of a pod, a loop over their names takes 840 ns instead of 490.
+
+
 def _share_pod_spec(spec: Any) -> None:
     make_room()
     if spec.node_name is not None:
