@@ -115,8 +115,8 @@ class Faults:
         """
         Keep every watch open and send nothing on it, as if the other end of the connection were gone.
 
-        :param later: whether this includes watches that are opened later. Without them, a client that notices the
-            silence can help itself
+        :param later: whether watches that are opened later are silent too. If not, a client that notices the silence
+            can open a new watch, which works
         """
         self.watches.stalled = later
         for watch in self.watches.open:

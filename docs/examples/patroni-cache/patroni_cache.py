@@ -41,7 +41,8 @@ class InformerCache(ObjectCache):  # type: ignore[misc]  # Patroni is not always
     def __init__(
         self, dcs: Any, func: partial[Any], retry: Any, condition: threading.Condition, name: str | None = None
     ):
-        # The original's __init__ looks for itself under the name that this class has then, and would find this one.
+        # The original's __init__ is not called. It calls super() with the global name ObjectCache. After the
+        # replacement, this name is this class, and the original would call itself without end.
         threading.Thread.__init__(self, daemon=True)
         self._dcs, self._func, self._retry, self._condition, self._name = dcs, func, retry, condition, name
         self._is_ready = False
@@ -67,7 +68,7 @@ class InformerCache(ObjectCache):  # type: ignore[misc]  # Patroni is not always
     def _follow(self) -> None:
         self._killed.clear()
         kinds = "endpoints" if self._dcs._api.use_endpoints else "configmaps"
-        resource = ("", "v1", "pods" if self._name is None else kinds)  # only the cache of kinds knows the pod's name
+        resource = ("", "v1", "pods" if self._name is None else kinds)  # Patroni gives no name to the cache of pods
         (namespace,), selector = self._func.args, self._func.keywords["label_selector"]
         with (
             self.connect() as client,

@@ -148,7 +148,7 @@ def observe() -> None:
     try:
         anyio.run(_observe, stop, ready, file, since)
     finally:
-        ready.set()  # nobody is to wait for an observer that could not start
+        ready.set()  # if the observer could not start, nobody waits for it any longer
 
 
 async def _observe(stop: threading.Event, ready: threading.Event, file: Path | None, since: dict[str, str]) -> None:

@@ -10,7 +10,8 @@ __all__ = ("NONE", "age_of", "in_short", "since")
 NONE = "<none>"
 _UNKNOWN = "<unknown>"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
-#: Up to how many seconds a time is shown in a unit, and perhaps in a smaller one.
+#: The rows for times of less than so many seconds: the unit, its seconds, and the same of a smaller unit, if one is
+#: shown after it.
 _UNITS = (
     (120, "s", 1, "", 1),
     (10 * _MINUTE, "m", _MINUTE, "s", 1),

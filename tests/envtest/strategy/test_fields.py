@@ -41,6 +41,17 @@ def test_errors_come_in_the_order_of_the_rows() -> None:
     ]
 
 
+def test_several_ports_need_names_and_one_does_not() -> None:
+    table = f.Fields(ports=f.ports_of(f.Fields(protocol=f.PROTOCOL)))
+
+    told = [fields_of(table({"ports": ports}, "spec")) for ports in ([{}], [{"protocol": "TCP"}, {"name": "A"}])]
+
+    assert told == [
+        ["spec.ports[0].protocol NotSupported"],
+        ["spec.ports[0].name Required", "spec.ports[1].name Invalid", "spec.ports[1].protocol NotSupported"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("check", "absent", "empty"),
     [
