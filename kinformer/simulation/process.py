@@ -8,8 +8,7 @@ nothing that it still sends arrives. Its tasks are cancelled so that they clean 
 In place of a manager, a process can run a program: any async function that takes a :class:`Program`, such as the server
 of a webhook. It is killed and started again in the same way. Others can connect to the addresses on which it listens.
 
-The history gets what the process sees and does: the events that reach its handlers, and the beginning and end of each
-sync.
+The history gets what the process sees and does, see :mod:`kinformer.simulation.noting`.
 """
 
 from __future__ import annotations
@@ -17,17 +16,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
-from kinformer.cache import ResourceEventHandler, SharedIndexInformer, last_state
+from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
-from kinformer.clock import Timer
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory, Snapshot
 from kinformer.leaderelection import Guard
@@ -36,52 +33,12 @@ from kinformer.meta.requests import about
 from kinformer.simulation.history import What
 from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
 from kinformer.simulation.network import Listener, Network
+from kinformer.simulation.noting import NotedInformers, Notes
+from kinformer.simulation.process_clock import ProcessClock
 
-__all__ = ("EPOCH", "Life", "Main", "Process", "ProcessClock", "ProcessOptions", "Program", "Surroundings")
-
-#: The wall-clock time at which every run begins.
-EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+__all__ = ("Life", "Main", "Process", "ProcessOptions", "Program", "Surroundings")
 
 _EVENTS: Final = ("events", "events.events.k8s.io")
-
-
-class ProcessClock:
-    """
-    The clock of a process: the loop's time, and a wall clock that may be wrong.
-
-    :ivar skew: by how many seconds its wall clock is ahead of the others
-    """
-
-    def __init__(self, loop: SimulatedLoop) -> None:
-        self.skew = 0.0
-        self._loop = loop
-        self._rate = 1.0
-        self._set_at = self._set_to = 0.0
-
-    def monotonic(self) -> float:
-        return self._set_to + (self._loop.time() - self._set_at) * self._rate
-
-    @property
-    def rate(self) -> float:
-        """How many seconds this clock counts in one second of the world."""
-        return self._rate
-
-    @rate.setter
-    def rate(self, rate: float) -> None:
-        self._set_to, self._set_at, self._rate = self.monotonic(), self._loop.time(), rate
-
-    def leap(self, seconds: float) -> None:
-        """Move the monotonic time forward, as if the machine had slept. Timers that were set stay as they are."""
-        self._set_to += seconds
-
-    def now(self) -> datetime:
-        return EPOCH + timedelta(seconds=self._loop.time() + self.skew)
-
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        return self._loop.call_later(max(seconds, 0.0) / self._rate, callback)
-
-    async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(max(seconds, 0.0) / self._rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +315,8 @@ class Process:
         )
         async with transport:
             client = Client(transport)
-            life.informers = informers = _NotedInformers(client, life, clock=self.clock, snapshot=options.snapshot)
+            notes = Notes(life, partial(world.tell, self.name), world.relative, partial(world.tell_who_is_barred, self))
+            life.informers = informers = NotedInformers(client, notes, clock=self.clock, snapshot=options.snapshot)
             if options.main is not None:
                 token = world.server.token
                 await options.main(Program(life.name, self.host, client, informers, self.clock, self.url, token))
@@ -378,7 +336,7 @@ class Process:
             for name, controller in manager.controllers.items():
                 wrap = getattr(controller, "wrap_sync", None)
                 if wrap is not None:
-                    wrap(lambda sync, name=name: self._noted(life, name, sync))
+                    wrap(partial(notes.noted, name))
             await manager.run()
 
     def stop(self) -> None:
@@ -518,47 +476,6 @@ class Process:
             end.abort()
         self._world.later(seconds, lambda: setattr(life, "is_isolated", False))
 
-    # -- what it sees and does ------------------------------------------------------------------------------------
-
-    def _noted(
-        self, life: Life, controller: str, sync: Callable[[Any], Awaitable[Any]]
-    ) -> Callable[[Any], Awaitable[Any]]:
-        """A sync function that also appends the beginning and end of each sync to the history."""
-
-        async def noted(key: Any) -> Any:
-            text = str(key)
-            what = (controller, text)
-            self._world.tell_who_is_barred(self, what)
-            self.note(life, "sync", text, detail=controller)
-            life.syncing.add(what)
-            try:
-                answer = await sync(key)
-            except BaseException as error:
-                self.note(life, "synced", text, detail=f"{controller} {type(error).__name__}")
-                raise
-            finally:
-                life.syncing.discard(what)
-            self.note(life, "synced", text, detail=controller)
-            return answer
-
-        return noted
-
-    def note(self, life: Life, what: Any, name: str, version: int = 0, detail: str = "") -> None:
-        """Append a record to the history, unless the life has ended."""
-        if not life.is_cut_off:
-            self._world.tell(self.name, what, name, version, detail)
-
-    def note_event(self, life: Life, resource: str, obj: Any, detail: str) -> None:
-        metadata = getattr(obj, "metadata", None)
-        if metadata is None:
-            metadata = obj["metadata"]
-        if isinstance(metadata, Mapping):
-            namespace, name, version = metadata.get("namespace"), metadata["name"], metadata.get("resourceVersion")
-        else:
-            namespace, name, version = metadata.namespace, metadata.name, metadata.resource_version
-        key = f"{namespace}/{name}" if namespace else name
-        self.note(life, "event", f"{resource}/{key}", self._world.relative(version), detail)
-
 
 class _WithoutEvents(Transport):
     """A transport that does not send Events. A request that writes one gets its own body as the response."""
@@ -569,55 +486,3 @@ class _WithoutEvents(Transport):
             body: bytes = more["body"]
             return body
         return await super().request(method, path, **more)
-
-
-class _NotedInformers(SharedInformerFactory):
-    """Makes informers whose handlers' calls are in the history."""
-
-    def __init__(self, client: Client, life: Life, **options: Any) -> None:
-        super().__init__(client, **options)
-        self._life = life
-
-    async def _keep(self) -> None:
-        if not self._life.is_cut_off:  # a process that was killed writes nothing
-            await super()._keep()
-
-    def _make(self, *args: Any) -> SharedIndexInformer[Any]:
-        return self._noted(super()._make(*args), args[1])
-
-    def _make_borrowed(self, *args: Any) -> SharedIndexInformer[Any]:
-        return self._noted(super()._make_borrowed(*args), args[1])
-
-    def _noted(self, informer: SharedIndexInformer[Any], gvr: Any) -> SharedIndexInformer[Any]:
-        add, life, resource = informer.add_event_handler, self._life, str(gvr.group_resource)
-        numbers = itertools.count(1)
-
-        def add_event_handler(handler: ResourceEventHandler[Any], **options: Any) -> Any:
-            return add(_NotedHandler(handler, life, resource, f"{informer.name} {next(numbers)}"), **options)
-
-        informer.add_event_handler = add_event_handler  # type: ignore[method-assign]  # of this informer only
-        return informer
-
-
-class _NotedHandler:
-    """Appends each call to the history, and then calls the handler."""
-
-    def __init__(self, handler: ResourceEventHandler[Any], life: Life, resource: str, name: str) -> None:
-        self.__wrapped__ = handler
-        self._name = name
-        self._note = life.process.note_event
-        self._life = life
-        self._resource = resource
-
-    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> object:
-        self._note(self._life, self._resource, obj, f"add {self._name}")
-        return self.__wrapped__.on_add(obj, is_in_initial_list)
-
-    def on_update(self, old: Any, new: Any, /) -> object:
-        self._note(self._life, self._resource, new, f"update {self._name}")
-        return self.__wrapped__.on_update(old, new)
-
-    def on_delete(self, obj: Any, /) -> object:
-        found = last_state(obj)
-        self._note(self._life, self._resource, found, f"delete {self._name}")
-        return self.__wrapped__.on_delete(obj)

@@ -42,7 +42,8 @@ from kinformer.simulation.loop import OWNER, Deadlock, Livelock, Owner, Simulate
 from kinformer.simulation.network import Network, NetworkOptions
 from kinformer.simulation.oracles import Checks, Ending, Oracles, Reference
 from kinformer.simulation.plan import Plan
-from kinformer.simulation.process import EPOCH, Main, Process, ProcessClock, ProcessOptions
+from kinformer.simulation.process import Main, Process, ProcessOptions
+from kinformer.simulation.process_clock import EPOCH, ProcessClock
 from kinformer.simulation.server import DisturbedServer, SimulatedServer
 from kinformer.simulation.stage import ACTORS, NotSettled, RunResult, Stage
 from kinformer.simulation.stores import stores_of
