@@ -143,7 +143,7 @@ _TARGET = f.Fields(
     type=_check_target_type,
     value=f.Given(_check_amount),
     averageValue=f.Given(_check_amount),
-    averageUtilization=f.Between(1, None, "must be greater than 0"),
+    averageUtilization=f.ABOVE_0,
 )
 _METRIC = f.Fields(name=f.Needed(f.PATH_SEGMENT, detail="must specify a metric name"))
 _RESOURCE = f.Needed(detail="must specify a resource name")

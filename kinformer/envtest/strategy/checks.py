@@ -9,7 +9,6 @@ from typing import Any
 
 from kinformer.envtest.causes import forbidden, invalid, required
 from kinformer.envtest.status import Cause
-from kinformer.meta.selectors import Selector, label_selector_as_selector
 from kinformer.meta.validation import (
     dns1123_subdomain_errors,
     regex_error,
@@ -25,7 +24,6 @@ __all__ = (
     "check_operator",
     "check_port",
     "check_port_number_or_name",
-    "check_selects",
     "check_token_lifetime",
     "data_key_errors",
     "parse_address",
@@ -61,18 +59,6 @@ def check_operator(requirement: Mapping[str, Any], field: str) -> Iterator[Cause
             yield forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
     else:
         yield invalid(f"{field}.operator", operator, "not a valid selector operator")
-
-
-def check_selects(selector: Any, template: Mapping[str, Any], field: str) -> Iterator[Cause]:
-    """Check that the selector of a workload selects the pods of its template."""
-    parsed: Selector | None
-    try:
-        parsed = label_selector_as_selector(selector)
-    except ValueError:
-        return
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if not parsed.matches(labels):
-        yield invalid(f"{field}.metadata.labels", labels or None, "`selector` does not match template `labels`")
 
 
 def check_port(value: int | None, field: str) -> Iterator[Cause]:

@@ -176,7 +176,7 @@ _PROBE = f.Given(
     _check_handler,
     _COUNTS,
     f.Fields(
-        terminationGracePeriodSeconds=f.Between(1, None, "must be greater than 0"),
+        terminationGracePeriodSeconds=f.ABOVE_0,
         successThreshold=f.Between(1, 1, "must be 1"),
     ),
 )

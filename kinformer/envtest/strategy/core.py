@@ -242,7 +242,7 @@ def _drop_coordination(obj: Obj, old: Obj) -> None:
             spec.pop(name, None)
 
 
-_LEASE = f.Fields(leaseDurationSeconds=f.Between(1, None, "must be greater than 0"), leaseTransitions=f.NOT_NEGATIVE)
+_LEASE = f.Fields(leaseDurationSeconds=f.ABOVE_0, leaseTransitions=f.NOT_NEGATIVE)
 
 
 class LeaseStrategy(Strategy):

@@ -32,6 +32,7 @@ from kinformer.meta.validation import (
 )
 
 __all__ = (
+    "ABOVE_0",
     "API_NAME",
     "DATA_KEY",
     "DNS_LABEL",
@@ -348,4 +349,6 @@ LABEL_SELECTOR = Fields(
 )
 NOT_NEGATIVE = Between(0, None, NEGATIVE)
 POSITIVE = Between(1, None, "must be greater than zero")
+#: The same, with the other text that Kubernetes has for it.
+ABOVE_0 = Between(1, None, "must be greater than 0")
 PROTOCOL = OneOf("SCTP", "TCP", "UDP")

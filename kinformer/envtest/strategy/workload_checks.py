@@ -12,10 +12,9 @@ from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import check_selects
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.meta.integers import read_integer
-from kinformer.meta.selectors import selector_from_set
+from kinformer.meta.selectors import Selector, label_selector_as_selector, selector_from_set
 
 __all__ = (
     "CRON_JOB",
@@ -100,7 +99,19 @@ def _filled_for(kind: str) -> f.Check:
 
 
 def _check_selects(spec: Obj, path: str) -> Iterator[Cause]:
-    yield from check_selects(spec.get("selector"), spec.get("template") or {}, f"{path}.template")
+    """Check that the selector selects the pods of the template. An invalid selector has errors of its own."""
+    try:
+        selector = label_selector_as_selector(spec.get("selector"))
+    except ValueError:
+        return
+    yield from _check_selected(selector, spec.get("template"), path)
+
+
+def _check_selected(selector: Selector, template: Obj | None, path: str) -> Iterator[Cause]:
+    labels = ((template or {}).get("metadata") or {}).get("labels") or {}
+    if not selector.matches(labels):
+        text = "`selector` does not match template `labels`"
+        yield invalid(f"{path}.template.metadata.labels", labels or None, text)
 
 
 # -- sets of pods that are all alike -----------------------------------------------------------------------------------
@@ -111,10 +122,8 @@ def _check_old_template(spec: Obj, path: str) -> Iterator[Cause]:
     if template is None:
         yield required(f"{path}.template")
         return
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if selector and not selector_from_set(selector).matches(labels):
-        text = "`selector` does not match template `labels`"
-        yield invalid(f"{path}.template.metadata.labels", labels or None, text)
+    if selector:
+        yield from _check_selected(selector_from_set(selector), template, path)
     yield from _lasting("ReplicationController")(template, f"{path}.template")
 
 
