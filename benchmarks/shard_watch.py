@@ -3,9 +3,9 @@
 A replay server sends all events to every member, as an API server does. One informer of pods, each in a process of its
 own, holds all ranges, or every fourth one. The figures:
 
-- its share of the pods: not exactly a fourth, because a namespace is not divided;
-- the CPU time for each event that the server sends, the bytes that it receives, which are the same for all members, and
-  the resident memory that its objects take.
+- the share of the pods that it holds. This is not exactly a fourth, because a namespace is not divided;
+- the CPU time for each event that the server sends, and the bytes of such an event, which every member receives;
+- the resident memory of the objects that it holds.
 
 With a rate of 0, the events come as fast as they are read.
 """
@@ -61,7 +61,7 @@ async def member(members: int, pods: int, rate: float, seconds: float) -> Figure
         await until(lambda: informer.last_sync_resource_version == str(version + events))
         figures: Figures = {
             "share of the pods": round(held / pods, 3),
-            "events told": seen,
+            "handler calls": seen,
             "us CPU/event sent": round(watch.cpu / events * 1e6, 1),
             "of these in the kernel": round(watch.system / events * 1e6, 1),
             "KiB/event": round(len(pod_bytes(0).at(version)) / 1024, 1),

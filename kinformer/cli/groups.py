@@ -71,7 +71,7 @@ def fenced_by(flag: str, text: str) -> tuple[str, ...]:
     """
     The resources that such a flag names.
 
-    :raises OptionError: if one of them is no plural name with a group
+    :raises OptionError: if a name is not of the form PLURAL or PLURAL.GROUP
     """
     from kinformer.manager import OptionError
 

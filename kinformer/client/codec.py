@@ -275,7 +275,8 @@ class ObjectCodec(Generic[T]):
 
         :param pieces: each of them one or more whole lines
         :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place
-        :param wanted: which objects to decode, by their namespace and uid; a bookmark follows if the last one was not
+        :param wanted: which objects to decode, by their namespace and uid; None for all. If the last event was left
+            out, a bookmark with its version follows
         """
         events: list[WatchEvent[T]] = []
         version = ""

@@ -5,10 +5,11 @@ own. A request with ``read_bufsize=RawBody(...)`` gets its body's bytes as they 
 :class:`~kinformer.client.dechunker.Dechunker` removes the framing from a whole read at once. Headers, redirects,
 errors, TLS and proxies stay aiohttp's.
 
-It pays over TLS, which clusters have; ``kinformer bench throughput`` has a row with it and one without. An event of 5.7
-KB through a whole informer takes 6 to 9 % less: 15.5, 16.4 and 17.3 us where aiohttp's parser takes 16.5, 17.5 and 18.9
-(CPU of the reading process, medians of 15 loads in turn, three times, a TLS record for each event, Python 3.11, aiohttp
-3.14, two quiet cores, 2026-11-23). In records of 16 KiB it is 4 to 7 %. Plain HTTP alone is not worth it: 0 to 4 %.
+It is worth it over TLS, which clusters use; ``kinformer bench throughput`` has a row with it and one without. An event
+of 5.7 KB takes 6 to 9 % less time in a whole informer: 15.5, 16.4 and 17.3 us where aiohttp's parser takes 16.5, 17.5
+and 18.9 (CPU of the reading process, medians of 15 loads in turn, three times, a TLS record for each event, Python
+3.11, aiohttp 3.14, two quiet cores, 2026-11-23). In records of 16 KiB it is 4 to 7 %. Plain HTTP alone is not worth it:
+0 to 4 %.
 
 Over TLS, the bytes of such a body are decrypted into one buffer for all connections (:class:`_Decrypted`). asyncio's
 default allocates 256 KiB of memory for each record, and an API server sends at least one record for each event.

@@ -1,10 +1,10 @@
 """Fencing: each write carries the term of the lease that it is made under, and the server refuses older terms.
 
-A guard cannot rule out that a write arrives late: after the lease ran out on the way, and another process leads. The
-server can. It knows the Lease, and a ValidatingAdmissionPolicy that has the Lease as its parameter compares the two
-(``docs/deploy/fencing``). This module adds the term, as an annotation, to the objects and patches that are written. So
-it concerns creations, updates and patches of the listed resources, and of their status where the server takes
-annotations with it. A deletion has no object and carries no term.
+A guard cannot rule out that a write arrives late, when its lease has run out and another process leads. The server can
+refuse such a write: a ValidatingAdmissionPolicy compares the term of the write with that of the Lease, which is its
+parameter (``docs/deploy/fencing``). This module adds the term, as an annotation, to creations, updates and patches of
+the listed resources and of their status. The server ignores it in the status of a custom resource. A deletion has no
+object and carries no term.
 
 A lease's term is its ``leaseTransitions``, which rise by one with each new leader. The term of a member of a group of
 shards is its own name: it is never used again, and the group's table has it as long as the member owns a range.
@@ -43,9 +43,11 @@ def fenced_client(client: Client, resources: Collection[str], term: Callable[[],
     """
     Make a client whose writes of some resources carry the term of a lease.
 
-    :param resources: plural and group of each: ``pods``, ``deployments.apps``
+    :param resources: plural and group of each: ``pods``, ``deployments.apps``; if empty, the client itself is returned
     :param term: returns the term
     """
+    if not resources:
+        return client
     return client.through(lambda transport: _FencedTransport(transport, frozenset(resources), term))
 
 

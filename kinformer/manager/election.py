@@ -114,8 +114,7 @@ class Election:
 
     def guarded(self, client: Client) -> Client:
         """A client for the controllers that writes only while the Lease is held."""
-        client = guarded_client(client, self.elector.guard)
-        return fenced_client(client, self._fenced, self._own_term) if self._fenced else client
+        return fenced_client(guarded_client(client, self.elector.guard), self._fenced, self._own_term)
 
     def _own_term(self) -> str:
         keeper = self.elector.keeper

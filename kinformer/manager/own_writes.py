@@ -29,7 +29,7 @@ log = get_logger(__name__)
 _LOOK_AGAIN: Final = 0.01
 _LOOK_AGAIN_MAX: Final = 1.0
 
-#: The number of keys with writes at which those are dropped that the caches show by now. With each write, the whole
+#: When more keys than this have writes, the writes that the caches show by now are dropped. With each write, the whole
 #: object in the server's answer is kept, and an EndpointSlice can have 100 KB.
 _MANY: Final = 32
 

@@ -37,8 +37,7 @@ class Shards:
 
     def guarded(self, client: Client) -> Client:
         """A client for the controllers that writes only while this process is a member."""
-        client = guarded_client(client, self.member.guard)
-        return fenced_client(client, self._fenced, lambda: self.member.name) if self._fenced else client
+        return fenced_client(guarded_client(client, self.member.guard), self._fenced, lambda: self.member.name)
 
     def snapshot(self) -> ShardsSnapshot:
         """The members and their ranges."""
