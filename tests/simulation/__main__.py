@@ -37,7 +37,8 @@ from kinformer.simulation.single import USUAL_KINDS, single_deviations
 from kinformer.simulation.trial import Trial
 from tests.simulation.budget import play_for
 from tests.simulation.bugs import BUGS
-from tests.simulation.controllers.catalogue import CASES, CRASHED_AND_LATE
+from tests.simulation.controllers.case import CRASHED_AND_LATE
+from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.recorded import RECORDED, trial_of_recorded
 from tests.simulation.worlds import trial_of_bug, trial_of_case
 

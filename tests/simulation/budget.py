@@ -20,7 +20,8 @@ import structlog
 from kinformer.simulation.explore import explore
 from kinformer.simulation.faults import Faults
 from kinformer.simulation.trial import Trial
-from tests.simulation.controllers.catalogue import CASES, CRASHED_AND_LATE
+from tests.simulation.controllers.case import CRASHED_AND_LATE
+from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.recorded import RECORDED, trial_of_recorded
 from tests.simulation.worlds import trial_of_case
 

@@ -21,7 +21,7 @@ from kinformer_controllers.shared.services.service import TRIGGER_TIME_ANNOTATIO
 from tests.golden.controllers import SCENARIOS, apis_for, cluster_scenarios, controllers_for, workload_scenarios
 from tests.golden.run import difference, same_json
 from tests.golden.scenario import Scenario
-from tests.simulation.controllers.catalogue import loops_beside, told
+from tests.simulation.controllers.case import loops_beside, told
 from tests.simulation.controllers.steps import answers
 
 __all__ = ("RECORDED", "trial_of_recorded")

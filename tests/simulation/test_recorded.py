@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from kinformer.simulation.explore import explore
-from tests.simulation.controllers.catalogue import CRASHED_AND_LATE
+from tests.simulation.controllers.case import CRASHED_AND_LATE
 from tests.simulation.recorded import RECORDED, trial_of_recorded
 
 SEEDS = 2

@@ -11,7 +11,8 @@ from tests.golden.controllers import apis_for
 from tests.simulation.bugs import BUGS
 from tests.simulation.bugs.base import User
 from tests.simulation.controllers.behind import BEHIND
-from tests.simulation.controllers.catalogue import CASES, Case, loops_beside, told
+from tests.simulation.controllers.case import Case, loops_beside, told
+from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.controllers.steps import play
 
 __all__ = ("trial_of_bug", "trial_of_case")

@@ -17,7 +17,7 @@ from kinformer_controllers.shared.cloud.interface import Route
 from tests.golden.controllers import SCENARIOS
 from tests.golden.scenario import Scenario
 from tests.simulation.controllers import csi
-from tests.simulation.controllers.catalogue import Case
+from tests.simulation.controllers.case import Case
 from tests.simulation.controllers.steps import NAMESPACE
 from tests.simulation.controllers.writes import create, delete, patch
 

@@ -1,121 +1,25 @@
 """What each controller is tried with in a simulated world: the steps of users, and the controllers that run.
 
-Where a golden scenario is small, its steps are used. The others are here. Every controller is in one of them.
+Where a golden scenario is small, its steps are used: these cases are in ``from_golden.py``. The others are here. Every
+controller is in one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from kinformer.envtest.loops import WITHOUT_KUBELET
-from kinformer.manager import known_controllers
-from kinformer.options import options_of
 from kinformer.simulation.faults import Faults
 from kinformer.simulation.world import World
-from tests.golden.controllers import SCENARIOS, controllers_for
-from tests.golden.keys import key_flags
+from tests.golden.controllers import SCENARIOS
 from tests.golden.scenario import Scenario
 from tests.simulation.controllers import csi, gated, groups, selinux, storage
+from tests.simulation.controllers.case import CRASHED_AND_LATE, SETTLE, Case, Step
+from tests.simulation.controllers.from_golden import GOLDEN
 from tests.simulation.controllers.jobs import CRON_JOBS, JOBS
 from tests.simulation.controllers.writes import create, delete, patch, patch_status
 
-__all__ = ("CASES", "CRASHED_AND_LATE", "Case", "loops_beside", "told")
-
-#: The process dies after a write, and events and answers come late: caches are stale.
-CRASHED_AND_LATE = Faults.only(crash=0.03, delay=0.05, most=6)
-
-#: The usual faults, but whoever starts again starts on what is current.
-_CURRENT_AT_THE_START = Faults(restart=0.0, restart_server=0.0)
-
-Step = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """
-    One thing to try.
-
-    :param controllers: those that run, by the names of their entry points; or as ``package.module:factory``
-    :param begin: is called with the world before anything else
-    :param options: what they are told, besides the key files and the network of golden scenarios
-    :param may_differ: fields that may be others at the end, as :class:`kinformer.simulation.Checks` has them, each with
-        its reason beside it below
-    :param plans: those that once failed, each with what was wrong beside it below
-    :param churn_left_out: objects that may be made and deleted more often than without faults, with its reason
-    :param extra_generated: pods and others with generated names that may be made beside those of a run without faults,
-        as :class:`kinformer.simulation.Checks` has it
-    :param faults: how often what goes wrong with seeds; None for the usual rates
-    :param quiet: seconds without a change after which everything has settled
-    :param share: of so many seeds one is played, where a run is long
-    """
-
-    name: str
-    controllers: Sequence[str]
-    steps: Sequence[Step]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    may_differ: Sequence[str] = ()
-    plans: Sequence[str] = ()
-    share: int = 1
-    quiet: float = 30.0
-    churn_left_out: Sequence[str] = ()
-    begin: Callable[[World], object] = lambda world: None
-    extra_generated: float = 1.0
-    faults: Faults | None = None
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def told(controllers: Iterable[str]) -> dict[str, Any]:
-    """What controllers are told: of everything that golden scenarios tell theirs, what these know."""
-    known = {option.name for name in controllers for option in _options_of(name)}
-    return {name: value for name, value in key_flags().items() if name in known}
-
-
-def _options_of(controller: str) -> Sequence[Any]:
-    if ":" in controller:
-        return ()
-    factory = known_controllers()[controller].load()
-    return options_of(factory.options) if factory.options is not None else ()
-
-
-#: Whose work the server's loops do.
-_LOOPS = {"garbage-collector-controller": "garbagecollector", "namespace-controller": "namespace"}
-
-
-def loops_beside(controllers: Collection[str]) -> tuple[str, ...]:
-    """What the server does by itself: all but what these controllers do, and what kubelets do."""
-    return tuple(loop for loop in WITHOUT_KUBELET if _LOOPS[loop] not in controllers)
-
-
-def _golden(
-    name: str,
-    *may_differ: str,
-    quiet: float = 30.0,
-    waits: bool = False,
-    churn_left_out: Sequence[str] = (),
-    more: Sequence[Step] = (),
-    plans: Sequence[str] = (),
-    faults: Faults | None = None,
-    **options: Any,
-) -> Case:
-    scenario = Scenario.read(SCENARIOS / f"{name}.json")
-    controllers = controllers_for(name, known_controllers())
-    assert controllers, f"{name} has no controllers"
-    steps = [step for step in scenario.steps if "snapshot" not in step and not _tidies_up(step)]
-    if waits:
-        steps = [each for step in steps for each in (step, _SETTLE)]
-    every = [*steps, *more]
-    return Case(
-        name, controllers, every, options, may_differ, plans, quiet=quiet, churn_left_out=churn_left_out, faults=faults
-    )
-
-
-def _tidies_up(step: Step) -> bool:
-    """Whether a step only removes a node at the end, for the next scenario."""
-    return "delete" in step and step["delete"]["kind"] == "Node" and "${ns}" in step["delete"]["name"]
+__all__ = ("CASES",)
 
 
 def _case(
@@ -137,9 +41,6 @@ def _case(
     )
 
 
-_SETTLE: Step = {"settle": 2}
-#: What kubelets do in the end: pods that are to go are gone, and the others run. What follows from that is waited for.
-_KUBELETS: tuple[Step, ...] = (_SETTLE, {"end_pods": {}}, _SETTLE, {"run_pods": {}}) * 3 + (_SETTLE,)
 _RBAC = "rbac.authorization.k8s.io/v1"
 _TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "img"}]}}
 _JOB = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
@@ -283,16 +184,16 @@ _OWN = (
         "replicationcontroller",
         "replicationcontroller",
         create("ReplicationController", "web", spec={"replicas": 3, "selector": {"app": "a"}, "template": _TEMPLATE}),
-        _SETTLE,
+        SETTLE,
         {"run_pods": {}},
-        _SETTLE,
+        SETTLE,
         patch("ReplicationController", "web", spec={"replicas": 0}),
     ),
     _case(
         "ttl-after-finished",
         "job ttl-after-finished",
         create("Job", "j", "batch/v1", spec={"ttlSecondsAfterFinished": 20, "template": _JOB}),
-        _SETTLE,
+        SETTLE,
         {"run_pods": {"phase": "Succeeded", "ready": False}},
         {"sleep": 60},
         # A watch's timer for silences rounded in two ways, and went off again and again at one moment.
@@ -309,9 +210,9 @@ _OWN = (
             aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"into": "whole"}}]},
             rules=[],
         ),
-        _SETTLE,
+        SETTLE,
         patch("ClusterRole", "part", rules=[_rule("get"), _rule("list")]),
-        _SETTLE,
+        SETTLE,
         create("ClusterRole", "more", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("watch")]),
     ),
     _case(
@@ -319,12 +220,12 @@ _OWN = (
         "endpointslicemirroring",
         create("Service", "s", spec={"ports": [{"port": 80}]}),
         create("Endpoints", "s", subsets=_subset("10.0.0.1", "10.0.0.2")),
-        _SETTLE,
+        SETTLE,
         patch("Endpoints", "s", subsets=_subset("10.0.0.2", "10.0.0.3")),
-        _SETTLE,
+        SETTLE,
         create("Service", "t", spec={"ports": [{"port": 80}]}),
         create("Endpoints", "t", subsets=_subset("10.0.1.1")),
-        _SETTLE,
+        SETTLE,
         delete("Endpoints", "t"),
         # Slices were made 12,000 times while the garbage collector deleted them, until the deletion was heard of.
         plans=("seed=0 hide(manager,endpoints/case/t,event=2)",),
@@ -333,7 +234,7 @@ _OWN = (
         "csrcleaner",
         "csrcleaner",
         next(step for step in Scenario.read(SCENARIOS / "csr_denied.json").steps if "create" in step),
-        _SETTLE,
+        SETTLE,
         patch(
             "CertificateSigningRequest",
             "${ns}-r",
@@ -346,9 +247,9 @@ _OWN = (
         "nodeipam",
         "nodeipam",
         {"create": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}} for i in range(3)]},
-        _SETTLE,
+        SETTLE,
         delete("Node", "n1"),
-        _SETTLE,
+        SETTLE,
         create("Node", "n3"),
         # Which node gets which range depends on the order in which the controller hears of them.
         may_differ=("nodes/*:spec.podCIDR", "nodes/*:spec.podCIDRs"),
@@ -357,9 +258,9 @@ _OWN = (
         "ttl",
         "ttl",
         {"create": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}} for i in range(3)]},
-        _SETTLE,
+        SETTLE,
         delete("Node", "n1"),
-        _SETTLE,
+        SETTLE,
         patch("Node", "n2", metadata={"annotations": {"node.alpha.kubernetes.io/ttl": "77"}}),
     ),
     _case(
@@ -374,11 +275,11 @@ _OWN = (
         ),
         # One that is there: to make one is to make a directory.
         create("PersistentVolume", "v", spec=_VOLUME),
-        _SETTLE,
+        SETTLE,
         create("PersistentVolumeClaim", "c", spec=_CLAIM),
-        _SETTLE,
+        SETTLE,
         patch("PersistentVolumeClaim", "c", spec={"resources": {"requests": {"storage": "2Gi"}}}),
-        _SETTLE,
+        SETTLE,
         delete("PersistentVolumeClaim", "c"),
         plans=(
             # The volume's reference says which version of the claim it was made for: the comparison leaves it aside.
@@ -398,7 +299,7 @@ _OWN = (
         create("StorageClass", "shelf", "storage.k8s.io/v1", provisioner=storage.PROVISIONER),
         create("PersistentVolumeClaim", "one", spec=_CLAIM | {"storageClassName": "shelf"}),
         create("PersistentVolumeClaim", "two", spec=_CLAIM | {"storageClassName": "shelf"}),
-        _SETTLE,
+        SETTLE,
         delete("PersistentVolumeClaim", "one"),
         # Who begins on an old view may have a volume made for a claim that is gone, and takes it back. Kubernetes does
         # the same: where the claim says already who makes its volume, the server is not asked for it.
@@ -413,14 +314,14 @@ _OWN = (
         csi.node("b"),
         *csi.disk(csi.EXCLUSIVE, "ReadWriteOnce"),
         *csi.disk("shared", "ReadWriteMany"),
-        _SETTLE,
+        SETTLE,
         csi.pod("one", "a", csi.EXCLUSIVE, "shared"),
         csi.pod("two", "b", "shared"),
-        _SETTLE,
+        SETTLE,
         _in_use("a", csi.EXCLUSIVE, "shared"),
         delete("Pod", "one", gracePeriodSeconds=0),
         csi.pod("three", "b", csi.EXCLUSIVE),
-        _SETTLE,
+        SETTLE,
         _in_use("a"),
         begin=csi.begin,
         # An operation that has failed some times waits half a minute, and a lost attachment is found after one.
@@ -430,12 +331,12 @@ _OWN = (
         "resourcequota",
         "resourcequota",
         create("ResourceQuota", "q", spec={"hard": {"configmaps": "3", "pods": "2"}}),
-        _SETTLE,
+        SETTLE,
         create("ConfigMap", "a"),
         create("ConfigMap", "b"),
-        _SETTLE,
+        SETTLE,
         delete("ConfigMap", "a"),
-        _SETTLE,
+        SETTLE,
         patch("ResourceQuota", "q", spec={"hard": {"configmaps": "5"}}),
         # A worker of each queue recounted it at once: one wrote what was no longer so, the other saw nothing to write.
         plans=("seed=0 restart(manager,write=3,version=-4)",),
@@ -446,13 +347,13 @@ _OWN = (
         *_allocated_claim(),
         _pod_with_device("one"),
         _pod_with_device("two"),
-        _SETTLE,
+        SETTLE,
         # The claim stays with the second pod, and then with none.
         patch_status("Pod", "one", phase="Succeeded"),
-        _SETTLE,
+        SETTLE,
         delete("Pod", "two"),
         {"end_pods": {}},
-        _SETTLE,
+        SETTLE,
         # Who dies between the two writes of a release leaves the finalizer, as Kubernetes does: a claim that has it may
         # be about to get devices. The claim's deletion takes it away.
         delete("ResourceClaim", "shared"),
@@ -462,13 +363,13 @@ _OWN = (
         "podgroup-protection",
         "podgroup-protection-controller",
         create("PodGroup", "g", _SCHEDULING, metadata={"finalizers": [f"{_GROUP}/podgroup-protection"]}, spec=_BASIC),
-        _SETTLE,
+        SETTLE,
         create("Pod", "one", spec=_IN_GROUP),
         create("Pod", "two", spec=_IN_GROUP),
         delete("PodGroup", "g"),
-        _SETTLE,
+        SETTLE,
         patch_status("Pod", "one", phase="Succeeded"),
-        _SETTLE,
+        SETTLE,
         delete("Pod", "two"),
         begin=groups.begin,
         # The cache did not have the pods yet: without a list from the server, the group went.
@@ -497,7 +398,7 @@ _OWN = (
         *csi.disk("shared", "ReadWriteMany"),
         _labelled("one", "s0:c1"),
         _labelled("two", "s0:c2"),
-        _SETTLE,
+        SETTLE,
         delete("Pod", "one"),
         _labelled("three", "s0:c3"),
         begin=selinux.begin,
@@ -511,11 +412,11 @@ _OWN = (
         {"reserve": {"claim": "shared", "pod": "one"}},
         # This one does not use the claim.
         _pod_with_device("two"),
-        _SETTLE,
+        SETTLE,
         create("DeviceTaintRule", "away", f"{_DEVICES}beta2", spec={"taint": {"key": "a", "effect": "NoExecute"}}),
-        _SETTLE,
+        SETTLE,
         patch("DeviceTaintRule", "away", spec={"deviceSelector": {"driver": "d.example.com"}}),
-        _SETTLE,
+        SETTLE,
         {"end_pods": {}},
         feature_gates="DRADeviceTaintRules=true",
         # How many pods were evicted since the controller started, and when the condition was written.
@@ -528,11 +429,11 @@ _OWN = (
         *(_api_server(one) for one in "abc"),
         _stored_by("x", *"abc"),
         _stored_by("y", "b"),
-        _SETTLE,
+        SETTLE,
         delete("Lease", "kube-system/b"),
         # This server has no Lease at all.
         _stored_by("z", "e", "c"),
-        _SETTLE,
+        SETTLE,
         _api_server("b"),
         _stored_by("z", *"bc"),
         delete("Lease", "kube-system/c"),
@@ -545,7 +446,7 @@ _OWN = (
         create("StorageVersionMigration", "m", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
         create("StorageVersionMigration", "n", _MIGRATION, spec={"resource": {"resource": "configmaps"}}),
         create("CustomResourceDefinition", "widgets.example.com", "apiextensions.k8s.io/v1", spec=_widgets("v1")),
-        _SETTLE,
+        SETTLE,
         patch("CustomResourceDefinition", "widgets.example.com", spec=_widgets("v2")),
         create("StorageVersionMigration", "w", _MIGRATION, spec={"resource": _WIDGETS}),
         # The version of the resource when the migration began.
@@ -560,7 +461,7 @@ _OWN = (
     _case(
         "clustertrustbundle-publisher",
         "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-        _SETTLE,
+        SETTLE,
         *(
             create("ClusterTrustBundle", f"kubernetes.io:kube-apiserver-serving:{one}", _CERTIFICATES, spec=_BUNDLE)
             for one in ("old", "older")
@@ -584,9 +485,9 @@ _OWN = (
         "ephemeral-volume",
         create("Pod", "p", spec=_SCRATCH),
         create("Pod", "q", spec=_SCRATCH),
-        _SETTLE,
+        SETTLE,
         delete("PersistentVolumeClaim", "p-scratch"),
-        _SETTLE,
+        SETTLE,
         delete("Pod", "q"),
     ),
     _case(
@@ -600,7 +501,7 @@ _OWN = (
             metadata={"labels": _OF_A_SERVICE},
             spec={"parentRef": {"resource": "services", "namespace": "default", "name": "s"}},
         ),
-        _SETTLE,
+        SETTLE,
         delete("ServiceCIDR", "narrow"),
         {"sleep": 15},
         create("ServiceCIDR", "wide", _NETWORKING, spec={"cidrs": ["10.1.0.0/16"]}),
@@ -614,23 +515,23 @@ _OWN = (
         "volumeattributesclass-protection-controller",
         create("VolumeAttributesClass", "gold", "storage.k8s.io/v1", driverName="d.example.com", parameters={"a": "b"}),
         create("PersistentVolumeClaim", "c", spec=_CLAIM | {"volumeAttributesClassName": "gold"}),
-        _SETTLE,
+        SETTLE,
         delete("VolumeAttributesClass", "gold"),
-        _SETTLE,
+        SETTLE,
         delete("PersistentVolumeClaim", "c"),
     ),
     _case(
         "validatingadmissionpolicy-status",
         "validatingadmissionpolicy-status-controller",
         create("ValidatingAdmissionPolicy", "p", "admissionregistration.k8s.io/v1", spec=_policy("object.spec.x == 1")),
-        _SETTLE,
+        SETTLE,
         patch("ValidatingAdmissionPolicy", "p", spec=_policy("object.spec.replicas > 1")),
     ),
     _case(
         "bootstrap-tokens",
         "bootstrapsigner tokencleaner",
         *(step for step in Scenario.read(SCENARIOS / "boot_signed.json").steps if "ensure_in" in step),
-        _SETTLE,
+        SETTLE,
         {
             "ensure_in": [
                 {
@@ -650,92 +551,6 @@ _OWN = (
         },
         {"sleep": 3600},
     ),
-)
-
-_GOLDEN = (
-    # The user makes metrics for pods, by their names, which are drawn.
-    _golden("hpa_up", more=_KUBELETS, churn_left_out=("pods.metrics.k8s.io/*",)),
-    # Who begins on an old view does not see which pods go already, and has another one go that it then makes anew. With
-    # Kubernetes' controller it is the same. The new one has to run before states are compared.
-    _golden("rs_scale", more=_KUBELETS, plans=("seed=129 restart(manager,write=17,version=-1)",)),
-    _golden(
-        "dep_rolling",
-        # Who begins on an old view that shows the old template rolls back, and forward again when it hears of the new
-        # one. Each counts as a revision, with Kubernetes' controller too.
-        "*/*:metadata.annotations[deployment.kubernetes.io/revision]",
-        "*/*:metadata.annotations[deployment.kubernetes.io/revision-history]",
-        # How many pods were taken back on the way is not to be told from the end.
-        more=_KUBELETS,
-        plans=(
-            (
-                "seed=9 hide(manager,deployments.apps/case/d,event=8) restart(manager,write=18,version=-5) "
-                "restart(manager,write=44,version=-25) restart(manager,write=60,version=-26)"
-            ),
-            "seed=29 restart(manager,write=66,version=-25)",
-            "seed=14 conflict(manager,write=14) restart(manager,write=17,version=-2) conflict(manager,write=25)",
-            "seed=29 restart(manager,write=66,version=-26) cut(manager,request=39,event=1)",
-        ),
-    ),
-    # Who begins on an old view in which a pod is the old one deletes it by its name, though it was made anew meanwhile.
-    # Kubernetes' controller does, too (kubernetes/kubernetes#59848 is about more of that kind).
-    _golden(
-        "sts_update",
-        # Back to the template of the old view, and forward again: each counts as a revision.
-        "controllerrevisions.apps/*:revision",
-        more=_KUBELETS,
-        churn_left_out=("pods/*",),
-        plans=(
-            "seed=0 restart(manager,write=13,version=-20)",
-            "seed=0 restart(manager,write=11,version=-5)",
-            "seed=32 restart(manager,write=17,version=-19)",
-        ),
-    ),
-    _golden("ds_nodes"),
-    _golden("job_complete"),
-    # Which version of its Job the status names: the one that was seen.
-    _golden("cj_forbid", "cronjobs.batch/*:status.active.0.resourceVersion"),
-    _golden(
-        "pdb_min_available",
-        more=_KUBELETS,
-        plans=("seed=46 restart(manager,write=5,version=-5) restart(manager,write=16,version=-8)",),
-    ),
-    # When the last change was that made the endpoints: there if the pod's change was seen after the Service's.
-    # A write that meets a conflict while its cache is behind is tried again after 1, 2, 4, ... 32 seconds.
-    _golden("ep_becomes_ready", "endpoints/*:metadata.annotations", quiet=90.0),
-    _golden(
-        "eps_becomes_ready",
-        "endpointslices.discovery.k8s.io/*:metadata.annotations",
-        quiet=90.0,
-        plans=(
-            "seed=594 conflict(manager,write=2) hide(manager,endpointslices.discovery.k8s.io/case/s-tl574,event=3)",
-        ),
-    ),
-    _golden("gc_foreground"),
-    # Whether its account is there before a namespace goes is a matter of chance, if nobody waits.
-    _golden("ns_delete", waits=True),
-    # Nobody reports for the nodes.
-    _golden("node_not_ready", node_monitor_grace_period=1e6),
-    _golden("taint_evict", node_monitor_grace_period=1e6),
-    # A node is looked for a while before its pods go.
-    _golden("podgc_orphan", quiet=90.0),
-    _golden("pv_bind_smallest"),
-    _golden("pvc_protection"),
-    _golden("sa_default"),
-    _golden("tok_secret"),
-    _golden("rootca_publish"),
-    # Signatures have random numbers of OpenSSL's in them.
-    _golden("csr_auto_approved", "certificatesigningrequests.certificates.k8s.io/*:status.certificate"),
-    _golden("lb_create"),
-    _golden("route_created"),
-    # The slice is deleted for the next scenario.
-    _golden("dte_evict"),
-    # Who begins on an old view that does not show the claim makes another one, as Kubernetes' controller does. The pod
-    # has the name of the last one, and with the pod they all go.
-    _golden("rcl_template", faults=_CURRENT_AT_THE_START),
-    # The name of the claim that is gone: it is drawn.
-    _golden("rcl_pod_done", "pods/*:status.resourceClaimStatuses", faults=_CURRENT_AT_THE_START),
-    # The cloud is asked every two seconds.
-    _golden("instance_gone", quiet=40.0),
 )
 
 
@@ -762,4 +577,4 @@ _COUNTED = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*_OWN, *_GOLDEN, *_COUNTED)
+CASES: tuple[Case, ...] = (*_OWN, *GOLDEN, *_COUNTED)

@@ -7,7 +7,7 @@ import pytest
 from kinformer.simulation.explore import replay
 from kinformer.simulation.plan import Plan
 from tests.simulation.controllers.behind import BEHIND
-from tests.simulation.controllers.catalogue import Case
+from tests.simulation.controllers.case import Case
 from tests.simulation.worlds import trial_of_case
 
 

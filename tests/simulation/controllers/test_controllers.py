@@ -10,7 +10,8 @@ import pytest
 from kinformer.manager import known_controllers
 from kinformer.simulation.explore import explore, replay
 from kinformer.simulation.plan import Plan
-from tests.simulation.controllers.catalogue import CASES, Case
+from tests.simulation.controllers.case import Case
+from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.worlds import trial_of_case
 
 SEEDS = 2
