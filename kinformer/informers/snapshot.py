@@ -59,7 +59,7 @@ _SPARING: Final = 100.0
 #: Seconds between two attempts to ask which cluster this is, and to find an informer between two changes.
 _ASK_AGAIN: Final = 1.0
 _LOOK_AGAIN: Final = 0.01
-#: Number of attempts at the second at the end.
+#: Number of attempts at the second.
 _LOOKS: Final = 100
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
@@ -244,24 +244,31 @@ class SnapshotKeeper:
         pause = self._options.interval
         while True:
             await self._clock.sleep(pause)
-            cpu = await self._write(_states(informers()))
+            cpu = await self._write(await self._states(informers()))
             pause = max(self._options.interval, _SPARING * cpu)
 
     async def finish(self, informers: Iterable[SharedIndexInformer[Any]]) -> None:
         """Write the file for the last time. A cancellation has to wait for it."""
         self._in_hurry.set()
         with anyio.CancelScope(shield=True):
-            every = [informer for informer in informers if informer.has_synced and not informer.is_stopped]
-            states: dict[SharedIndexInformer[Any], CacheState[Any]] = {}
-            for _ in range(_LOOKS):
-                states.update(_states(it for it in every if it not in states))
-                if len(states) == len(every):
-                    break
-                await self._clock.sleep(_LOOK_AGAIN)
+            states = await self._states(informers)
             with anyio.move_on_after(_ASK_AGAIN):
                 await self._identify()
             if self._cluster is not None:
                 await self._write(states)
+
+    async def _states(
+        self, informers: Iterable[SharedIndexInformer[Any]]
+    ) -> dict[SharedIndexInformer[Any], CacheState[Any]]:
+        """The states of the informers that have synced. While one stores changes, look again, for a second at most."""
+        every = [informer for informer in informers if informer.has_synced and not informer.is_stopped]
+        states: dict[SharedIndexInformer[Any], CacheState[Any]] = {}
+        for _ in range(_LOOKS):
+            states |= {it: state for it in every if it not in states and (state := it.state()) is not None}
+            if len(states) == len(every):
+                break
+            await self._clock.sleep(_LOOK_AGAIN)
+        return states
 
     async def _write(self, states: dict[SharedIndexInformer[Any], CacheState[Any]]) -> float:
         """Write what has changed, and return the seconds of CPU time that it took."""
@@ -366,10 +373,6 @@ async def _prefetch(file: SnapshotFile[Any], blocks: Iterable[Block], send: Obje
     async with send:
         for block in blocks:
             await send.send(await anyio.to_thread.run_sync(file.read, block))
-
-
-def _states(informers: Iterable[SharedIndexInformer[Any]]) -> dict[SharedIndexInformer[Any], CacheState[Any]]:
-    return {informer: state for informer in informers if (state := informer.state()) is not None}
 
 
 def _name_of(informer: SharedIndexInformer[Any]) -> str:

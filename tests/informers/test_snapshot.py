@@ -6,15 +6,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from kinformer.cache import DeletedFinalStateUnknown, InformerOptions, ProcessorListener, SharedIndexInformer
 from kinformer.client import Client, connect
-from kinformer.envtest import ApiServer
+from kinformer.clock import RealClock
+from kinformer.envtest import ApiServer, eventually
 from kinformer.informers import SharedInformerFactory, Snapshot
-from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Secret, complete, encode, from_dict
+from kinformer.informers.snapshot import SnapshotKeeper
+from kinformer.informers.snapshot_file import SnapshotFile
+from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Namespace, V1Secret, complete, encode, from_dict
 
 
 class Named(msgspec.Struct):
@@ -258,6 +262,32 @@ async def test_each_of_several_namespaces_goes_on_from_its_own_version(client: C
     async with process(client, tmp_path / "caches", **options) as second:
         assert set(await second.calls(client)) > {"delete goes red", "add comes red", "initial add goes red"}
         assert second.informer.lists == 0
+
+
+async def test_an_informer_that_stores_changes_is_not_left_out(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy, path = ["V1ConfigMap"], tmp_path / "caches"
+    state = SharedIndexInformer.state
+
+    def busy_at_first(informer: SharedIndexInformer[Any]) -> Any:
+        if informer.type.__name__ in busy:
+            busy.remove(informer.type.__name__)
+            return None
+        return state(informer)
+
+    monkeypatch.setattr(SharedIndexInformer, "state", busy_at_first)
+    keeper = SnapshotKeeper(Snapshot(path=path, interval=0.001), client, RealClock())
+    async with SharedInformerFactory(client) as informers, anyio.create_task_group() as tasks:
+        every = [informers.informer_for(type_) for type_ in (V1ConfigMap, V1Namespace)]
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+        tasks.start_soon(keeper.run, lambda: every)
+        await eventually(path.exists)
+        kept = SnapshotFile(path, dict[str, Any]).index["informers"]
+        tasks.cancel_scope.cancel()
+
+    assert len(kept) == 2
 
 
 async def test_secrets_are_kept_only_if_that_is_asked_for(client: Client, tmp_path: Path) -> None:
