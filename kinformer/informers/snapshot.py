@@ -4,26 +4,20 @@ The next process has its caches in a fraction of a second, and watches from the 
 sends what has changed, and no list. An informer lists all the same if the server has forgotten its version, or if the
 file is damaged, of another cluster, of another version of the program, or made for other objects.
 
-Before caches are used, the clusters are compared: by the uid of the namespace ``kube-system``, or by address and
-certificate authorities where that cannot be read. If the file has versions that the cluster has not reached, the
-cluster was restored from a backup. Then they are not used.
+The caches of another cluster are not used: see :mod:`kinformer.informers.cluster`. If the file has versions that the
+cluster has not reached, the cluster was restored from a backup. Then the caches are not used either.
 """
 
 from __future__ import annotations
 
-import hashlib
-import marshal
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -31,16 +25,18 @@ import msgspec
 from anyio.abc import ObjectSendStream
 from anyio.lowlevel import checkpoint
 
-from kinformer.cache import ListWatch, SharedIndexInformer
+from kinformer.cache import SharedIndexInformer
 from kinformer.cache.state import CacheState
 from kinformer.cache.tasks import plain_task_group
-from kinformer.client import Client, ClientError, Forbidden, ListOptions, NotFound, Unauthorized
+from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.collector import LARGE, relax
+from kinformer.informers.cluster import Cluster, ClusterFinder
+from kinformer.informers.signatures import signature_of
 from kinformer.informers.snapshot_file import Block, SnapshotFile, SnapshotUnusable, write_snapshot
 from kinformer.logs import get_logger
 from kinformer.meta import is_older
-from kinformer.models import DECODE_ERRORS, V1Namespace, detacher_for, kept_form_of
+from kinformer.models import DECODE_ERRORS, detacher_for, kept_form_of
 
 __all__ = ("Snapshot", "SnapshotKeeper")
 
@@ -56,13 +52,11 @@ _SLICE: Final = 200
 _PAUSE: Final = 0.001
 #: The least ratio of the time between two files to the CPU time that the first one took.
 _SPARING: Final = 100.0
-#: Seconds between two attempts to ask which cluster this is, and to find an informer between two changes.
-_ASK_AGAIN: Final = 1.0
+#: Seconds between two attempts to find an informer between two changes, and their number.
 _LOOK_AGAIN: Final = 0.01
-#: Number of attempts at the second.
 _LOOKS: Final = 100
-
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+#: Seconds for which the server may still be asked at the end which cluster it is of.
+_LAST_ASK: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +80,6 @@ class Snapshot:
             raise ValueError(f"the interval of snapshot {os.fspath(self.path)} is {self.interval}: want seconds")
 
 
-class _Cluster(msgspec.Struct, frozen=True):
-    """Which cluster the objects are of; both are empty if that cannot be told."""
-
-    uid: str = ""
-    address: str = ""
-
-
 class _Kept(msgspec.Struct):
     """
     One informer's cache.
@@ -106,7 +93,7 @@ class _Kept(msgspec.Struct):
 
 
 class _Index(msgspec.Struct):
-    cluster: _Cluster
+    cluster: Cluster
     informers: dict[str, _Kept]
 
 
@@ -120,10 +107,8 @@ class SnapshotKeeper:
     def __init__(self, options: Snapshot, client: Client, clock: Clock):
         self._options = options
         self._path = Path(options.path)
-        self._client = client
         self._clock = clock
-        self._cluster: _Cluster | None = None
-        self._newest = ""
+        self._cluster = ClusterFinder(client, clock)
         self._file: SnapshotFile[_Index] | None = None
         self._opening = anyio.Lock()
         self._opened = False
@@ -169,8 +154,8 @@ class SnapshotKeeper:
         except SnapshotUnusable as error:
             log.warning("snapshot_not_used", path=str(self._path), reason=str(error))
             return
-        here, there = await self._identify(), file.index.cluster
-        if here != there or here == _Cluster():
+        here, there = await self._cluster.find(), file.index.cluster
+        if here != there or not here.is_known:
             reason = "it is of another cluster" if here != there else "it cannot be told which cluster this is"
             log.warning("snapshot_not_used", path=str(self._path), reason=reason)
             return
@@ -179,9 +164,10 @@ class SnapshotKeeper:
     def _check(self, kept: _Kept, signature: dict[str, str]) -> None:
         if differences := [what for what in signature if kept.signature.get(what) != signature[what]]:
             raise SnapshotUnusable(f"it was made with another {differences[0]}")
+        newest = self._cluster.newest
         for namespace_version in kept.versions.values():
-            if self._newest and is_older(self._newest, namespace_version):
-                raise SnapshotUnusable(f"version {namespace_version} is newer than the cluster's, {self._newest}")
+            if is_older(newest, namespace_version):
+                raise SnapshotUnusable(f"version {namespace_version} is newer than the cluster's, {newest}")
 
     async def _read(self, file: SnapshotFile[_Index], kept: _Kept, informer: SharedIndexInformer[T]) -> CacheState[T]:
         """
@@ -212,35 +198,11 @@ class SnapshotKeeper:
                     await checkpoint()
         return CacheState(parts, kept.versions, form.settle)
 
-    async def _identify(self) -> _Cluster:
-        """Find out which cluster this is, and which version it has reached. Wait for a server that does not answer."""
-        while self._cluster is None:
-            try:
-                found = await self._client.resource(V1Namespace).list(
-                    options=ListOptions(field_selector="metadata.name=kube-system")
-                )
-                uid = next((it.metadata.uid for it in found.items if it.metadata and it.metadata.uid), "")
-                self._newest = found.resource_version
-                self._cluster = _Cluster(uid=uid) if uid else self._by_address()
-            except (Forbidden, Unauthorized, NotFound):
-                self._cluster = self._by_address()
-            except ClientError as error:
-                log.debug("cluster_not_identified", server=self._client.server, error=str(error))
-                await self._clock.sleep(_ASK_AGAIN)
-        return self._cluster
-
-    def _by_address(self) -> _Cluster:
-        """The cluster as its address and its certificate authorities tell it. An address alone may have a new owner."""
-        authorities = self._client.certificate_authorities
-        if not authorities:
-            return _Cluster()
-        return _Cluster(address=f"{self._client.server} {hashlib.sha256(authorities).hexdigest()}")
-
     # --- while it runs, and at the end
 
     async def run(self, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:
         """Write the file now and then, until cancelled."""
-        await self._identify()
+        await self._cluster.find()
         pause = self._options.interval
         while True:
             await self._clock.sleep(pause)
@@ -252,9 +214,9 @@ class SnapshotKeeper:
         self._in_hurry.set()
         with anyio.CancelScope(shield=True):
             states = await self._states(informers)
-            with anyio.move_on_after(_ASK_AGAIN):
-                await self._identify()
-            if self._cluster is not None:
+            with anyio.move_on_after(_LAST_ASK):
+                await self._cluster.find()
+            if self._cluster.found is not None:
                 await self._write(states)
 
     async def _states(
@@ -280,8 +242,8 @@ class SnapshotKeeper:
         versions = {_name_of(informer): dict(state.versions) for informer, state, _ in signed}
         if not versions or versions == self._written:
             return 0.0
-        cluster = await self._identify()
-        if cluster == _Cluster():
+        cluster = await self._cluster.find()
+        if not cluster.is_known:
             return 0.0
 
         def write() -> float:
@@ -336,20 +298,9 @@ class SnapshotKeeper:
     def _signature(self, informer: SharedIndexInformer[Any]) -> dict[str, str] | None:
         """What the objects of a cache depend on; None if they are not to be kept."""
         resource = informer.resource
-        if resource is None or (resource.resource == "secrets" and not self._options.secrets):
+        if resource is not None and resource.resource == "secrets" and not self._options.secrets:
             return None
-        sources = [it for it in informer.lister_watchers if isinstance(it, ListWatch) and not it.shard_selector]
-        transform = _code_of(informer.transform)
-        if transform is None or len(sources) < len(informer.lister_watchers):
-            return None
-        return {
-            "program": f"kinformer {version('kinformer')}, kubernetes_asyncio {version('kubernetes_asyncio')}",
-            "resource": str(resource),
-            "type": _description_of(cast("Any", informer.type)),
-            "selection": repr([(it.namespace, it.label_selector, it.field_selector) for it in sources]),
-            "transform": transform,
-            "options": f"keep_managed_fields={informer.options.keep_managed_fields}",
-        }
+        return signature_of(informer)
 
 
 _decode_keys: Final = msgspec.msgpack.Decoder(list[str]).decode
@@ -377,21 +328,3 @@ async def _prefetch(file: SnapshotFile[Any], blocks: Iterable[Block], send: Obje
 
 def _name_of(informer: SharedIndexInformer[Any]) -> str:
     return f"{informer.resource} {informer.name}"
-
-
-@cache
-def _description_of(type_: type[Any]) -> str:
-    """A digest of a type: its name, and the names and types of its fields."""
-    fields = getattr(type_, "__known__", type_)
-    described = "dict" if type_ is dict else _ADDRESS.sub("", repr(msgspec.inspect.type_info(fields)))
-    return f"{type_.__module__}.{type_.__qualname__} {hashlib.sha256(described.encode()).hexdigest()}"
-
-
-def _code_of(function: Any) -> str | None:
-    """A digest of a function's code, empty if there is none; None if what it does cannot be told from its code."""
-    if function is None:
-        return ""
-    code = getattr(function, "__code__", None)
-    if code is None or function.__closure__:
-        return None
-    return hashlib.sha256(marshal.dumps(code)).hexdigest()
