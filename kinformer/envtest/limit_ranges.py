@@ -145,7 +145,9 @@ def _sorted(limit: Obj, part: str) -> list[tuple[str, Quantity]]:
 
 def _check(limit: Obj, kind: str, requests: Amounts, limits: Amounts, word: str = "limit") -> Iterator[str]:
     """
-    :param word: what `limits` are, for the errors
+    The errors of amounts that are beyond the bounds of a LimitRange's item.
+
+    :param word: what errors call an amount of `limits`
     """
     for name, least in _sorted(limit, "min"):
         yield from _check_least(kind, name, least, requests, limits)

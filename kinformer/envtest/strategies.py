@@ -1,6 +1,7 @@
 """Strategies: finds the strategy for each resource of one server, built in or custom.
 
-A built-in kind without a strategy of its own has a plain one, with what ``kinds.yaml`` declares of it.
+A built-in kind without a strategy of its own has a plain one. Its settings are in ``kinds.yaml``, and its checks in the
+table ``_CHECKS``.
 """
 
 from __future__ import annotations

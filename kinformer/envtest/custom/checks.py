@@ -156,7 +156,7 @@ def _check_parts(parts: Mapping[str, Any], path: str, validation: Any) -> Iterat
 
 
 def _path_under(*roots: str) -> f.Check:
-    """The path of a field, below one of some fields."""
+    """Check a path. It must lead to a field below one of `roots`."""
     where = roots[0] if len(roots) == 1 else f"either {' or '.join(roots)}"
 
     def check(value: str, path: str) -> Iterator[Cause]:

@@ -186,7 +186,7 @@ class Watch:
         self._wake = anyio.Event()
         self._ended = False
         self.is_idle = False
-        #: Whether this watch sends nothing, whatever the others do.
+        #: Whether this watch sends nothing. Other watches may go on.
         self.stalled = False
         #: Whether the connection is closed instead of ending the answer, and the bytes to send before.
         self.is_cut = False
@@ -209,7 +209,7 @@ class Watch:
         self._wake.set()
 
     def insert(self, lines: bytes) -> None:
-        """Send these lines next, beside the changes: for events that a server should not send."""
+        """Send these lines next, in addition to the changes: events that a correct server would not send."""
         self._inserted += lines
         self._wake.set()
 

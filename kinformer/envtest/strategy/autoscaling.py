@@ -1,7 +1,8 @@
 """Horizontal pod autoscalers, in the two versions of their API.
 
-They are stored as autoscaling/v2. What v1 has no fields for is in annotations there: metrics other than the utilization
-of CPU, the behavior, and the conditions. They are in v2's form, and not in that of Kubernetes.
+They are stored as autoscaling/v2. Version 1 has annotations in place of some fields: for the conditions, the behavior,
+and all metrics except the utilization of CPU. The annotations have the JSON of v2. Kubernetes has a form of its own
+there.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def _cpu_metric(utilization: int) -> Obj:
 
 # -- autoscaling/v1 ---------------------------------------------------------------------------------------------------
 
-#: The beginning of the names of annotations that hold in v1 what v1 has no fields for.
+#: The prefix of the annotations that v1 has in place of fields.
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _HELD = ("metrics", "behavior", "conditions")
 
@@ -237,7 +238,7 @@ def _from_old(old: Obj) -> Obj:
 
 
 def _read(texts: Obj) -> Obj:
-    """What annotations hold. Nothing if they are not by this server, as they may hold anything then."""
+    """The content of annotations. It is empty if they are not in the form that this server writes."""
     problems = Problems()
     try:
         held = {name: msgspec.json.decode(text) for name, text in texts.items()}

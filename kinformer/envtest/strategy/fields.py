@@ -98,7 +98,7 @@ class Every:
 
 
 class Given(Every):
-    """Check a value if it is there, even if it is empty. This is a pointer in Go."""
+    """Check a value if it is there, even if it is empty. In Go, such a field is a pointer."""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ class Unique:
     In a list: no two items have the same value of a field.
 
     :param field: the field. Empty if it is the item itself
-    :param counts: whether a value counts at all
+    :param counts: returns whether a value may occur only once
     :param at_item: whether the error is reported at the item, and not at the field
     """
 
@@ -219,7 +219,7 @@ class AtMost:
     """
     Check that a list is not longer than this.
 
-    :param items: what the items are, for the error
+    :param items: what the error calls the items
     """
 
     __slots__ = ("_items", "_most")
@@ -308,11 +308,11 @@ def check_union(
     obj: Mapping[str, Any], path: str, members: list[str], checks: Mapping[str, Check], what: str
 ) -> Iterator[Cause]:
     """
-    Check that an object has one of several members.
+    Check that an object has exactly one of several members.
 
     :param members: the members that it has. Only the first one is checked
-    :param checks: the checks of members
-    :param what: what a member is
+    :param checks: the checks of members, by name. A member without a check may have any value
+    :param what: what errors call a member
     """
     if not members:
         yield required(path, f"must specify a {what}")

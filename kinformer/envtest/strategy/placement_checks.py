@@ -49,7 +49,12 @@ def _check_namespaces(term: Obj, path: str) -> Iterator[Cause]:
 
 
 def _affinity(hard: f.Check, **soft: f.Check) -> f.Fields:
-    """What must be on the node, and what is better there, with a weight."""
+    """
+    Check an affinity.
+
+    :param hard: the check of the terms that a node must meet
+    :param soft: the checks of the terms that a node should meet. Each has a weight
+    """
     weight = f.Between(1, 100, "must be in the range 1-100")
     return f.Fields(
         requiredDuringSchedulingIgnoredDuringExecution=hard,

@@ -81,7 +81,7 @@ def check_replica_counts(status: Obj, *names: str) -> Iterator[Cause]:
 
 @cache
 def _lasting(kind: str) -> f.Check:
-    """Check the template of pods that are replaced when they end. So they have no end of their own."""
+    """Check the template of pods that are replaced when they end. So they always restart, and have no deadline."""
 
     def check_deadline(_deadline: int, path: str) -> Iterator[Cause]:
         yield forbidden(path, f"activeDeadlineSeconds in {kind} is not Supported")
