@@ -26,9 +26,10 @@ from kinformer.simulation.history import History, What
 from kinformer.simulation.loop import OWNER
 from kinformer.simulation.oracles import Invariant, Oracles, Reference, Violation
 from kinformer.simulation.plan import Deviation, Plan, RestartServer
-from kinformer.simulation.server import EXCHANGE, DisturbedProcess, DisturbedServer, Sight
+from kinformer.simulation.server import EXCHANGE, DisturbedProcess, DisturbedServer
 from kinformer.simulation.state import State
 from kinformer.simulation.user import User
+from kinformer.simulation.watches import Sight
 
 __all__ = ("ACTORS", "NotSettled", "RunResult", "Stage")
 
