@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections import Counter
 
 import anyio
@@ -14,6 +13,7 @@ from kinformer.client import connect
 from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.models import V1ConfigMap, V1Pod, V1Secret
+from tests.ports import free_port
 from tests.turning import quiet, turn
 
 MODELS = (V1ConfigMap, V1Pod, V1Secret)
@@ -23,9 +23,7 @@ class LittleServer:
     """Lists nothing, watches nothing, and can be switched off and on at one address."""
 
     def __init__(self) -> None:
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            self.port = sock.getsockname()[1]
+        self.port = free_port()
         self.asked: Counter[str] = Counter()
         self._listener: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
