@@ -359,7 +359,7 @@ class SharedProcessor(Generic[T]):
         """
         Notify all listeners of these objects as adds. Call it before anything else is distributed.
 
-        What a list finds unchanged after that is not distributed, until a resync is due: the listeners know of it.
+        Objects that a later list finds unchanged are not distributed, unless a resync is due: the listeners know them.
         """
         for listener in self._all:
             listener.tell_of_all(objects)

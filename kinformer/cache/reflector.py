@@ -522,7 +522,7 @@ class Reflector(Generic[T]):
 
     def _check_begin(self, error: ClientError) -> None:
         """
-        Note that a watch failed.
+        Decide about a watch that failed.
 
         :raises ListAgain: if the server does not have the version that the store was filled at
         """

@@ -143,14 +143,14 @@ class SharedIndexInformer(Generic[T]):
         self.key_gate: KeyGate | None = None
         #: Gives the state to begin with, instead of a list; None: list.
         self.state_source: StateSource | None = None
-        #: The feeds that began with such a state, and have not shown since that they have come to the server's.
+        #: The feeds that began with such a state, and may not have caught up with the server yet.
         self._begun: set[Feed[T]] = set()
         self._catching_up = anyio.Lock()
         #: Whether the cache is being filled with such a state. Handlers are called once it is complete.
         self._is_filling = False
         #: Handlers that are held and not called yet; None while handlers are not held.
         self._held: list[ProcessorListener[T]] | None = None
-        #: Handlers that resume, until it is known what has changed: when the first list is in the cache.
+        #: Handlers that resume from an earlier run. They wait for the first list, which shows what has changed since.
         self._resuming: list[ProcessorListener[T]] = []
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ class SharedIndexInformer(Generic[T]):
 
     @property
     def transform(self) -> TransformFunc[T] | None:
-        """What each object is changed by before it is stored; None if by nothing."""
+        """It is called with each object before the object is stored; None if objects are stored as they come."""
         return self._transform
 
     @property
@@ -364,7 +364,7 @@ class SharedIndexInformer(Generic[T]):
             the informer runs, it cannot be shorter than the shortest period that was asked for before.
         :param since: the version up to which a handler was called in an earlier run of the program. Of the objects that
             are in the cache first, the handler is then called only for those that have changed since. It is called for
-            all of them if the server is not as far as this version, because that is another cluster or a restored one.
+            all of them if the server has not reached this version, because it is another cluster or a restored one.
             It is never called for objects that were deleted in between.
         :return: the handler's registration. It says whether the handler was called for everything that was there at the
             start, and is the argument to remove the handler.
@@ -408,7 +408,7 @@ class SharedIndexInformer(Generic[T]):
 
     def _changed_since(self, since: str) -> list[T]:
         objects = self._indexer.list()
-        # A snapshot may be older, and was compared with the cluster.
+        # A cache from a snapshot may be older than `since`. Whether it is of this cluster was checked at the start.
         if not since or (not self._begun and is_older(self.last_sync_resource_version, than=since)):
             return objects
         version_of = self._accessor.resource_version

@@ -52,7 +52,7 @@ _SLICE: Final = 200
 _PAUSE: Final = 0.001
 #: The least ratio of the time between two files to the CPU time that the first one took.
 _SPARING: Final = 100.0
-#: Seconds between two attempts to find an informer between two changes, and their number.
+#: Seconds between two attempts to find an informer that stores no changes, and the number of attempts.
 _LOOK_AGAIN: Final = 0.01
 _LOOKS: Final = 100
 #: Seconds for which the server may still be asked at the end which cluster it is of.
@@ -65,8 +65,8 @@ class Snapshot:
     How caches are kept in a file.
 
     :param path: the file. Its directory must exist. Give each process a file of its own
-    :param interval: the least number of seconds between two files. At the end of the factory, one is written in any
-        case. So this is how much a crash can lose
+    :param interval: the least number of seconds between two files. A crash loses at most the changes since the last
+        one. At the end of the factory, a file is written in any case
     :param secrets: keep informers of Secrets, too. The file is readable for its owner only, and not encrypted
     :raises ValueError: if the interval is not positive
     """
@@ -115,7 +115,7 @@ class SnapshotKeeper:
         self._writing = anyio.Lock()
         #: What the last file has.
         self._written: dict[str, dict[str, str]] = {}
-        #: Set when there is no time to spare others the work of writing.
+        #: Set at the end: then the writing thread makes no pauses for the event loop.
         self._in_hurry = threading.Event()
 
     # --- at the start

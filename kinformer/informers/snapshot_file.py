@@ -1,6 +1,6 @@
 """The file of a snapshot: blocks of bytes and an index of them, each with a checksum.
 
-A file is written beside its place under a name of its own, brought to the disk, and then renamed. So at any moment,
+A file is written under another name in the same directory, flushed to the disk, and then renamed. So at any moment,
 also after a crash, there is either the old file or the new one. Only its owner may read it (mode 0600).
 
 The layout, with numbers in big-endian order::
@@ -10,7 +10,7 @@ The layout, with numbers in big-endian order::
     the index, as JSON
     the index's length (8 bytes) and CRC-32 (4 bytes), KINFSNAP
 
-A CRC-32 finds damage, not malice: whoever can write the file has the rights of its owner.
+A CRC-32 finds damage. It does not protect against attackers: they would need the rights of the file's owner.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FORMAT: Final = 1
 _BEGIN: Final = struct.Struct(">8sI")
 _END: Final = struct.Struct(">QI8s")
 
-#: Seconds after which a file that a writer left beside its place is taken for one of a process that is gone.
+#: Seconds after which a file that was not renamed is removed, because its writer is surely gone.
 _LEFT_BEHIND: Final = 3600.0
 
 
@@ -97,7 +97,7 @@ def _sync_directory(folder: Path) -> None:
 
 
 def _clean_up(path: Path) -> None:
-    """Remove what writers have left that were killed."""
+    """Remove the files of writers that were killed."""
     for left in path.parent.glob(f".{path.name}.*.tmp"):
         if time.time() - left.stat().st_mtime > _LEFT_BEHIND:
             left.unlink(missing_ok=True)
@@ -108,8 +108,8 @@ class SnapshotFile(Generic[I]):
     A file and its index. Blocking: open and read it in a thread.
 
     The file is mapped into memory, because to copy 460 MB into fresh memory takes 0.35 s of CPU time. The mapping stays
-    while somebody has a part of it. A writer of this module never changes a file that is there. Whoever cuts one off in
-    its place ends the processes that are reading it.
+    as long as an object refers to a part of it. :func:`write_snapshot` never changes an existing file. If another
+    program truncates it, the kernel kills the processes that read it (SIGBUS).
 
     :param index: the index's type
     :raises SnapshotUnusable: if it is no such file, is damaged, is of another format or belongs to another user

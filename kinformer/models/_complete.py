@@ -100,7 +100,7 @@ def _unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
     """
     The lazy fields that were not read yet. Each is examined again once it has been read.
 
-    Top-level objects with unknown fields are among them, with None: they are not encoded as they are, either.
+    A top-level object with unknown fields is among them, with None for the field: it must be rebuilt to be encoded.
     """
     stack: list[Any] = [obj]
     while stack:  # no recursion: what a user holds in dicts may be deep

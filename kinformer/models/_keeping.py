@@ -107,7 +107,7 @@ def own_parts_for(type_: type[Model]) -> Callable[[Any], None]:
     """
     Make the function that gives an object bytes of its own, like :func:`detacher_for`, while others may have it.
 
-    Packed parts are unpacked. A part that somebody reads in this moment is left to its reader.
+    Packed parts are unpacked. A part that another thread reads at the same time keeps what that thread has stored.
     """
     fields = _lazy_fields(type_)
 

@@ -145,7 +145,7 @@ class LazyField:
             return (self._reader or self._made_reader())(raw)
         except DECODE_ERRORS as error:
             fault = fault_of(error)
-        # Packed bytes come here, too: only for them a read has to look at the form.
+        # Packed bytes are no JSON, so they come here. The form is looked at only now, because most bytes are JSON.
         if (json := unpacked(raw)) is not None:
             return self.decoded(obj, json)
         # Outside the except, because decoders' errors quote their input and must not be the context of this one.

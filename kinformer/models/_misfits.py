@@ -20,8 +20,7 @@ def misfits(type_: Any, value: Any) -> list[Fault]:
     """
     The values in a merge patch that do not fit their fields.
 
-    A field that is missing is none of them, because a patch has only some fields. None fits everywhere: it removes a
-    field.
+    A missing field is no error, because a patch has only some fields. None fits every field: it removes the field.
 
     :param value: plain dicts with the names of JSON, perhaps with models in them
     """

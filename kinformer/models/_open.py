@@ -4,8 +4,9 @@ msgspec drops unknown fields of a Struct, and it has no hook for them. So an ope
 one with the declared fields, and a dict with the others. msgspec asks :func:`open_struct` when it decodes such an
 object, and :func:`joined` when it encodes one.
 
-A top-level object must be a Struct for everything else here. One that keeps unknown fields has the field `extra`, and
-its class has ``__open__ = True``. It is decoded as :class:`Whole`, and encoded as :class:`Joint`.
+The rest of the project needs top-level objects that are Structs. So a top-level class that keeps unknown fields is a
+Struct. It has the field `extra` and ``__open__ = True``. It is decoded as :class:`Whole` and encoded as
+:class:`Joint`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A lazy field that was not read yet is a :class:`msgspec.Raw` in its slot. Usuall
 object that was read from a file has them as a MessagePack binary instead: a header with the length, and then the JSON.
 A decoder of MessagePack skips such a part by its length. To skip 4 KB of JSON takes 2 us.
 
-No JSON begins with a byte above 0x7f. So the first byte tells the forms apart, and nothing else has to.
+No JSON begins with a byte above 0x7f. So the first byte shows which form a part has.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def packed(part: bytes | msgspec.Raw) -> msgspec.Raw:
-    """A part in packed form. One that is packed already is returned as it is."""
+    """A part in packed form. A part that is packed already stays as it is."""
     view = memoryview(part)
     if view and view[0] > 0x7F:
         return part if isinstance(part, msgspec.Raw) else msgspec.Raw(part)

@@ -134,7 +134,7 @@ class OpenFields(OpenStruct, rename="camel", omit_defaults=True):
 
         template = Template(image="shop:1", extra={"colour": "red"})  # {"image": "shop:1", "colour": "red"}
 
-    A field is given by its name. A class of OpenFields cannot declare a field `extra`: give it another name, and
+    Fields are keyword arguments. A class of OpenFields cannot declare a field `extra`: give it another name, and
     ``field(name="extra")``. Such an object is decoded in two steps, which takes longer than one of :class:`Fields`.
     """
 
