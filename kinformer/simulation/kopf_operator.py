@@ -8,10 +8,10 @@ kopf runs on asyncio, and so does the simulated network. So :class:`KopfOperator
 Each life of the process imports the operator's modules anew, with an empty registry: state in memory is lost when the
 process is killed, as it is in a cluster.
 
-What kopf does with threads is bridged: handlers that are plain functions run in the loop's thread, in one step, and
-``time.sleep`` returns at once in them. Not simulated, and refused by name: plain functions as daemons, because they
-would never end, and sockets that a plain function opens, because they would reach the real network. Not called: login
-handlers. Not done: peering, liveness probes, kopf's own Events and log, and admission webhooks.
+kopf calls handlers that are plain functions in threads. Here they run in the loop's thread, in one step, and
+``time.sleep`` returns at once in them. Two things raise :exc:`NotSimulated`: a daemon that is a plain function, because
+it would never end, and a socket that a plain function opens, because it would reach the real network. Login handlers
+are not called. Peering, liveness probes, kopf's own Events and log, and admission webhooks are off.
 
 kopf keeps resources in sets. If an operator handles several resources, a plan gives the same run in another process
 only with the same PYTHONHASHSEED.

@@ -1,8 +1,8 @@
 """Planted bugs of kinds that no public bug here has, each with a mended twin: one fault finds the bug.
 
 A controller makes a Secret for each ConfigMap with the label ``app``, and deletes it with the ConfigMap by a finalizer.
-One broken form takes the finalizer off before it deletes the Secret. The other one swallows errors, and so forgets to
-try again.
+One broken form removes the finalizer before it deletes the Secret. The other one swallows errors, and so does not try
+again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from kinformer.models import V1ConfigMap, V1ObjectMeta, V1Secret
 from kinformer.simulation import World
 from kinformer.simulation.explore import systematic
 from kinformer.simulation.trial import Trial
-from tests.simulation.tiny import APP
+from tests.simulation.tiny import APP, controller_of_apps
 
 FINALIZER = "example.com/secret"
 
 
 def make(context: ControllerContext, *, lets_go_first: bool = False, swallows_errors: bool = False) -> Controller:
-    informer = context.informers.informer_for(V1ConfigMap)
     configmaps, secrets = context.client.resource(V1ConfigMap), context.client.resource(V1Secret)
 
     async def let_go(name: str) -> None:
@@ -40,10 +39,7 @@ def make(context: ControllerContext, *, lets_go_first: bool = False, swallows_er
         if not lets_go_first:
             await let_go(name)
 
-    async def do(key: str) -> None:
-        app = informer.indexer.get_by_key(key)
-        if app is None or "app" not in (app.metadata.labels or {}):
-            return
+    async def do(app: V1ConfigMap) -> None:
         name = app.metadata.name
         if app.metadata.deletion_timestamp is not None:
             await end(name)
@@ -53,14 +49,14 @@ def make(context: ControllerContext, *, lets_go_first: bool = False, swallows_er
         with suppress(AlreadyExists):
             await secrets.create(V1Secret(metadata=V1ObjectMeta(name=name, namespace="default")))
 
-    async def sync(key: str) -> None:
+    async def sync(app: V1ConfigMap) -> None:
         try:
-            await do(key)
+            await do(app)
         except ClientError:
             if not swallows_errors:
                 raise
 
-    return Controller("secrets", sync, clock=context.clock).watch(informer)
+    return controller_of_apps(context, "secrets", sync)
 
 
 async def scenario(world: World, factory: Callable[[ControllerContext], Controller]) -> None:

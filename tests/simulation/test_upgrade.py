@@ -1,7 +1,7 @@
 """An upgrade halfway: the next version of a controller meets objects that the last one has not finished.
 
-The next version gives children another name. Its broken form takes the last version's note that it has begun for a
-proof that a child is there.
+The last version notes that it has begun, and then makes a child. The next version deletes this child, and makes one
+with another name. Its broken form does nothing if there is the note and no child.
 """
 
 from __future__ import annotations
@@ -9,23 +9,19 @@ from __future__ import annotations
 from contextlib import suppress
 
 from kinformer.client import AlreadyExists, NotFound
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, ControllerFactory
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.simulation import Faults, Plan, World
 from kinformer.simulation.explore import explore, systematic
 from kinformer.simulation.plan import Upgrade
 from kinformer.simulation.trial import Trial
-from tests.simulation.tiny import APP, BEGUN, make_mended
+from tests.simulation.tiny import APP, BEGUN, controller_of_apps, make_mended
 
 
 def _next(context: ControllerContext, *, is_mended: bool) -> Controller:
-    informer = context.informers.informer_for(V1ConfigMap)
     resource = context.client.resource(V1ConfigMap)
 
-    async def sync(key: str) -> None:
-        app = informer.indexer.get_by_key(key)
-        if app is None or "app" not in (app.metadata.labels or {}):
-            return
+    async def sync(app: V1ConfigMap) -> None:
         name, namespace = app.metadata.name, app.metadata.namespace or ""
         if BEGUN in (app.metadata.annotations or {}):
             try:
@@ -36,7 +32,7 @@ def _next(context: ControllerContext, *, is_mended: bool) -> Controller:
         with suppress(AlreadyExists):
             await resource.create(V1ConfigMap(metadata=V1ObjectMeta(name=f"{name}-next", namespace=namespace)))
 
-    return Controller("next", sync, clock=context.clock).watch(informer)
+    return controller_of_apps(context, "next", sync)
 
 
 def make_broken_next(context: ControllerContext) -> Controller:
@@ -47,8 +43,8 @@ def make_mended_next(context: ControllerContext) -> Controller:
     return _next(context, is_mended=True)
 
 
-async def _scenario(world: World, next_version: object) -> None:
-    process = world.manager(make_mended, next_controllers=next_version)  # type: ignore[arg-type]  # one of the two
+async def _scenario(world: World, next_version: ControllerFactory) -> None:
+    process = world.manager(make_mended, next_controllers=next_version)
     await world.apply(APP)
     await world.settled()
     process.upgrade()

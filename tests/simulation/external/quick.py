@@ -1,7 +1,7 @@
 """A small operator with nothing but the standard library: it starts quickly, and lists once in a while.
 
 It makes a Secret for each ConfigMap with the label ``app``, after it has noted in an annotation that it has begun. With
-BROKEN set, it takes this note for a proof that the Secret is there.
+BROKEN set, it makes no Secret if this note is there.
 """
 
 from __future__ import annotations

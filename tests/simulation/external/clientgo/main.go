@@ -1,7 +1,7 @@
 // An operator with client-go: it makes a Secret for each ConfigMap with the label "app".
 //
-// First it notes in an annotation of the ConfigMap that it has begun. With BROKEN set, it takes this note for a proof
-// that the Secret is there. If it was killed between the two writes, the Secret is never made.
+// First it notes in an annotation of the ConfigMap that it has begun. With BROKEN set, it makes no Secret if this note is
+// there. So if it was killed between the two writes, the Secret is never made.
 package main
 
 import (
