@@ -265,6 +265,11 @@ class SharedIndexInformer(Generic[T]):
     async def _reaches(self, resource_version: str, namespace: str, timeout: float) -> None:
         await self.wait_for_version(resource_version, namespace=namespace, timeout=timeout)
 
+    @property
+    def has_to_catch_up(self) -> bool:
+        """Whether the cache began with a snapshot, and it is not known yet that it has caught up with the server."""
+        return bool(self._begun)
+
     async def catch_up(self) -> None:
         """
         Return once a cache that began with a snapshot shows what the server had at some time since the start.

@@ -11,13 +11,21 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.cache import DeletedFinalStateUnknown, InformerOptions, ProcessorListener, SharedIndexInformer
+from kinformer.cache import (
+    DeletedFinalStateUnknown,
+    InformerOptions,
+    ProcessorListener,
+    SharedIndexInformer,
+    shared_informer,
+)
+from kinformer.cache.feeds import Feed
 from kinformer.client import Client, connect
-from kinformer.clock import RealClock
-from kinformer.envtest import ApiServer, eventually
+from kinformer.clock import Clock, RealClock
+from kinformer.envtest import ApiServer, eventually, running
 from kinformer.informers import SharedInformerFactory, Snapshot
 from kinformer.informers.snapshot import SnapshotKeeper
 from kinformer.informers.snapshot_file import SnapshotFile
+from kinformer.manager import Controller
 from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Namespace, V1Secret, complete, encode, from_dict
 
 
@@ -288,6 +296,33 @@ async def test_an_informer_that_stores_changes_is_not_left_out(
         tasks.cancel_scope.cancel()
 
     assert len(kept) == 2
+
+
+async def test_a_controller_catches_up_with_all_its_caches_at_once(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, both = list[str](), anyio.Event()
+
+    async def catch_up(feed: Feed[Any], clock: Clock) -> None:
+        begun.append(feed.name)
+        if len(begun) == 2:
+            both.set()
+        await both.wait()
+
+    async def sync(key: str) -> None:
+        pass
+
+    monkeypatch.setattr(shared_informer, "catch_up_with_server", catch_up)
+    for _ in range(2):
+        controller = Controller("idle", sync)
+        async with SharedInformerFactory(client, snapshot=tmp_path / "caches") as informers:
+            controller.watch(informers.informer_for(V1ConfigMap)).watch(informers.informer_for(V1Namespace))
+            informers.start()
+            with anyio.fail_after(10):
+                async with running(controller):
+                    await controller.started.wait()
+
+    assert len(begun) == 2
 
 
 async def test_secrets_are_kept_only_if_that_is_asked_for(client: Client, tmp_path: Path) -> None:
