@@ -10,6 +10,7 @@ This module does no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
@@ -71,26 +72,43 @@ def _counted(counts: Mapping[Hashable, int], what: str) -> Iterator[tuple[tuple[
             yield key[1:], count
 
 
-def _after_each_write(run: Outcome) -> Iterator[tuple[str, int]]:
-    for (actor,), count in _counted(run.counts, "write"):
-        yield from ((actor, number) for number in range(1, count + 1))
+def _at(what: str, *makes: Callable[..., Deviation]) -> Callable[[Outcome], Iterator[Deviation]]:
+    """
+    The deviations at each point of one kind.
+
+    :param what: the kind of point, as in the counts of the injector
+    :param makes: each makes one deviation of an actor or object, and the number of the point
+    """
+
+    def deviations(run: Outcome) -> Iterator[Deviation]:
+        for key, count in _counted(run.counts, what):
+            for number in range(1, count + 1):
+                yield from (make(*key, number) for make in makes)
+
+    return deviations
 
 
-def _crashes(run: Outcome) -> Iterator[Deviation]:
-    for actor, number in _after_each_write(run):
-        yield Crash(actor, number, "delivered")
-        yield Crash(actor, number, "lost")
+def _while_the_user_writes(make: Callable[[str, int, int], Deviation]) -> Callable[[Outcome], Iterator[Deviation]]:
+    """
+    The deviations from just before each write of the user until one or two writes later.
 
+    Two writes can be the deletion of an object, and a new one of its name.
+    """
 
-def _hidden(run: Outcome) -> Iterator[Deviation]:
-    for (actor, name), count in _counted(run.counts, "object"):
-        yield from (Hide(actor, name, number) for number in range(1, count + 1))
+    def deviations(run: Outcome) -> Iterator[Deviation]:
+        for (), count in _counted(run.counts, "user"):
+            for (actor,), _ in _counted(run.counts, "request"):
+                for back in (1, 2):
+                    yield from (make(actor, number, back) for number in range(1, count + 2 - back))
+
+    return deviations
 
 
 def _restarts(run: Outcome) -> Iterator[Deviation]:
-    for actor, number in _after_each_write(run):
-        for behind in range(1, _changes_until(run.history, actor, number) + 1):
-            yield Restart(actor, number, -behind)
+    for (actor,), count in _counted(run.counts, "write"):
+        for number in range(1, count + 1):
+            for behind in range(1, _changes_until(run.history, actor, number) + 1):
+                yield Restart(actor, number, -behind)
 
 
 def _changes_until(history: History, actor: str, number: int) -> int:
@@ -110,77 +128,24 @@ def _changes_until(history: History, actor: str, number: int) -> int:
 _UNCOUNTED = tuple(f"{resource}/" for resource in sorted(UNCOUNTED))
 
 
-def _conflicts(run: Outcome) -> Iterator[Deviation]:
-    for (actor,), count in _counted(run.counts, "try"):
-        yield from (Conflict(actor, number) for number in range(1, count + 1))
-
-
-def _cuts(run: Outcome) -> Iterator[Deviation]:
-    for (actor,), count in _counted(run.counts, "request"):
-        for number in range(1, count + 1):
-            yield Cut(actor, number, "before")
-            yield Cut(actor, number, "after_write")
-
-
-def _absences(run: Outcome) -> Iterator[Deviation]:
-    for (), count in _counted(run.counts, "user"):
-        for (actor,), _ in _counted(run.counts, "request"):
-            yield from (Away(actor, number) for number in range(1, count + 1))
-            # The deletion of an object, and a new one of its name.
-            yield from (Away(actor, number, back=2) for number in range(1, count))
-
-
-def _lags(run: Outcome) -> Iterator[Deviation]:
-    for (), count in _counted(run.counts, "user"):
-        for (actor,), _ in _counted(run.counts, "request"):
-            for back in (1, 2):
-                yield from (Lag(actor, number, back) for number in range(1, count + 2 - back))
-
-
-def _repeats(run: Outcome) -> Iterator[Deviation]:
-    for (actor, name), count in _counted(run.counts, "object"):
-        for number in range(1, count + 1):
-            yield from (Repeat(actor, name, number, seconds) for seconds in (0.001, 5.0))
-
-
-def _postponed(run: Outcome) -> Iterator[Deviation]:
-    for (actor, name), count in _counted(run.counts, "object"):
-        yield from (Postpone(actor, name, number) for number in range(1, count + 1))
-
-
-def _stale(run: Outcome) -> Iterator[Deviation]:
-    for (actor, resource), count in _counted(run.counts, "resource"):
-        for number in range(1, count + 1):
-            yield from (Stale(actor, resource, number, -behind) for behind in (1, 3))
-
-
-def _servers(run: Outcome) -> Iterator[Deviation]:
-    for (), count in _counted(run.counts, "change"):
-        yield from (RestartServer(number, "gone") for number in range(1, count + 1))
-
-
-def _each(make: Callable[[str, int], Deviation]) -> Callable[[Outcome], Iterator[Deviation]]:
-    return lambda run: (make(actor, number) for actor, number in _after_each_write(run))
-
-
 KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType(
     {
-        "crash": _crashes,
-        "hide": _hidden,
+        "crash": _at("write", partial(Crash, answer="delivered"), partial(Crash, answer="lost")),
+        "hide": _at("object", Hide),
         "restart": _restarts,
-        "away": _absences,
-        "conflict": _conflicts,
-        "cut": _cuts,
-        "pause": _each(Pause),
-        "split": _each(Split),
-        "jump": _each(Jump),
-        "partition": _each(Partition),
-        "lag": _lags,
-        "repeat": _repeats,
-        "postpone": _postponed,
-        "stale": _stale,
-        "upgrade": _each(Upgrade),
-        "restart_server": _servers,
+        "away": _while_the_user_writes(Away),
+        "conflict": _at("try", Conflict),
+        "cut": _at("request", partial(Cut, where="before"), partial(Cut, where="after_write")),
+        "pause": _at("write", Pause),
+        "split": _at("write", Split),
+        "jump": _at("write", Jump),
+        "partition": _at("write", Partition),
+        "lag": _while_the_user_writes(Lag),
+        "repeat": _at("object", partial(Repeat, seconds=0.001), partial(Repeat, seconds=5.0)),
+        "postpone": _at("object", Postpone),
+        "stale": _at("resource", partial(Stale, version=-1), partial(Stale, version=-3)),
+        "upgrade": _at("write", Upgrade),
+        "restart_server": _at("change", partial(RestartServer, history="gone")),
     }
 )
 """The kinds of deviations for which there is a systematic pass. Those of :data:`USUAL_KINDS` are on by default."""
