@@ -572,8 +572,7 @@ class SharedIndexInformer(Generic[T]):
         """
         if self.is_stopped or not self._synced.synced or not all(feed.is_settled for feed in self._feeds):
             return None
-        # The writer is this thread, so both are of one moment.
-        objects = dict(zip(self._indexer.list_keys(), self._indexer.list(), strict=True))
+        objects = self._indexer.storage.copy()
         return CacheState([objects], {feed.namespace: feed.last_sync_resource_version for feed in self._feeds})
 
     def _new_feed(self, namespace: str, lister_watcher: ListerWatcher[T]) -> Feed[T]:

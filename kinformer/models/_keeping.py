@@ -34,7 +34,7 @@ from kinformer.models._lazy import LazyField, Mark, filling, fingerprint, finger
 from kinformer.models._packed import unpacked
 from kinformer.recurring import make_room, once
 
-__all__ = ("OnChanged", "detacher_for", "interner_for", "own_parts_for", "successor_for")
+__all__ = ("OnChanged", "detacher_for", "has_object_meta", "interner_for", "own_parts_for", "successor_for")
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def interner_for(type_: type[T]) -> Callable[[T], None]:
     """
     if type_ is dict:
         return cast("Callable[[T], None]", intern_dict)
-    return _intern if _has_object_meta(type_) else _keep
+    return _intern if has_object_meta(type_) else _keep
 
 
 def successor_for(
@@ -129,7 +129,7 @@ def _own(field: LazyField, obj: Any) -> None:
                 field.poke(obj, made)
 
 
-def _has_object_meta(type_: type[Any]) -> bool:
+def has_object_meta(type_: type[Any]) -> bool:
     """Whether objects of a type have a model's metadata: models of top-level kinds, and some users' Structs."""
     if issubclass(type_, Model):
         return type_.openapi_types.get("metadata") == "V1ObjectMeta"
@@ -150,7 +150,7 @@ def _lazy_fields(type_: type[Any]) -> tuple[LazyField, ...]:
 def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> Callable[[Any], None]:
     if type_ is dict:
         return detach_dict_eagerly if eager else detach_dict
-    if not _has_object_meta(type_) or not slots_can_be_covered():
+    if not has_object_meta(type_) or not slots_can_be_covered():
         return _keep
     fields = _lazy_fields(type_)
     # Called for every event, so the work of a LazyField is written out.
@@ -185,7 +185,7 @@ def _successor_for(
 ) -> Callable[[Any, Any], None]:
     if type_ is dict:
         return succeed_dict_eagerly if eager else succeed_dict
-    if not _has_object_meta(type_) or not slots_can_be_covered():
+    if not has_object_meta(type_) or not slots_can_be_covered():
         return _share_nothing
     fields = _lazy_fields(type_)
     slots = tuple((field.peek, field.poke) for field in fields)

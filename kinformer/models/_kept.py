@@ -18,7 +18,7 @@ from kinformer.models._build import decode_hook, exclusively
 from kinformer.models._complete import completed
 from kinformer.models._decoding import decoder_for
 from kinformer.models._encoding import ENCODER, encode_hook
-from kinformer.models._keeping import interner_for, own_parts_for
+from kinformer.models._keeping import has_object_meta, interner_for, own_parts_for
 from kinformer.models._lazy import LazyField
 from kinformer.models._lazy_dict import Parts, lazy_dict
 from kinformer.models._open import whole
@@ -53,7 +53,7 @@ class KeptForm(NamedTuple, Generic[T]):
 def _form_of(type_: Any) -> KeptForm[Any]:
     if type_ is dict:
         return KeptForm(_encode_dicts, _decode_dicts, _leave)
-    if issubclass(type_, Model) and type_.openapi_types.get("metadata") == "V1ObjectMeta":
+    if issubclass(type_, Model) and has_object_meta(type_):
         return _form_of_model(type_)
     read: Any = whole(type_)
     items: msgspec.json.Decoder[Any] = decoder_for(list[read])
