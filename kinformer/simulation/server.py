@@ -260,9 +260,7 @@ class DisturbedHandler:
                     processes[actor].go_away(back, seconds)
                 case Lag(actor=actor, back=back, seconds=seconds):
                     world.tell_fault(actor, deviation, exchange.about.object)
-                    sight = world.sight_of(actor)
-                    sight.lags_for = back
-                    world.later(seconds, sight.end_lag)
+                    world.later(seconds, world.sight_of(actor).begin_lag(back))
         response = await self._answer(request)
         for name, process in processes.items():
             process.note_user_write()

@@ -75,6 +75,7 @@ class Sight:
         self.silent_until: dict[str, float] = {}
         self.stale: dict[str, int] = {}
         self.lags_for = 0
+        self._lags = 0
         #: A dict keeps their order, so that a run is the same each time.
         self.watches: dict[DisturbedWatch, None] = {}
 
@@ -85,11 +86,23 @@ class Sight:
     def note_user_write(self) -> None:
         """Note that the user has written something, which may end the lag."""
         if self.lags_for == 1:
-            self.end_lag()
+            self._end_lag()
         elif self.lags_for:
             self.lags_for -= 1
 
-    def end_lag(self) -> None:
+    def begin_lag(self, writes: int) -> Callable[[], None]:
+        """Send nothing until the user has done so many writes. The result is a function that ends this lag before."""
+        self.lags_for = writes
+        self._lags += 1
+        number = self._lags
+
+        def end() -> None:
+            if number == self._lags:
+                self._end_lag()
+
+        return end
+
+    def _end_lag(self) -> None:
         """Make the process list again, if it lags."""
         if self.lags_for:
             self.lags_for = 0

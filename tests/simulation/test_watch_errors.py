@@ -78,17 +78,37 @@ def test_what_is_noticed_leads_to_a_list_and_no_impossible_history(
 
 
 def test_after_a_lag_over_a_deletion_a_new_object_is_an_update() -> None:
-    trial = Trial(scenario)
+    outcome = Trial(scenario).play(Plan(0, (Lag("manager", 3, 2),)))
 
-    outcome = trial.play(Plan(0, (Lag("manager", 3, 2),)))
+    assert outcome.is_clean
+    assert _told_of_web(outcome) == {"add", "update"}
 
-    told = [
+
+async def slow_scenario(world: World) -> None:
+    world.manager(make_mended)
+    await world.apply(APP)
+    await world.settled()
+    await world.patch(V1ConfigMap, "web", {"data": {"a": "b"}})
+    await world.sleep(15)
+    await world.delete(V1ConfigMap, "web")
+    await world.sleep(10)
+    await world.apply(APP)
+    await world.settled()
+
+
+def test_the_timer_of_a_lag_ends_no_later_lag() -> None:
+    plan = Plan(0, (Lag("manager", 2, 1, seconds=20), Lag("manager", 3, 2)))
+
+    assert _told_of_web(Trial(slow_scenario).play(plan)) == {"add", "update"}
+
+
+def _told_of_web(outcome: Outcome) -> set[str]:
+    """The kinds of events of the ConfigMap that reached handlers."""
+    return {
         record.detail.partition(" ")[0]
         for record in outcome.history
         if record.what == "event" and record.object == "configmaps/default/web"
-    ]
-    assert outcome.is_clean
-    assert set(told) == {"add", "update"}
+    }
 
 
 def _lists_in(outcome: Outcome) -> int:
