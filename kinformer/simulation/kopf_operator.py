@@ -180,7 +180,7 @@ def _import_anew(module: str) -> None:
     path = Path(module).resolve()
     is_file = module.endswith(".py")
     folder, top = str(path.parent), module.partition(".")[0]
-    for name in _imported.pop(module, ()):
+    for name in {module, *_imported.pop(module, ())}:
         sys.modules.pop(name, None)
     before = set(sys.modules)
     try:

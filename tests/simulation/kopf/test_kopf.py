@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -16,18 +17,19 @@ from kinformer.simulation.trial import Trial
 pytest.importorskip("kopf")
 
 HERE = Path(__file__).parent
+LOST_NUMBER = 'final-state: configmaps/default/other: data.number is "1"; without faults it is "2"'
 KILLED = Plan.parse("seed=0 crash(operator,write=1)")
 
 
-def trial_of(file: Path) -> Trial:
-    scenario = replace(read_scenario(HERE / "scenario.yaml", ()), programs=(("operator", KopfOperator(str(file))),))
+def trial_of(module: Path | str) -> Trial:
+    scenario = replace(read_scenario(HERE / "scenario.yaml", ()), programs=(("operator", KopfOperator(str(module))),))
     return Trial(scenario, KOPF_CHECKS, WorldOptions(patience=100))
 
 
 @pytest.mark.parametrize(
     ("operator", "says"),
     [
-        ("numbers", 'final-state: configmaps/default/other: data.number is "1"; without faults it is "2"'),
+        ("numbers", LOST_NUMBER),
         ("secrets", "final-state: secrets/default/web-*: there are 2 of them, and 1 without faults"),
     ],
 )
@@ -42,6 +44,16 @@ def test_a_planted_bug_is_found_by_a_crash_and_its_twin_clean(
     broken = trial_of(file)
     assert broken.undisturbed.is_clean
     assert [str(violation) for violation in broken.play(KILLED).violations] == [says]
+
+
+def test_a_module_that_was_imported_before_the_run_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "tests.simulation.kopf.numbers_operator"
+    monkeypatch.setenv("BROKEN", "1")
+    importlib.import_module(name)
+
+    violations = trial_of(name).play(KILLED).violations
+
+    assert [str(violation) for violation in violations] == [LOST_NUMBER]
 
 
 def test_an_operator_that_ends_by_an_error_takes_no_connection_of_others() -> None:
