@@ -321,6 +321,7 @@ class ExternalWorld(Stage[ExternalProcess]):
         self.options = options
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
+        self._restarts_behind = 0
         super().__init__(plan, faults, oracles, quiet=options.quiet, patience=options.patience, clock=RealClock())
 
     def _make_server(self) -> ExternalServer:
@@ -337,14 +338,16 @@ class ExternalWorld(Stage[ExternalProcess]):
         return seconds / self.options.hurry
 
     def fall_behind(self, process: ExternalProcess, changes: int, seconds: float) -> None:
-        front, version = process.front, self.version_behind(changes)
+        self._restarts_behind += 1
+        number, front, version = self._restarts_behind, process.front, self.version_behind(changes)
         front.stand_at(version)
         front.watches.streams_lists = False
         self.tell("server", "note", detail=f"the command sees version {version - self.server.storage.first}")
 
         def catch_up() -> None:
-            front.catch_up()
-            front.watches.streams_lists = True
+            if number == self._restarts_behind:
+                front.catch_up()
+                front.watches.streams_lists = True
 
         self.later(seconds, catch_up)
 

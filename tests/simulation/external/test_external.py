@@ -7,13 +7,14 @@ here. ``docs/simulation-external.md`` has the commands.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kinformer.simulation import Plan, PlanError
-from kinformer.simulation.external import ExternalOptions, run_external
+from kinformer.simulation.external import ExternalOptions, ExternalWorld, run_external
 from kinformer.simulation.scenario_file import read_scenario
 from kinformer.simulation.trial import Trial
 
@@ -55,6 +56,24 @@ def test_each_kind_of_fault_happens_to_a_command() -> None:
     assert outcome.is_clean, outcome.violations
     whats = {record.what for record in outcome.history if record.actor == "command"}
     assert whats >= {"start", "killed", "paused", "request", "answer", "write", "fault", "note"}
+
+
+def test_the_timer_of_a_stale_server_ends_no_later_stale_server() -> None:
+    async def scenario(world: ExternalWorld) -> None:
+        timers: list[Callable[[], object]] = []
+        (process,) = world.processes.values()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(world, "call_later", lambda _, callback: timers.append(callback))
+            world.fall_behind(process, 1, 1.0)
+            world.fall_behind(process, 2, 1.0)
+        first, second = timers
+
+        first()
+        assert process.front.watches.behind is not None
+        second()
+        assert process.front.watches.behind is None
+
+    assert run_external(scenario, options=ExternalOptions(MENDED, quiet=0.2)).error is None
 
 
 @pytest.mark.parametrize("deviation", ["jump(command,write=1)", "split(command,write=1)"])
