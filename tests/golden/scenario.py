@@ -226,9 +226,6 @@ class Run:
         """What a scheduler and a kubelet do."""
         ready = "True" if what.get("ready", True) else "False"
         for pod in await self._pods(what):
-            name = pod["metadata"]["name"]
-            if not pod["spec"].get("nodeName"):
-                await self._api.bind(name, what.get("node", "n1"))
             ip = pod.get("status", {}).get("podIP") or self._next_ip()
             status = {
                 "phase": what.get("phase", "Running"),
@@ -236,7 +233,14 @@ class Run:
                 "podIPs": [{"ip": ip}],
                 "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
             }
-            await self._api.patch("Pod", name, {"status": status}, type_="strategic", subresource="status")
+            name = pod["metadata"]["name"]
+            try:
+                if not pod["spec"].get("nodeName"):
+                    await self._api.bind(name, what.get("node", "n1"))
+                await self._api.patch("Pod", name, {"status": status}, type_="strategic", subresource="status")
+            except Refused as error:
+                if error.code != 404:  # a controller may have deleted the pod since it was listed
+                    raise
 
     async def _run_ds(self, what: dict[str, Any]) -> None:
         """The same for daemon pods: each runs on the node that its affinity names."""
