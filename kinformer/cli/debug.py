@@ -10,12 +10,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from kinformer.cli.figures import span
+from kinformer.cli.figures import ago, span
 from kinformer.cli.inspection_tables import CONTROLLERS, INFORMERS, QUEUES, RUNS, Column, table, trigger_text
 from kinformer.cli.remote import Remote, RemoteError
 from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.logs import escaped
-from kinformer.manager.inspection.views import Answer, ControllerView, InformerView, QueueView, Why
+from kinformer.manager.inspection.views import Answer, ControllerView, InformerView, QueueView, TaskView, Why
 
 __all__ = ("show_part", "why")
 
@@ -89,7 +89,18 @@ def _state(one: Why) -> str:
         told.append(f"came back {one.failures} time{'' if one.failures == 1 else 's'} in a row")
     if one.trigger is not None:
         told.append(f"for: {trigger_text(one.trigger)}")
+    if one.daemon is not None:
+        told.append(_daemon(one.daemon))
     return ", ".join(told)
+
+
+def _daemon(task: TaskView) -> str:
+    error = f" ({task.error})" if task.error else ""
+    if task.state == "failed":
+        return f"its daemon failed {ago(task.seconds)}{error} and is called again in {span(task.due_seconds)}"
+    if task.state == "done":
+        return f"its daemon returned {ago(task.seconds)}"
+    return f"its daemon has been running for {span(task.seconds)}{', after an error' if error else ''}{error}"
 
 
 def _echo_json(body: bytes) -> None:

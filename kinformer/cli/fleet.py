@@ -35,6 +35,7 @@ async def run_fleet(
     grace: float,
     interruption: Interruption,
     shown_flags: Mapping[str, Any],
+    webhooks_elsewhere: bool,
     **options: Unpack[FleetOptions],
 ) -> int:
     """
@@ -44,6 +45,7 @@ async def run_fleet(
     :param context: the context of the cluster that reviews who may read the endpoint; None: the current one
     :param contexts: the names of the contexts; ``*`` for all of the kubeconfig, also those that are added later
     :param grace: seconds that running syncs may take to end after a signal
+    :param webhooks_elsewhere: whether to run controllers that declare webhooks, without serving them
     :raises ConfigError: if the kubeconfig cannot be read
     :raises OptionError: if an option is not valid
     :raises UnknownControllerError: if a controller is not known
@@ -60,6 +62,7 @@ async def run_fleet(
             sharding=sharding,
             client_options=client_options,
             cache_sync_timeout=cache_sync_timeout,
+            webhooks_elsewhere=webhooks_elsewhere,
             **options,
         )
         fleet.pages.flags = shown_flags

@@ -21,6 +21,7 @@ from kinformer.manager.inspection.views import (
     QueueView,
     QuotaView,
     RunView,
+    TasksView,
     TriggerView,
     WebhookView,
 )
@@ -33,6 +34,7 @@ __all__ = (
     "QUEUES",
     "QUOTAS",
     "RUNS",
+    "TASKS",
     "WEBHOOKS",
     "Column",
     "failing_keys",
@@ -104,6 +106,18 @@ CONTROLLERS: Sequence[Column] = (
 )
 
 
+TASKS: Sequence[Column] = (
+    _name("BESIDE SYNCS", lambda it: it.name),
+    _name("KIND", lambda it: it.kind, 90),
+    Column("RUNNING", lambda it: count(it.running)),
+    Column("FAILING", lambda it: count(it.failing), is_bad=lambda it: it.failing > 0),
+    Column("IDLE", lambda it: count(it.idle), 70),
+    Column("ERRORS", lambda it: count(it.errors), 100),
+    Column("AGAIN IN", lambda it: span(it.due_seconds), 60),
+    _name("ERROR", lambda it: f"{it.key}: {it.error}" if it.key else it.error, 80),
+)
+
+
 class _Failing(NamedTuple):
     controller: str
     key: str
@@ -158,7 +172,9 @@ RUNS: Sequence[Column] = (
     _name("HOW IT ENDED", lambda it: f"failed: {it.error}" if it.error else "well", is_bad=lambda it: bool(it.error)),
 )
 
-_Row = ClusterView | ControllerView | InformerView | QueueView | QuotaView | RunView | WebhookView | _Failing
+_Row = (
+    ClusterView | ControllerView | InformerView | QueueView | QuotaView | RunView | TasksView | WebhookView | _Failing
+)
 
 
 def failing_keys(controllers: Iterable[ControllerView]) -> list[_Failing]:

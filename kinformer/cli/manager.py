@@ -28,7 +28,6 @@ from kinformer.manager.loading import (
     builtin_controllers,
     find_controllers,
     known_controllers,
-    load_factory,
     webhooks_of,
 )
 from kinformer.manager.rbac import declared_permissions, manager_rules
@@ -139,14 +138,8 @@ async def run(
         if dry_run is not None:
             raise OptionError("--contexts: --dry-run is for one cluster: give --context")
         names, installed = find_controllers(selection)
-        chosen_names = select_controllers(names, installed, builtin_controllers(installed))
-        if not chosen_names:
+        if not select_controllers(names, installed, builtin_controllers(installed)):
             raise OptionError(_nothing_to_run(controllers))
-        if webhooks.webhook_port and webhooks_of(load_factory(installed[name]) for name in chosen_names):
-            raise OptionError(
-                "--contexts: these controllers have webhooks, which a manager serves for one cluster: give --context, "
-                "or --webhook-port=0 if the webhooks are served elsewhere"
-            )
         if accounts:
             raise OptionError("--contexts: controllers have accounts of their own in one cluster only: give --context")
         return await run_fleet(
@@ -161,6 +154,7 @@ async def run(
             grace=shutdown_grace,
             interruption=interruption,
             shown_flags=shown_flags,
+            webhooks_elsewhere=not webhooks.webhook_port,
             **common,
         )
     if kube_api_delete_qps:

@@ -17,6 +17,7 @@ from kinformer.cli.inspection_tables import (
     INFORMERS,
     QUEUES,
     QUOTAS,
+    TASKS,
     WEBHOOKS,
     failing_keys,
     table,
@@ -125,12 +126,14 @@ def _sections(snapshot: Snapshot, width: int) -> list[tuple[Callable[[int], Rend
     queues = sorted(snapshot.queues, key=lambda it: (-it.depth, -it.delayed, -(it.adds_per_second or 0), it.name))
     informers = sorted(snapshot.informers, key=lambda it: (-(it.events_per_second or 0), -it.objects, it.name))
     webhooks = sorted(snapshot.webhooks, key=lambda it: (-it.failed, -(it.requests_per_second or 0), it.path))
+    tasks = sorted(snapshot.tasks, key=lambda it: (-it.failing, -it.running, it.name))
     failing = failing_keys(snapshot.controllers)
     clusters = sorted(snapshot.clusters, key=lambda it: (not it.trouble, it.name))
     return [
         (lambda rows: table(CLUSTERS, clusters[:rows], width), len(clusters), _FEW),
         (lambda rows: table(FAILING, failing[:rows], width), len(failing), _FEW),
         (lambda rows: table(CONTROLLERS, controllers[:rows], width), len(controllers), 2 * _FEW),
+        (lambda rows: table(TASKS, tasks[:rows], width), len(tasks), _FEW),
         (lambda rows: table(QUEUES, queues[:rows], width), len(queues), _FEW),
         (lambda rows: table(WEBHOOKS, webhooks[:rows], width), len(webhooks), _FEW),
         (lambda rows: table(QUOTAS, snapshot.quotas[:rows], width), len(snapshot.quotas), _FEW),

@@ -36,6 +36,7 @@ from kinformer.manager.stopping import SHUTDOWN_GRACE
 from kinformer.manager.syncs import error_text
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
+from kinformer.spec import declared_by
 
 __all__ = ("ClusterPart", "FleetOptions", "PartSettings")
 
@@ -73,6 +74,7 @@ class PartSettings:
     :param clusters: the guarded clients of all clusters, by name
     """
 
+    webhooks_elsewhere: bool
     leader_election: LeaderElection | None
     sharding: Sharding | None
     client_options: ClientOptions
@@ -183,6 +185,8 @@ class ClusterPart:
                 clusters=settings.clusters,
                 **settings.options,
             )
+            if not settings.webhooks_elsewhere:
+                _check_no_webhooks(self.manager)
             self._trouble = ""
             try:
                 await self.manager.run()
@@ -230,6 +234,19 @@ class ClusterPart:
             failures=self._failures,
             due_seconds=due if state == "failed" else None,
         )
+
+
+def _check_no_webhooks(manager: Manager) -> None:
+    """
+    :raises OptionError: if a controller declares webhooks, which would not be served
+    """
+    for controller, factory in manager.factories.items():
+        if (webhooks := declared_by(factory, "webhooks")) is not None:
+            raise OptionError(
+                f"controller {controller} declares the webhooks {webhooks.name!r}, and a fleet serves none: run a "
+                "Manager for each cluster, or give webhooks_elsewhere=True (--webhook-port=0) if something else "
+                "serves them"
+            )
 
 
 def _wrong(checks: Iterable[HealthCheck]) -> str:

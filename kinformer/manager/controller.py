@@ -41,6 +41,7 @@ from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
+from kinformer.manager.activity import Activity
 from kinformer.manager.history import History, NotedQueue, Source
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.own_writes import OwnWrites
@@ -172,6 +173,10 @@ class Controller:
         self._timeout = sync_timeout
         self._own_writes = OwnWrites(self._caches, self.queue.add, self._clock, on_stale) if consistent else None
         self._metrics = ControllerMetrics(name, workers)
+        #: The class of the :class:`~kinformer.operator.Reconciler` that made it, None if none did.
+        self.reconciler: type[Any] | None = None
+        #: What it does beside its syncs: the daemons of a :class:`~kinformer.operator.Reconciler`.
+        self.activities: list[Activity] = []
         self._registrations: list[_Registration] = []
         self._awaited: list[Controller] = []
         #: The event handlers. Once all of them are synced, the keys of the first lists are in the queue.

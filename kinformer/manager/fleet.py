@@ -76,8 +76,12 @@ class Fleet:
     :param cache_sync_timeout: seconds that a controller's caches may take to sync before this counts as an error, and
         that the fleet waits at its start for a cluster before it is ready without it
     :param limits: the limits of the health checks
+    :param webhooks_elsewhere: something else serves the webhooks that the controllers declare. A fleet serves none,
+        because each API server needs an address and an authority of its own to call them. It refuses controllers that
+        declare some, unless this is True
     :param options: see :class:`~kinformer.manager.Manager`
-    :raises OptionError: if an option is not valid. Options of controllers are checked when the first cluster starts
+    :raises OptionError: if an option is not valid. Options and webhooks of controllers are checked when the first
+        cluster starts
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class Fleet:
         informers: Callable[[Client], SharedInformerFactory] | None = None,
         cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
         limits: HealthLimits | None = None,
+        webhooks_elsewhere: bool = False,
         clock: Clock | None = None,
         **options: Unpack[FleetOptions],
     ) -> None:
@@ -103,6 +108,7 @@ class Fleet:
         #: The clients of the clusters that have one now, by name. Each has the guard of its cluster.
         self.clients: Mapping[str, Client] = _Clients(self._parts)
         self._settings = PartSettings(
+            webhooks_elsewhere=webhooks_elsewhere,
             leader_election=leader_election,
             sharding=sharding,
             client_options=client_options,

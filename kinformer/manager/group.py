@@ -23,8 +23,10 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
+from kinformer.manager.activity import Activity
 from kinformer.manager.context import Runnable
 from kinformer.manager.controller import Controller
+from kinformer.manager.syncs import error_text
 
 __all__ = ("Group", "Periodic")
 
@@ -54,6 +56,11 @@ class Group:
             elif isinstance(part, Group):
                 found += part.controllers
         return found
+
+    @property
+    def activities(self) -> list[Activity]:
+        """What the parts do beside syncs, also those of inner groups."""
+        return [activity for part in self.parts for activity in getattr(part, "activities", ())]
 
     @property
     def has_synced(self) -> bool:
@@ -88,13 +95,26 @@ class Periodic:
         self._work = work
         self._period = period
         self._clock = clock
+        self._activity = Activity(name, "periodic", clock)
+        #: What the metrics and the page show of it.
+        self.activities = [self._activity]
 
     async def run(self) -> None:
         """Work until cancelled."""
-        while True:
-            try:
-                with cancellations_as_errors(self.name):
-                    await self._work()
-            except Exception:  # of any type: the next turn may succeed
-                log.exception("periodic_work_failed", work=self.name)
-            await self._clock.sleep(self._period)
+        try:
+            while True:
+                await self._take_turn()
+                await self._clock.sleep(self._period)
+        finally:
+            self._activity.ended()
+
+    async def _take_turn(self) -> None:
+        self._activity.shows("running")
+        try:
+            with cancellations_as_errors(self.name):
+                await self._work()
+        except Exception as error:  # of any type: the next turn may succeed
+            log.exception("periodic_work_failed", work=self.name)
+            self._activity.failed(error_text(error), again_in=self._period)
+        else:
+            self._activity.shows("waiting", again_in=self._period)

@@ -143,8 +143,8 @@ def make_controllers(
     if known is not None:
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
-                given = known[name](context_of(name))
-                made[name], factories[name] = _checked(name, given), _declaring(known[name], given)
+                made[name] = _checked(name, known[name](context_of(name)))
+                factories[name] = _declaring(name, known[name], made[name])
         return Made(made, (), {}, factories)
     selection, installed = find_controllers(selection)
     builtin = builtin_controllers(installed)
@@ -155,7 +155,7 @@ def make_controllers(
             with _leaving_out_disabled(name):
                 factory = load_factory(installed[name])
                 made[name] = _make(installed[name], factory, context_of(name))
-                factories[name] = factory
+                factories[name] = _declaring(name, factory, made[name])
         except ControllerLoadError as error:
             failed[name] = error
             log.error("controller_not_loaded", controller=name, error=str(error))
@@ -187,9 +187,22 @@ def _checked(name: str, made: Any) -> Runnable:
     return cast("Runnable", runnable)
 
 
-def _declaring(factory: Any, given: Any) -> Any:
-    """What declares webhooks: a factory, or the class of the :class:`~kinformer.operator.Reconciler` that it gave."""
-    return type(given) if _is_reconciler(given) and not isinstance(factory, ControllerSpec) else factory
+def _declaring(name: str, factory: Any, made: Runnable) -> Any:
+    """
+    What declares webhooks: a spec; or the class of the :class:`~kinformer.operator.Reconciler` behind another factory.
+
+    :raises OptionError: if a spec does not name the webhooks of its reconciler: they would not be served
+    """
+    reconciler: Any = getattr(made, "reconciler", None)
+    if not isinstance(factory, ControllerSpec):
+        return reconciler or factory
+    if reconciler is not None and reconciler.webhooks is not None and not factory.webhooks:
+        place = f"{reconciler.__module__}:{reconciler.__qualname__}.webhooks"
+        raise OptionError(
+            f"controller {name}: its ControllerSpec does not name the webhooks of {reconciler.__qualname__}: want "
+            f'webhooks="{place}"'
+        )
+    return factory
 
 
 def _is_reconciler(made: Any) -> bool:

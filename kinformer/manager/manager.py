@@ -321,8 +321,9 @@ class Manager:
                 if self.webhooks is not None:
                     # Before the informers: a list may need a conversion.
                     tasks.start_soon(self.webhooks.run)
-                elif self._declared:
-                    log.warning("webhooks_not_served", why="the manager was given no WebhookServing")
+                elif self._declared and not self._is_in_fleet:  # a fleet was told that they are served elsewhere
+                    names = [declared.name for declared in self._declared]
+                    log.warning("webhooks_not_served", webhooks=names, why="the manager was given no WebhookServing")
                 if self.shards is not None:
                     await self.shards.run(self._work)  # it starts the informers, too
                 else:

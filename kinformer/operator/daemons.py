@@ -18,6 +18,7 @@ from kinformer.cache import DeletedFinalStateUnknown, deletion_handling_key
 from kinformer.cancellation import ends_worker
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
+from kinformer.manager.activity import Activity
 from kinformer.manager.syncs import error_text, is_of_the_world
 from kinformer.meta import accessor_of
 
@@ -53,6 +54,8 @@ class Daemons(Generic[T]):
         self._clock = context.clock
         self._log = log.bind(controller=controller.name)
         self._running: dict[str, _Daemon] = {}
+        self._activity = Activity(controller.name, "daemons", context.clock)
+        controller.activities.append(self._activity)
 
     def forget(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
@@ -89,14 +92,20 @@ class Daemons(Generic[T]):
         backoff = Backoff(initial=1.0, maximum=60.0, clock=self._clock)
         try:
             with daemon.scope:
-                while not await self._has_returned(key, obj):
-                    await self._clock.sleep(backoff.next())
+                while (error := await self._error_of(key, obj)) is not None:
+                    seconds = backoff.next()
+                    self._activity.failed(error, key, again_in=seconds)
+                    await self._clock.sleep(seconds)
+                self._activity.shows("done", key)
                 await anyio.sleep_forever()  # it is not called again for this spec
         finally:
             del self._running[key]
+            self._activity.ended(key)
             daemon.ended.set()
 
-    async def _has_returned(self, key: str, obj: T) -> bool:
+    async def _error_of(self, key: str, obj: T) -> str | None:
+        """Call the daemon once. Return why it failed; None if it returned."""
+        self._activity.shows("running", key)
         try:
             await self._work(obj)
         except BaseException as error:  # of any type: it concerns this object only
@@ -104,8 +113,8 @@ class Daemons(Generic[T]):
                 raise
             tell = self._log.error if is_of_the_world(error) else self._log.exception
             tell("daemon_failed", key=key, error=error_text(error))
-            return False
-        return True
+            return error_text(error)
+        return None
 
 
 def _stays(obj: Any) -> bool:

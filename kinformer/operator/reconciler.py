@@ -139,6 +139,7 @@ class Reconciler(ABC, Generic[T]):
         """
         options.setdefault("workers", self.workers)
         controller = Controller(self.name, self._sync, clock=self.context.clock, **options)
+        controller.reconciler = type(self)
         controller.watch(self.objects, *self.when)
         for owned in self.owns:
             controller.watch_owned(self.context.informers.informer_for(owned), self.resource_type)

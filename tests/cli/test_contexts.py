@@ -91,7 +91,6 @@ async def test_what_is_for_one_cluster_is_refused_for_several(tmp_path: Path, mo
     hooked = await kinformer(*manager, "--controllers", "my_hooks:Hooked")
 
     assert (dry.status, dry.err) == (1, "kinformer: --contexts: --dry-run is for one cluster: give --context\n")
-    assert hooked.err.startswith(
-        "kinformer: --contexts: these controllers have webhooks, which a manager serves for one"
-    )
+    assert hooked.status == 1
+    assert "\nkinformer: controller hooked declares the webhooks 'hooked', and a fleet serves none" in hooked.err
     assert nothing.err.startswith("kinformer: --controllers is '-job': that leaves nothing to run")

@@ -23,7 +23,7 @@ from kinformer.clock import RealClock
 from kinformer.manager.inspection.views import Answer, Snapshot
 from kinformer.models import V1ObjectMeta, V1ResourceQuota
 from tests.cli.commands import kinformer
-from tests.manager.inspection.worlds import WEBHOOK, World, world
+from tests.manager.inspection.worlds import DAEMONS, WEBHOOK, World, world
 
 
 @asynccontextmanager
@@ -286,6 +286,15 @@ async def test_webhooks_are_shown_with_what_they_have_refused() -> None:
 
     (line,) = (line for line in lines if line.startswith("/validate"))
     assert line.split() == ["/validate", "validating", "not", "registered", "0.50", "7", "2", "1", "10ms", "20ms"]
+
+
+async def test_daemons_are_shown_with_the_last_error() -> None:
+    snapshot = msgspec.structs.replace(await looked(), tasks=[DAEMONS])
+
+    lines = printed(top.picture(snapshot, 120, 40), 120)
+
+    (line,) = (line for line in lines if line.startswith("probes"))
+    assert line.split() == ["probes", "daemons", "3", "1", "2", "4", "8.0s", "default/shop:", "no", "answer"]
 
 
 def test_what_a_terminal_would_obey_is_shown_instead() -> None:

@@ -35,6 +35,8 @@ from kinformer.manager import (
     SyncError,
 )
 from kinformer.models import V1ConfigMap, V1Lease, V1Namespace, V1ObjectMeta, V1Secret
+from kinformer.operator import Reconciler
+from kinformer.operator.webhooks import Webhooks
 from tests.turning import eventually, quiet
 
 
@@ -112,6 +114,15 @@ class Noted:
         return Controller("noted", sync, clock=context.clock).watch(context.informers.informer_for(V1ConfigMap))
 
 
+class Hooked(Reconciler[V1ConfigMap]):
+    """A controller with webhooks."""
+
+    name = "hooked"
+    webhooks = Webhooks("checks")
+
+    async def reconcile(self, obj: V1ConfigMap) -> None: ...
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
@@ -134,11 +145,11 @@ async def servers(tmp_path: Path, clock: FakeClock) -> AsyncIterator[dict[str, S
 
 
 @asynccontextmanager
-async def running(fleet: Fleet) -> AsyncIterator[None]:
+async def running(fleet: Fleet) -> AsyncIterator[Fleet]:
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(fleet.run)
-            yield
+            yield fleet
             tasks.cancel_scope.cancel()
 
 
@@ -509,5 +520,9 @@ async def test_what_would_be_wrong_in_every_cluster_ends_the_fleet(
     async with servers["west"].client() as client:
         with pytest.raises(OptionError, match="give no client"):
             Fleet(source, leader_election=LeaderElection(client=client))
+    with pytest.raises(OptionError, match="controller hooked declares the webhooks 'checks', and a fleet serves none"):
+        await Fleet(source, known={"hooked": lambda it: Hooked(it).controller()}, clock=clock).run()
+    async with running(Fleet(source, known={"hooked": Hooked}, clock=clock, webhooks_elsewhere=True)) as fleet:
+        await eventually(lambda: states(fleet) == {"west": "ready"}, clock)
     with pytest.raises(ValueError, match="two clusters have the name west"):
         ClusterList([servers["west"].cluster, servers["west"].cluster])

@@ -50,12 +50,19 @@ async def test_periodic_work_goes_on_after_an_error() -> None:
         if turns == 2:
             raise RuntimeError("not this time")
 
+    group = Group(Group(Periodic("health", work, 5.0, clock=clock)))
+    (activity,) = group.activities
+    states = []
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Periodic("health", work, 5.0, clock=clock).run)
+        tasks.start_soon(group.run)
         for wanted in (1, 2, 3):
             await clock.advance(5.0 if wanted > 1 else 0.0)
             assert turns == wanted
+            states.append((activity.tasks[""].state, activity.tasks[""].error))
         tasks.cancel_scope.cancel()
+
+    assert states == [("waiting", ""), ("failed", "not this time"), ("waiting", "")]
+    assert (activity.errors, activity.tasks) == (1, {})
 
 
 async def test_parts_can_wait_for_the_first_lists_of_informers() -> None:

@@ -5,11 +5,13 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from prometheus_client import REGISTRY
 
 from kinformer.client import Client
 from kinformer.clock import FakeClock
 from kinformer.envtest import eventually, running
 from kinformer.manager import ControllerContext, Manager, Sharding
+from kinformer.manager.inspection import explain
 from kinformer.models import V1Namespace, V1ObjectMeta
 from kinformer.operator import Reconciler
 from tests.operator.web_apps import WebApp, web_app
@@ -108,6 +110,35 @@ async def test_a_daemon_that_fails_is_started_again_after_growing_waits(client: 
 
     assert 31 <= clock.monotonic() - began <= 63
     assert "leaves shop:1" in diary.lines
+
+
+def metric(state: str) -> float | None:
+    labels = {"name": "followed", "kind": "daemons", "state": state}
+    return REGISTRY.get_sample_value("kinformer_tasks", labels)
+
+
+async def test_daemons_are_shown_with_the_error_of_one_that_fails(client: Client, diary: Diary) -> None:
+    clock = FakeClock()
+    diary.failures = 1
+    known = {"followed": lambda context: Followed(context, diary).controller()}
+    manager = Manager(client, known=known, clock=clock)
+    async with running(manager):
+        await client.resource(WebApp).create(web_app())
+        await eventually(lambda: metric("failed") == 1, clock=clock)
+        (shown,) = manager.inspector.snapshot().tasks
+        (why,) = explain(manager.inspector, "default/shop").controllers
+
+        assert (shown.name, shown.kind, shown.running, shown.failing, shown.errors) == ("followed", "daemons", 0, 1, 1)
+        assert (shown.key, shown.error) == ("default/shop", "the stream has ended")
+        assert why.daemon is not None
+        assert (why.daemon.state, why.daemon.error) == ("failed", "the stream has ended")
+        assert why.daemon.due_seconds is not None
+
+        await eventually(lambda: metric("running") == 1, clock=clock, seconds=10)
+        (shown,) = manager.inspector.snapshot().tasks
+        assert (shown.running, shown.failing, shown.error) == (1, 0, "")
+
+    assert (metric("running"), metric("failed")) == (0, 0)
 
 
 async def test_daemons_move_with_the_keys_to_another_process(client: Client) -> None:

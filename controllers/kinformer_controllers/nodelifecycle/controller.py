@@ -92,7 +92,7 @@ class NodeLifecycleController:
         )
         self.controller.handle(nodes, _NodeHandler(self.controller.queue.add, self.monitor.forget))
         self.pod_controller.handle(pods, _PodHandler(self.pod_controller.queue.add))
-        self.checks = Periodic("a check of all nodes", self.monitor.check, options.node_monitor_period, clock=clock)
+        self.checks = Periodic("node-health", self.monitor.check, options.node_monitor_period, clock=clock)
         beside = Group(self.tainter, self.checks, after=(nodes, pods, leases))
         self.group = Group(self.controller, self.pod_controller, beside)
 

@@ -122,7 +122,9 @@ class ResourceQuotaController(Group):
             # Without discovery it is not known whether the server has ResourceClaims.
             self.registry.remove(DEVICE_CLAIMS)
             self.replenishment_controllers = self._follow(group_kinds, update_filter)
-        recounts = [Periodic("full_recount", self._add_all, period, clock=self._clock)] if period > 0 else []
+        recounts = (
+            [Periodic("resourcequota-full-recount", self._add_all, period, clock=self._clock)] if period > 0 else []
+        )
         super().__init__(self.primary, self.priority, *recounts)
 
     async def sync(self, key: str) -> float | None:

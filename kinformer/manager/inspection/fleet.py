@@ -54,6 +54,11 @@ class FleetInspector(Inspected):
                 for cluster, part in parts.items()
                 for it in part.controllers
             ],
+            tasks=[
+                _of(cluster, it, "name", **({"key": f"{cluster}/{it.key}"} if it.key else {}))
+                for cluster, part in parts.items()
+                for it in part.tasks
+            ],
             quotas=[_of(cluster, it, "name") for cluster, part in parts.items() for it in part.quotas],
             quotas_total=sum(part.quotas_total for part in parts.values()),
             clusters=clusters,

@@ -24,6 +24,7 @@ import msgspec
 from kinformer.cache import SharedIndexInformer
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
+from kinformer.manager.activity import Activity
 from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
 from kinformer.manager.election import Election
@@ -41,6 +42,7 @@ from kinformer.manager.inspection.views import (
     ProcessView,
     QueueView,
     Snapshot,
+    TasksView,
     WebhookView,
 )
 from kinformer.meta import GroupVersionResource
@@ -111,6 +113,9 @@ class Inspector(Inspected):
         super().__init__(clock)
         self.informers = informers
         self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
+        self._activities: list[Activity] = [
+            activity for runnable in controllers.values() for activity in getattr(runnable, "activities", ())
+        ]
         #: Returns how keys are divided between processes; None if they are not.
         self.shards = shards
         self._webhooks = webhooks
@@ -156,6 +161,7 @@ class Inspector(Inspected):
             informers=[self._informer(*pair, now) for pair in self.informers.informers.items()],
             queues=[self._queue(number, it, now) for number, it in enumerate(self.controllers)],
             controllers=[self._controller(number, it, now) for number, it in enumerate(self.controllers)],
+            tasks=[_tasks(it, now) for it in self._activities],
             quotas=quotas,
             quotas_total=total,
             webhooks=[self._webhook(it, now) for it in self._webhooks()],
@@ -264,6 +270,25 @@ def process_view(identity: str, server: str, uptime: float) -> ProcessView:
         server=server,
         uptime_seconds=uptime,
         memory_bytes=_resident_memory(),
+    )
+
+
+def _tasks(activity: Activity, now: float) -> TasksView:
+    tasks = activity.tasks
+    failing = {key: task for key, task in tasks.items() if task.state == "failed"}
+    running = sum(task.state == "running" for task in tasks.values())
+    key = max(failing, key=lambda it: failing[it].since, default="")
+    shown = tasks.get(key)
+    return TasksView(
+        name=activity.name,
+        kind=activity.kind,
+        running=running,
+        failing=len(failing),
+        idle=len(tasks) - running - len(failing),
+        errors=activity.errors,
+        key=key,
+        error=shown.error if shown is not None else "",
+        due_seconds=max(shown.due - now, 0.0) if shown is not None and shown.due is not None else None,
     )
 
 

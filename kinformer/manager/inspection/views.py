@@ -25,6 +25,8 @@ __all__ = (
     "ShardsView",
     "Snapshot",
     "Stored",
+    "TaskView",
+    "TasksView",
     "TriggerView",
     "WebhookView",
     "Why",
@@ -144,6 +146,32 @@ class ControllerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     failing: int
     slowest: list[KeyView]
     failed: list[KeyView]
+
+
+class TasksView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    What a controller does beside its syncs.
+
+    :param name: the controller's name, or that of the periodic work
+    :param kind: ``daemons``, one for each object; ``periodic``
+    :param running: how many run now
+    :param failing: how many have raised, and are called again later
+    :param idle: how many wait for their next turn, or for a new spec
+    :param errors: how often one has raised
+    :param key: the key of the object whose daemon failed last and is still failing; empty if none is
+    :param error: why that one failed, or the periodic work
+    :param due_seconds: the time until the next call; None if no time is set
+    """
+
+    name: str
+    kind: str
+    running: int
+    failing: int
+    idle: int
+    errors: int
+    key: str
+    error: str
+    due_seconds: float | None
 
 
 class LeaderView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -268,6 +296,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     informers: list[InformerView]
     queues: list[QueueView]
     controllers: list[ControllerView]
+    tasks: list[TasksView] = []
     quotas: list[QuotaView]
     quotas_total: int
     webhooks: list[WebhookView] = []
@@ -310,6 +339,22 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error: str
 
 
+class TaskView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    The daemon of an object.
+
+    :param state: ``running``; ``failed``, if it is called again later; ``done``, until the spec changes
+    :param seconds: for how long it has been so
+    :param error: why its last call failed; empty if it did not
+    :param due_seconds: the time until it is called again; None if no time is set
+    """
+
+    state: str
+    seconds: float
+    error: str
+    due_seconds: float | None
+
+
 class Why(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     What one controller knows about a key.
@@ -321,6 +366,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     :param due_seconds: the time until it is added to the queue; None if no time is set
     :param failures: how often in a row it was added with the delay of the rate limiter
     :param runs: its last syncs, the newest first
+    :param daemon: the object's daemon; None if it has none
     """
 
     controller: str
@@ -331,6 +377,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     due_seconds: float | None
     failures: int
     runs: list[RunView]
+    daemon: TaskView | None = None
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -13,7 +13,7 @@ from typing import Final
 from kinformer.manager.controller import Controller
 from kinformer.manager.history import Run, Trigger
 from kinformer.manager.inspection.inspector import Inspected, Inspector, text_of
-from kinformer.manager.inspection.views import Answer, RunView, Stored, TriggerView, Why
+from kinformer.manager.inspection.views import Answer, RunView, Stored, TaskView, TriggerView, Why
 
 __all__ = ("MATCHES", "explain", "search")
 
@@ -95,8 +95,8 @@ def _nearest(inspector: Inspector, key: str) -> list[str]:
 def _why(inspector: Inspector, controller: Controller, key: str, name: str) -> Why | None:
     history, queue = controller.history, controller.queue
     queued, running, runs = history.queued(key), history.running(key), history.runs(key)
-    due = queue.due_in(key)
-    if queued is None and running is None and due is None and not runs:
+    due, daemon = queue.due_in(key), _daemon(inspector, controller, key)
+    if queued is None and running is None and due is None and daemon is None and not runs:
         return None
     trigger = running[0] if running is not None else queued
     state = (
@@ -111,7 +111,17 @@ def _why(inspector: Inspector, controller: Controller, key: str, name: str) -> W
         due_seconds=due,
         failures=queue.num_requeues(key),
         runs=[_run(inspector, run) for run in runs],
+        daemon=daemon,
     )
+
+
+def _daemon(inspector: Inspector, controller: Controller, key: str) -> TaskView | None:
+    task = next((it.tasks[key] for it in controller.activities if key in it.tasks), None)
+    if task is None:
+        return None
+    now = inspector.clock.monotonic()
+    due = None if task.due is None else max(task.due - now, 0.0)
+    return TaskView(state=task.state, seconds=now - task.since, error=task.error, due_seconds=due)
 
 
 def _trigger(inspector: Inspector, trigger: Trigger) -> TriggerView:

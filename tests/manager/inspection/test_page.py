@@ -17,7 +17,7 @@ from kinformer.manager.inspection import Inspector, Snapshot
 from kinformer.manager.inspection.routes import inspection_routes
 from kinformer.manager.inspection.views import MemberView, ShardsView
 from tests.manager.inspection.chromium import CHROMIUM, MISSING, Page, browser
-from tests.manager.inspection.worlds import WEBHOOK, World, world
+from tests.manager.inspection.worlds import DAEMONS, WEBHOOK, World, world
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 
@@ -366,6 +366,17 @@ async def test_a_webhook_that_is_not_registered_is_a_problem(chromium: Page) -> 
         assert row[:4] == ["/validate", "validating", "webapps.example.com", "▲ not registered"]
         assert row[6:8] == ["2", "1"]
         assert await chromium.look("problems.innerText") == "Webhook /validate is not registered."
+
+
+async def test_daemons_that_fail_are_a_problem(chromium: Page) -> None:
+    async with staged(lambda snapshot: msgspec.structs.replace(snapshot, tasks=[DAEMONS])) as port:
+        await chromium.open(f"http://localhost:{port}/page/")
+        await chromium.until("document.querySelectorAll('#tasks-table tbody tr').length")
+
+        assert await rows(chromium, "tasks") == [
+            ["probes", "daemons", "▲ failing", "3", "1", "2", "4", "8.0 s", "default/shop: no answer"]
+        ]
+        assert await chromium.look("problems.innerText") == "Controller probes: the daemons of 1 object fail."
 
 
 async def test_who_has_to_show_a_token_is_asked_for_one(chromium: Page) -> None:

@@ -13,11 +13,11 @@ from kinformer.client import connect
 from kinformer.clock import Clock, FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager, SyncError
-from kinformer.manager.inspection.views import WebhookView
+from kinformer.manager.inspection.views import TasksView, WebhookView
 from kinformer.models import V1ConfigMap, V1ObjectMeta, V1ResourceQuota
 from tests.turning import eventually
 
-__all__ = ("WEBHOOK", "World", "world")
+__all__ = ("DAEMONS", "WEBHOOK", "World", "world")
 
 WEBHOOK = WebhookView(
     path="/validate",
@@ -31,6 +31,18 @@ WEBHOOK = WebhookView(
     requests_per_second=0.5,
     seconds_median=0.01,
     seconds_99=0.02,
+)
+
+DAEMONS = TasksView(
+    name="probes",
+    kind="daemons",
+    running=3,
+    failing=1,
+    idle=2,
+    errors=4,
+    key="default/shop",
+    error="no answer",
+    due_seconds=8.0,
 )
 
 

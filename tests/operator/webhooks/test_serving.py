@@ -262,3 +262,13 @@ async def test_a_spec_names_its_webhooks(client: Client) -> None:
     manager = Manager(client, known={"web-apps": spec}, webhooks=HERE)
 
     assert set(states(manager)) == {"/validate-example-com-v1-webapp", "/convert"}
+    assert set(states(Manager(client, known={"web-apps": lambda it: WebApps(it).controller()}, webhooks=HERE))) == set(
+        states(manager)
+    )
+
+
+async def test_a_spec_that_forgets_its_webhooks_is_refused(client: Client) -> None:
+    spec = ControllerSpec(name="web-apps", factory=f"{__name__}:WebApps.make_controller")
+
+    with pytest.raises(OptionError, match=rf'not name the webhooks of WebApps: want webhooks="{__name__}:WebApps.webh'):
+        Manager(client, known={"web-apps": spec})

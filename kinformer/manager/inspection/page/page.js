@@ -245,6 +245,18 @@ const slowest = new Table("slowest-table", "The slowest ten of all that are reme
   { title: "how", show: (it) => (it.error ? `failed: ${it.error}` : "went well"), by: (it) => it.error, style: "text" },
 ], { key: (it) => `${it.controller} ${it.key}`, empty: "Nothing was synced yet." });
 
+const tasks = new Table("tasks-table", "What controllers do beside their syncs", [
+  text("name", (it) => it.name),
+  text("kind", (it) => it.kind),
+  state("state", (it) => (it.failing ? "failing" : it.running ? "running" : "idle"), (it) => !it.failing),
+  number("running", (it) => it.running),
+  number("failing", (it) => it.failing),
+  number("idle", (it) => it.idle),
+  number("errors", (it) => it.errors),
+  number("next call in", (it) => it.dueSeconds, span),
+  text("last error", (it) => (it.key ? `${it.key}: ${it.error}` : it.error), "text"),
+], { key: (it) => `${it.kind} ${it.name}`, empty: "No controller here has any.", sort: [0, 1] });
+
 const queues = new Table("queues-table", "Keys that wait for a worker, or for a time", [
   text("name", (it) => it.name),
   number("depth", (it) => it.depth),
@@ -337,6 +349,7 @@ function show(snapshot) {
   controllers.show(snapshot.controllers);
   failing.show(flat("failed"), sum(snapshot.controllers, (it) => it.failing));
   slowest.show(flat("slowest").sort((one, other) => other.seconds - one.seconds).slice(0, 10));
+  tasks.show(snapshot.tasks);
   queues.show(snapshot.queues);
   informers.show(snapshot.informers);
   members.show(snapshot.shards?.members ?? []);
@@ -384,7 +397,7 @@ function glance({ informers: all, queues: lined, controllers: running, process, 
   });
 }
 
-function problems({ informers: all, queues: lined, controllers: running, webhooks: hooks, clusters: every }) {
+function problems({ informers: all, queues: lined, controllers: running, tasks: beside, webhooks: hooks, clusters: every }) {
   const found = [];
   for (const it of every) {
     if (it.state === "failed" || it.state === "starting") found.push(`Cluster ${it.name}${it.state === "failed" ? " has failed" : " is not ready"}: ${it.trouble}.`);
@@ -396,6 +409,10 @@ function problems({ informers: all, queues: lined, controllers: running, webhook
   for (const it of running) {
     if (it.failing) found.push(`Controller ${it.name}: the last sync of ${count(it.failing)} ${it.failing === 1 ? "key" : "keys"} failed.`);
     if (it.longestSeconds > 60) found.push(`Controller ${it.name}: a sync has been going on for ${span(it.longestSeconds)}.`);
+  }
+  for (const it of beside) {
+    if (it.failing && it.kind === "daemons") found.push(`Controller ${it.name}: the daemons of ${count(it.failing)} ${it.failing === 1 ? "object" : "objects"} fail.`);
+    else if (it.failing) found.push(`Periodic work ${it.name}: its last turn failed.`);
   }
   for (const it of lined) {
     if (it.depth && it.oldestSeconds > 60) found.push(`Queue ${it.name}: a key has waited for ${span(it.oldestSeconds)}.`);
@@ -439,7 +456,14 @@ function stateText(why) {
   if (why.dueSeconds != null) told.push(`It is ${why.runs[0]?.error ? "tried" : "synced"} again in ${span(why.dueSeconds)}.`);
   if (why.failures) told.push(`It has come back ${why.failures} ${why.failures === 1 ? "time" : "times"} in a row.`);
   if (why.trigger) told.push(`For: ${triggerText(why.trigger)}.`);
+  if (why.daemon) told.push(daemonText(why.daemon));
   return told.join(" ") || "Nothing is to be done about it now.";
+}
+
+function daemonText({ state: now, seconds, error, dueSeconds }) {
+  if (now === "failed") return `Its daemon failed ${ago(seconds)}: ${error}. It is called again in ${span(dueSeconds)}.`;
+  if (now === "done") return `Its daemon returned ${ago(seconds)}, and is called again when the spec changes.`;
+  return `Its daemon has been running for ${span(seconds)}${error ? `, after it had failed: ${error}` : ""}.`;
 }
 
 function runsTable(why) {
