@@ -19,7 +19,7 @@ import yaml
 from anyio.abc import TaskGroup, TaskStatus
 
 from kinformer.clock import Clock, RealClock
-from kinformer.envtest.access import MASTERS, Authorizer, Escalation, Users
+from kinformer.envtest.access import ADMINISTRATOR, MASTERS, Authorizer, Escalation, Users
 from kinformer.envtest.admission import Admission, AdmissionContext, load_plugins
 from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair
 from kinformer.envtest.containers import FakeContainers
@@ -207,7 +207,7 @@ class ApiServer:
         if certificate:
             if authority is None:
                 raise ServerError("a client certificate needs a server with TLS that has started")
-            pair = authority.issue("kubernetes-admin", (MASTERS,))
+            pair = authority.issue(ADMINISTRATOR, (MASTERS,))
             user["client-certificate-data"] = base64.b64encode(pair.certificate).decode()
             user["client-key-data"] = base64.b64encode(pair.key).decode()
         return yaml.safe_dump(kubeconfig_of(self.url, user, authority=trusted), sort_keys=False)

@@ -31,7 +31,7 @@ async def test_a_request_says_who_asks_whatever_it_was_sent_with(http: Http) -> 
 
 async def test_who_has_no_uid_and_nothing_extra_leaves_neither(http: Http) -> None:
     created = await ask(http, uid="u", extra={"a": ["b"]})
-    assert (created["spec"]["username"], {"uid", "extra"}.isdisjoint(created["spec"])) == ("admin", True)
+    assert (created["spec"]["username"], {"uid", "extra"}.isdisjoint(created["spec"])) == ("kubernetes-admin", True)
 
 
 async def test_an_approval_changes_conditions_alone_and_says_when(http: Http, clock: FakeClock) -> None:

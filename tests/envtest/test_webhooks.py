@@ -79,7 +79,7 @@ async def test_a_review_tells_what_is_written_and_by_whom(http: Http, hook: Hook
     assert first["kind"] == first["requestKind"] == {"group": "", "version": "v1", "kind": "Pod"}
     assert first["resource"] == first["requestResource"] == {"group": "", "version": "v1", "resource": "pods"}
     assert (first["name"], first["namespace"], first["operation"]) == ("p", "default", "CREATE")
-    assert first["userInfo"] == {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
+    assert first["userInfo"] == {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
     assert first["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "me"}
     assert first["dryRun"] is False
     assert first["oldObject"] is None

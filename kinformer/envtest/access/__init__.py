@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from kinformer.envtest.access.authorization import MASTERS, Action, Authorizer
 from kinformer.envtest.access.escalation import Escalation
-from kinformer.envtest.access.users import Users, impersonated
+from kinformer.envtest.access.users import ADMINISTRATOR, Users, impersonated
 
-__all__ = ("MASTERS", "Action", "Authorizer", "Escalation", "Users", "impersonated")
+__all__ = ("ADMINISTRATOR", "MASTERS", "Action", "Authorizer", "Escalation", "Users", "impersonated")

@@ -62,6 +62,7 @@ EVERYBODY: list[Rule] = [*_rules("basic"), *_DISCOVERY]
 
 _ROLES: list[dict[str, Any]] = [
     {"metadata": {"name": "cluster-admin"}, "rules": EVERYTHING},
+    {"metadata": {"name": "system:auth-delegator"}, "rules": _rules("delegator")},
     {"metadata": {"name": "system:basic-user"}, "rules": _rules("basic")},
     {"metadata": {"name": "system:discovery"}, "rules": _DISCOVERY},
     _gathering("admin"),

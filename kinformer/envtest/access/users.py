@@ -22,13 +22,16 @@ import msgspec
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
-from kinformer.envtest.access.authorization import Action, Authorizer
+from kinformer.envtest.access.authorization import MASTERS, Action, Authorizer
 from kinformer.envtest.admission import User
 from kinformer.envtest.certificates import user_of_certificate
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 
-__all__ = ("Users", "impersonated")
+__all__ = ("ADMINISTRATOR", "Users", "impersonated")
+
+#: The user of the server's own token and of the certificates in its kubeconfig: the name that kubeadm gives.
+ADMINISTRATOR = "kubernetes-admin"
 
 _ACCOUNTS = GroupResource("", "serviceaccounts")
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -90,7 +93,7 @@ class Users:
         if scheme.lower() != "bearer" or not token:
             return None
         if hmac.compare_digest(_bytes(token), _bytes(self._token)):
-            return User("admin", groups=("system:masters", _KNOWN))
+            return User(ADMINISTRATOR, groups=(MASTERS, _KNOWN))
         return self._account_of(token)
 
     def issue(self, namespace: str, name: str, uid: str, seconds: int) -> str:

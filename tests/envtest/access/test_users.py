@@ -56,6 +56,14 @@ async def test_a_service_accounts_token_says_who_it_is(http: Http, account: dict
     assert list(user["extra"]) == ["authentication.kubernetes.io/credential-id"]
 
 
+async def test_an_auth_delegator_may_ask_whose_a_token_is(http: Http, account: dict[str, str]) -> None:
+    review = {"spec": {"token": account["Authorization"].removeprefix("Bearer ")}}
+    assert (await http("POST", TOKEN_REVIEWS, review, **account))[0] == 403
+    await bind_cluster_role(http, "system:auth-delegator")
+    _, answered = await http("POST", TOKEN_REVIEWS, review, **account)
+    assert answered["status"]["user"]["username"] == ACCOUNT
+
+
 async def test_a_token_that_somebody_else_made_is_none(http: Http, account: dict[str, str]) -> None:
     token = account["Authorization"].removeprefix("Bearer ")
     head, claims, signature = token.split(".")
