@@ -60,7 +60,7 @@ def main() -> int:
         for name, table in results.tables.items():
             draw(name, table, FOLDER)
         for name, table in front(results).items():
-            draw(name, table, FOLDER, may_be_logarithmic=False)
+            draw(name, table, FOLDER, is_front=True)
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), blocks(results)), encoding="utf-8")
     except (BenchError, OSError) as error:
         print(f"report: {error}", file=sys.stderr)

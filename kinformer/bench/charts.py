@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kinformer.bench.results import BenchError, Table
+from kinformer.bench.results import BenchError, Row, Table
 
 __all__ = ("draw", "need_charts")
 
 _WIDTH = 900
 _BAR = 26
+_FRONT_WIDTH = 660
+_FRONT_BAR = 34
 _REST = 110
 _LEGEND = 40
 #: Light colours: a black number on them can be read.
@@ -35,14 +37,15 @@ def need_charts() -> None:
     _pygal()
 
 
-def draw(name: str, table: Table, folder: Path, *, may_be_logarithmic: bool = True) -> Path | None:
+def draw(name: str, table: Table, folder: Path, *, is_front: bool = False) -> Path | None:
     """
     Draw a table's chart.
 
     :param name: the name of the table, and of the file
     :param table: the table
     :param folder: where to write the file; it is made if it does not exist
-    :param may_be_logarithmic: whether figures that are far apart get a logarithmic axis
+    :param is_front: whether it is for a first page, on any screen: a smaller picture with larger text, its
+        numbers beside the bars, and no logarithmic axis, on which figures that are far apart look alike
     :return: the file; None if no row has a figure to draw
     :raises BenchError: if pygal is not installed
     :raises OSError: if the file cannot be written
@@ -53,25 +56,30 @@ def draw(name: str, table: Table, folder: Path, *, may_be_logarithmic: bool = Tr
         return None
     values = {figure: [table.figure(row.label, figure) for row in rows] for figure in table.chart}
     positive = [value for series in values.values() for value in series if value]
-    is_wide = may_be_logarithmic and len(positive) > 1 and max(positive) / min(positive) > _WIDE
+    is_wide = not is_front and len(positive) > 1 and max(positive) / min(positive) > _WIDE
     chart = pygal.HorizontalBar(
         style=importlib.import_module("pygal.style").CleanStyle(
             font_family="sans-serif",
             background="white",
             plot_background="white",
             value_font_size=12,
+            label_font_size=18 if is_front else 10,
+            title_font_size=19 if is_front else 16,
             guide_stroke_color="#ddd",
             major_guide_stroke_color="#ddd",
             opacity="1",
             colors=_COLORS,
         ),
-        width=_WIDTH,
-        height=_REST + _BAR * len(rows) * len(values) + (_LEGEND if len(values) > 1 else 0),
+        width=_FRONT_WIDTH if is_front else _WIDTH,
+        height=_REST
+        + (_FRONT_BAR if is_front else _BAR) * len(rows) * len(values)
+        + (_LEGEND if len(values) > 1 else 0),
         explicit_size=True,
         show_legend=len(values) > 1,
         legend_at_bottom=True,
         legend_at_bottom_columns=len(values),
-        print_values=True,
+        print_values=not is_front,
+        show_x_labels=not is_front,
         truncate_label=-1,
         truncate_legend=-1,
         logarithmic=is_wide,
@@ -89,13 +97,19 @@ def draw(name: str, table: Table, folder: Path, *, may_be_logarithmic: bool = Tr
         chart.range = (chart.zero, max(positive))
         chart.y_labels = [10.0**power for power in range(least, math.floor(math.log10(max(positive))) + 1)]
     # pygal draws the rows from the bottom upwards.
-    chart.x_labels = [row.label for row in reversed(rows)]
+    chart.x_labels = [_front_label(table, row) if is_front else row.label for row in reversed(rows)]
     for figure, series in values.items():
         chart.add(figure, series[::-1])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.svg"
     path.write_text(_SURPLUS.sub("", chart.render(is_unicode=True)) + "\n", encoding="utf-8")
     return path
+
+
+def _front_label(table: Table, row: Row) -> str:
+    """The name alone, and the figure: a number on a short bar cannot be read."""
+    value = table.figure(row.label, table.chart[0])
+    return f"{row.label.partition(':')[0]}: {value:,.10g}"
 
 
 def _pygal() -> Any:

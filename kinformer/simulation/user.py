@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -155,7 +155,7 @@ def _manifest_of(obj: Any) -> Any:
 
 
 def controllers_of(
-    given: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
+    given: ControllerFactory | str | Sequence[str] | Mapping[str, ControllerFactory],
 ) -> dict[str, ControllerFactory]:
     """
     The controllers for :meth:`World.manager`, by their names.

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -127,7 +127,7 @@ class World(Stage[Process]):
 
     def manager(
         self,
-        controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
+        controllers: ControllerFactory | str | Sequence[str] | Mapping[str, ControllerFactory],
         name: str = "manager",
         *,
         options: Mapping[str, Any] | None = None,
@@ -135,7 +135,7 @@ class World(Stage[Process]):
         sharding: Sharding | bool = False,
         restart_after: float = 1.0,
         is_disturbed: bool = True,
-        next_controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory] | None = None,
+        next_controllers: ControllerFactory | str | Sequence[str] | Mapping[str, ControllerFactory] | None = None,
         snapshot: Snapshot | None = None,
     ) -> Process:
         """
@@ -171,7 +171,7 @@ class World(Stage[Process]):
     def managers(
         self,
         count: int,
-        controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
+        controllers: ControllerFactory | str | Sequence[str] | Mapping[str, ControllerFactory],
         name: str = "manager",
         **how: Any,
     ) -> list[Process]:

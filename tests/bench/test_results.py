@@ -77,6 +77,16 @@ def test_the_same_figures_are_the_same_file(tmp_path: Path) -> None:
 
 
 @needs_pygal
+def test_the_first_page_has_its_figures_beside_the_bars(tmp_path: Path) -> None:
+    path = draw("front", a_table(), tmp_path, is_front=True)
+
+    assert path is not None
+    svg = path.read_text()
+    assert 'viewBox="0 0 660 ' in svg
+    assert "fast: 12,345" in svg
+
+
+@needs_pygal
 def test_nothing_is_drawn_where_nothing_could_run(tmp_path: Path) -> None:
     table = Table("t", ("events/s",), rows=[Row("broken", {FAILED: "no such module"})])
 

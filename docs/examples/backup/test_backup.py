@@ -43,7 +43,7 @@ class FakeStore(Store):
 
 
 def backup(name: str = "db", **spec: Any) -> Backup:
-    values = {"schedule": "*/5 * * * *", "target_pvc": "data", **spec}
+    values: dict[str, Any] = {"schedule": "*/5 * * * *", "target_pvc": "data", **spec}
     return Backup(metadata=V1ObjectMeta(name=name, namespace="default"), spec=BackupSpec(**values))
 
 
