@@ -59,7 +59,8 @@ def speak_raw(connector: aiohttp.TCPConnector) -> bool:
 def raw_body_of(response: aiohttp.ClientResponse) -> RawChunkedBody | None:
     """The body of a response that was requested with :class:`RawBody`, None if it went through aiohttp's parser."""
     protocol = getattr(response.connection, "protocol", None)
-    return protocol.raw if isinstance(protocol, _Handler) else None
+    found: RawChunkedBody | None = getattr(protocol, "raw", None)
+    return found
 
 
 def _handler_class() -> type[Any]:

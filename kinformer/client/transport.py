@@ -83,7 +83,7 @@ class Transport:
         self._options: dict[str, Any] = {}
 
     async def __aenter__(self) -> Transport:
-        self._session = new_session(Connector(), self.options.read_timeout)
+        self._session = self._new_session()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -94,6 +94,10 @@ class Transport:
                 await websockets.close()
             if session is not None:
                 await session.close()
+
+    def _new_session(self) -> aiohttp.ClientSession:
+        """Make the session. Another one in its place has `request`, `close` and `connector`."""
+        return new_session(Connector(), self.options.read_timeout)
 
     @property
     def session(self) -> aiohttp.ClientSession:

@@ -7,8 +7,8 @@ import random
 import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator, Collection
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -294,7 +294,7 @@ class ApiServer:
         self._port = listener.getsockname()[1]
         stack.push_async_callback(self._caller.close)
         handler = self._handler(self._advertise or f"{self._host}:{self._port}", self.watches, self.faults)
-        await stack.enter_async_context(serving(handler, listener, self._ssl_context(), self.watches.end_all))
+        await stack.enter_async_context(self._serving(handler, listener, self._ssl_context(), self.watches.end_all))
         loops = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(loops.cancel_scope.cancel)
         loops.start_soon(self._conversions.run, name="kinformer apiserver conversions")
@@ -310,6 +310,16 @@ class ApiServer:
         :raises ServerError: if the port is taken
         """
         return listen(host, port)
+
+    def _serving(
+        self,
+        handler: RequestHandler,
+        listener: socket.socket,
+        tls: ssl.SSLContext | None,
+        end_watches: Callable[[], None],
+    ) -> AbstractAsyncContextManager[None]:
+        """Answer requests while the block runs: see :func:`~kinformer.envtest.serving.serving`."""
+        return serving(handler, listener, tls, end_watches)
 
     def _handler(self, address: str, watches: WatchSet, faults: Faults) -> RequestHandler:
         """Make the handler for requests to an address: the server's own, or a replica's."""
@@ -346,7 +356,7 @@ class ApiServer:
             port = listener.getsockname()[1]
             replica = Replica(self.storage, self._new_watches(), self.clock, host, port, self.token)
             handler = self._handler(f"{host}:{port}", replica.watches, replica.faults)
-            async with serving(handler, listener, None, replica.watches.end_all):
+            async with self._serving(handler, listener, None, replica.watches.end_all):
                 yield replica
         finally:
             listener.close()

@@ -19,18 +19,18 @@ import itertools
 import random
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
 
-__all__ = ("End", "Listener", "Network", "NetworkOptions")
+__all__ = ("HIGH", "LOW", "End", "Line", "Listener", "Network", "NetworkOptions")
 
 #: With more than the first number of bytes on their way or unread, a writer has to wait; with the second it goes on.
-_HIGH: Final = 64 * 1024
-_LOW: Final = 16 * 1024
+HIGH: Final = 64 * 1024
+LOW: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,26 @@ class Listener:
         self.close()
 
 
-class _Server(asyncio.AbstractServer):
-    """A listener on one address, until it is closed."""
+class Line(Protocol):
+    """A direct request, see :mod:`kinformer.simulation.direct`. It breaks as a connection does."""
+
+    owner: Owner | None
+    server: Server | None
+
+    def break_off(self) -> None:
+        """Break it at the client's end."""
+
+    def abort(self) -> None:
+        """Break it at the server's end."""
+
+
+class Server(asyncio.AbstractServer):
+    """
+    A listener on one address, until it is closed.
+
+    :ivar handler: handles direct requests; None if there are none
+    :ivar tasks: the direct requests that are being handled
+    """
 
     def __init__(self, network: Network, factory: Callable[[], Any], address: tuple[str, int], tls: object) -> None:
         self.factory = factory
@@ -80,7 +98,14 @@ class _Server(asyncio.AbstractServer):
         self.tls = tls
         self.context = copy_context()
         self.is_accepting = True
+        self.handler: Callable[[Any], Awaitable[Any]] | None = None
+        self.tasks: dict[asyncio.Task[None], None] = {}
         self._network = network
+
+    @property
+    def owner(self) -> Owner | None:
+        """The process that listens."""
+        return self.context.get(OWNER)
 
     @property
     def sockets(self) -> tuple[Listener, ...]:
@@ -116,13 +141,15 @@ class Network:
     :param options: latencies, and how often bytes are split
     :ivar servers: the listeners, by host and port
     :ivar ends: both ends of every open connection
+    :ivar lines: the direct requests that are not over
     """
 
     loop: SimulatedLoop
     seed: object
     options: NetworkOptions = field(default_factory=NetworkOptions)
-    servers: dict[tuple[str, int], _Server] = field(default_factory=dict, init=False)
+    servers: dict[tuple[str, int], Server] = field(default_factory=dict, init=False)
     ends: dict[End, None] = field(default_factory=dict, init=False)
+    lines: dict[Line, None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._random = random.Random(f"network {self.seed}")
@@ -144,7 +171,7 @@ class Network:
         address = sock.getsockname()[:2] if sock is not None else (host or "0.0.0.0", port or next(self._ports))
         if address in self.servers:
             raise OSError(errno.EADDRINUSE, f"address {address} is in use")
-        server = self.servers[address] = _Server(self, factory, address, tls)
+        server = self.servers[address] = Server(self, factory, address, tls)
         return server
 
     def stop_accepting(self, sock: Any) -> bool:
@@ -195,9 +222,9 @@ class Network:
             raise OSError(errno.ENETUNREACH, "this process is dead, or cut off")
         await asyncio.sleep(self.latency())
 
-    def _server_at(self, address: tuple[str, int]) -> _Server:
+    def _server_at(self, address: tuple[str, int]) -> Server:
         server = self.servers.get(address)
-        owner = server.context.get(OWNER) if server is not None else None
+        owner = server.owner if server is not None else None
         if server is None or not server.is_accepting or (owner is not None and not owner.may_send()):
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {address}")
         return server
@@ -221,11 +248,25 @@ class Network:
         """The ends of connections that a process has made or accepted."""
         return [end for end in self.ends if end.owner is owner]
 
+    def cut(self, owner: Owner) -> None:
+        """Break all connections of a process."""
+        for end in self.ends_of(owner):
+            end.abort()
+        self._cut_lines(owner)
+
+    def _cut_lines(self, owner: Owner) -> None:
+        for line in list(self.lines):
+            if line.owner is owner:
+                line.break_off()
+            elif line.server is not None and line.server.owner is owner:
+                line.abort()
+
     def leave(self, owner: Owner) -> None:
         """Break the connections of a dead process, and close its listeners."""
         for end in self.ends_of(owner):
             end.vanish()
-        for server in [server for server in self.servers.values() if server.context.get(OWNER) is owner]:
+        self._cut_lines(owner)
+        for server in [server for server in self.servers.values() if server.owner is owner]:
             server.close()
 
 
@@ -275,6 +316,11 @@ class End(asyncio.Transport):
         self.protocol = factory()
         self.protocol.connection_made(self)
 
+    @property
+    def sender(self) -> Owner | None:
+        """The process at the other end."""
+        return self.peer.owner
+
     # -- asyncio's transport ------------------------------------------------------------------------------------------
 
     def is_closing(self) -> bool:
@@ -318,7 +364,7 @@ class End(asyncio.Transport):
         for piece in self._network.pieces(data):
             self._send(piece)
         self._outstanding += len(data)
-        if self._outstanding > _HIGH and not self._peer_waits:
+        if self._outstanding > HIGH and not self._peer_waits:
             self._peer_waits = True
             self.protocol.pause_writing()
 
@@ -389,7 +435,7 @@ class End(asyncio.Transport):
             return
         peer = self.peer
         peer._outstanding -= len(piece)
-        if peer._peer_waits and peer._outstanding <= _LOW:
+        if peer._peer_waits and peer._outstanding <= LOW:
             peer._peer_waits = False
             self._loop.call_soon(peer.protocol.resume_writing, context=peer._context)
         try:

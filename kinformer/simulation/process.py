@@ -17,19 +17,19 @@ import itertools
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.client import Client, ClientOptions, endpoint_from_url
+from kinformer.client import Client
 from kinformer.client.transport import Transport
+from kinformer.clock import Clock
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory, Snapshot
 from kinformer.leaderelection import Guard
 from kinformer.manager import ControllerFactory, LeaderElection, LeadershipLost, Manager, MembershipLost, Sharding
-from kinformer.meta.requests import about
 from kinformer.simulation.history import What
 from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
 from kinformer.simulation.network import Listener, Network
@@ -37,8 +37,6 @@ from kinformer.simulation.noting import NotedInformers, Notes
 from kinformer.simulation.process_clock import ProcessClock
 
 __all__ = ("Life", "Main", "Process", "ProcessOptions", "Program", "Surroundings")
-
-_EVENTS: Final = ("events", "events.events.k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +175,8 @@ class Surroundings(Protocol):
     loop: SimulatedLoop
     network: Network
 
-    @property
-    def records_events(self) -> bool:
-        """Whether Events are sent to the server."""
+    def connect(self, name: str, url: str, clock: Clock) -> Transport:
+        """A transport of a process to an API server. It is not open yet."""
 
     @property
     def server(self) -> ApiServer:
@@ -309,11 +306,7 @@ class Process:
     async def _live(self, life: Life) -> None:
         world, options = self._world, self.options
         world.tell(self.name, "start", options.group, detail="" if self.url == world.server.url else self.url)
-        made = Transport if world.records_events else _WithoutEvents
-        transport = made(
-            endpoint_from_url(self.url, token=world.server.token), ClientOptions(user_agent=self.name), clock=self.clock
-        )
-        async with transport:
+        async with world.connect(self.name, self.url, self.clock) as transport:
             client = Client(transport)
             notes = Notes(life, partial(world.tell, self.name), world.relative, partial(world.tell_who_is_barred, self))
             life.informers = informers = NotedInformers(client, notes, clock=self.clock, snapshot=options.snapshot)
@@ -472,17 +465,5 @@ class Process:
         if (life := self.life) is None or life.is_cut_off or life.is_isolated:
             return
         life.is_isolated = True
-        for end in self._world.network.ends_of(life):
-            end.abort()
+        self._world.network.cut(life)
         self._world.later(seconds, lambda: setattr(life, "is_isolated", False))
-
-
-class _WithoutEvents(Transport):
-    """A transport that does not send Events. A request that writes one gets its own body as the response."""
-
-    async def request(self, method: str, path: str, **more: Any) -> bytes:
-        if method in ("POST", "PATCH") and about(method, path).resource in _EVENTS:
-            await anyio.lowlevel.checkpoint()
-            body: bytes = more["body"]
-            return body
-        return await super().request(method, path, **more)

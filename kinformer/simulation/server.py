@@ -8,8 +8,8 @@ history. :mod:`kinformer.simulation.watches` does the same at each event.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -24,8 +24,9 @@ from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.serving import RequestHandler
 from kinformer.meta.requests import About, about
+from kinformer.simulation.direct import Line, answering
 from kinformer.simulation.history import What
-from kinformer.simulation.network import End, Listener
+from kinformer.simulation.network import End, Listener, Network
 from kinformer.simulation.plan import (
     Away,
     Conflict,
@@ -202,20 +203,31 @@ class DisturbedServer(ApiServer):
 
 
 class SimulatedServer(DisturbedServer):
-    """The API server of a simulated world. It listens on the simulated network."""
+    """The API server of a simulated world. It listens on the simulated network, and answers direct requests."""
 
-    def __init__(self, world: DisturbedWorld, host: str, **options: Any) -> None:
+    def __init__(self, world: DisturbedWorld, host: str, network: Network, **options: Any) -> None:
+        self._network = network
         super().__init__(world, _sender, host=host, port=6443, **options)
 
     def _listen(self, host: str, port: int) -> Any:
         return Listener(host, port or 6443)
 
+    @asynccontextmanager
+    async def _serving(
+        self, handler: RequestHandler, listener: Any, tls: Any, end_watches: Callable[[], None]
+    ) -> AsyncIterator[None]:
+        async with (
+            super()._serving(handler, listener, tls, end_watches),
+            answering(self._network, listener.getsockname(), handler, end_watches),
+        ):
+            yield
+
 
 def _sender(_: str, request: web.BaseRequest) -> Sender:
-    end = request.transport
-    if not isinstance(end, End):
+    end: Any = request.transport
+    if not isinstance(end, End | Line):
         return None
-    owner = end.peer.owner
+    owner = end.sender
     if isinstance(owner, Life):
         return owner.process.name, owner if owner.process.is_disturbed else None, end
     return owner.name if owner is not None else "nobody", None, end

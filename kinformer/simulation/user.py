@@ -34,6 +34,9 @@ class User:
     @cached_property
     def transport(self) -> Transport:
         """The connection. It is made at first use, when the server has its port."""
+        return self._connect_user()
+
+    def _connect_user(self) -> Transport:
         endpoint = endpoint_from_url(self.server.url, token=self.server.token)
         return Transport(endpoint, ClientOptions(user_agent="user"), clock=self._clock)
 

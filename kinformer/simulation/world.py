@@ -29,8 +29,9 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
-from kinformer.client import Client, ClientOptions, endpoint_from_url
+from kinformer.client import Client
 from kinformer.client.transport import Transport
+from kinformer.clock import Clock
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.informers import Snapshot
@@ -47,6 +48,7 @@ from kinformer.simulation.process_clock import EPOCH, ProcessClock
 from kinformer.simulation.server import DisturbedServer, SimulatedServer
 from kinformer.simulation.stage import ACTORS, NotSettled, RunResult, Stage
 from kinformer.simulation.stores import stores_of
+from kinformer.simulation.transport import SimulatedTransport
 from kinformer.simulation.user import controllers_of
 
 __all__ = ("NotSettled", "RunResult", "Scenario", "World", "WorldOptions", "run_world")
@@ -68,6 +70,8 @@ class WorldOptions:
     :param events: whether Events are written. Nothing depends on them, and a run takes a quarter longer with them
     :param plugins: whether the admission plug-ins of installed packages are used
     :param log: whether kinformer's log of a run is shown
+    :param http: whether all requests go by HTTP over connections in memory; without it, those of managers, nodes and
+        the user are calls of the server's handler, which is much faster. See :mod:`kinformer.simulation.direct`
     :param apis: versions that the server serves besides the default ones; see :class:`~kinformer.envtest.ApiServer`
     """
 
@@ -80,6 +84,7 @@ class WorldOptions:
     events: bool = False
     plugins: bool = True
     log: bool = False
+    http: bool = False
     apis: tuple[str, ...] = ()
 
 
@@ -107,6 +112,7 @@ class World(Stage[Process]):
         return SimulatedServer(
             self,
             _HOST,
+            self.network,
             token="simulation",
             clock=self.clock,
             controllers=self.options.loops,
@@ -238,10 +244,18 @@ class World(Stage[Process]):
             raise LookupError(f'no endpoints available for service "{name}"')
         return self._random.choice(addresses)
 
-    @property
-    def records_events(self) -> bool:
-        """Whether Events are sent to the server."""
-        return self.options.events
+    def connect(self, name: str, url: str, clock: Clock) -> Transport:
+        """
+        A transport to an API server. It is not open yet.
+
+        :param name: whose transport it is; Events of processes are left out unless the options want them
+        """
+        network = None if self.options.http else self.network
+        sends_events = self.options.events or name not in self.processes
+        return SimulatedTransport(url, self.server.token, name, clock=clock, network=network, sends_events=sends_events)
+
+    def _connect_user(self) -> Transport:
+        return self.connect("user", self.server.url, self.clock)
 
     def tell_who_is_barred(self, process: Process, sync: tuple[str, str]) -> None:
         """
@@ -279,8 +293,7 @@ class World(Stage[Process]):
         self.start(serve, f"replica {number}")
 
     def _break_connections(self) -> None:
-        for end in self.network.ends_of(self._owner):
-            end.abort()
+        self.network.cut(self._owner)
 
     async def _restart_server(self, history: str) -> None:
         OWNER.set(self._owner)
@@ -323,8 +336,7 @@ class World(Stage[Process]):
 
     async def _run_nodes(self) -> None:
         OWNER.set(Owner("nodes"))
-        endpoint = endpoint_from_url(self.server.url, token=self.server.token)
-        async with Transport(endpoint, ClientOptions(user_agent="nodes"), clock=self.clock) as transport:
+        async with self.connect("nodes", self.server.url, self.clock) as transport:
             await FakeNodes(Client(transport), self.options.nodes, clock=self.clock).run()
 
 
