@@ -6,8 +6,8 @@ that tests turn; :func:`assert_no_writes`; :func:`service_account_token`.
 
 from __future__ import annotations
 
-from kinformer.envtest.accounts import service_account_token
 from kinformer.envtest.budgets import Budget
+from kinformer.envtest.credentials import service_account_token
 from kinformer.envtest.server import ApiServer, ServerError
 from kinformer.envtest.waiting import eventually, quiet, running, turn
 from kinformer.envtest.writes import RENEWALS, Write, assert_no_writes

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Any
 
-from kinformer.envtest.apply.topology import topology_of
+from kinformer.envtest.apply.shapes import topology_of
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.registry.schema import forms_of, model_of
 from kinformer.meta.patch.schema import TYPES, Field

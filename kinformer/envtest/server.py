@@ -25,11 +25,11 @@ from kinformer.envtest.certificates import Authority, CertificatesUnavailable, K
 from kinformer.envtest.containers import FakeContainers
 from kinformer.envtest.controllers import check_not_doubled, chosen, installed, running_controllers
 from kinformer.envtest.conversion import Conversions
+from kinformer.envtest.credentials import kubeconfig_of
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
-from kinformer.envtest.kubeconfig import kubeconfig_of
 from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.loops import Loops
 from kinformer.envtest.objects import StoredObjects

@@ -13,7 +13,17 @@ from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStra
 from kinformer.envtest.operations import timestamp
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
-from kinformer.envtest.strategy import core, devices, endpoints, limits, networking, policies, rbac, volumes, workloads
+from kinformer.envtest.strategy import (
+    core,
+    devices,
+    limits,
+    networking,
+    policies,
+    rbac,
+    service_checks,
+    volumes,
+    workloads,
+)
 from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
@@ -67,13 +77,13 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
 _CHECKS: dict[tuple[str, str], Fields | Every] = {
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): CHECK_WEBHOOKS,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): CHECK_WEBHOOKS,
-    ("discovery.k8s.io", "endpointslices"): endpoints.CHECK_SLICE,
+    ("discovery.k8s.io", "endpointslices"): service_checks.CHECK_SLICE,
     ("networking.k8s.io", "ingressclasses"): networking.CHECK_CLASS,
     ("policy", "poddisruptionbudgets"): workloads.CHECK_DISRUPTION_BUDGET,
     ("batch", "cronjobs"): workloads.CHECK_CRON_JOB,
     ("", "podtemplates"): workloads.CHECK_POD_TEMPLATE,
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): policies.CHECK_BINDING,
-    ("", "endpoints"): endpoints.CHECK_ENDPOINTS,
+    ("", "endpoints"): service_checks.CHECK_ENDPOINTS,
     ("node.k8s.io", "runtimeclasses"): core.CHECK_RUNTIME_CLASS,
     ("storage.k8s.io", "csinodes"): volumes.CHECK_NODE_DRIVERS,
     ("storage.k8s.io", "csistoragecapacities"): volumes.CHECK_CAPACITY,

@@ -37,7 +37,7 @@ from anyio.abc import Process as Popen
 from kinformer.client import Client, ClientOptions, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import RealClock
-from kinformer.envtest.kubeconfig import kubeconfig_of
+from kinformer.envtest.credentials import kubeconfig_of
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.envtest.replica import Replica

@@ -39,7 +39,7 @@ from typing import Any, Final
 import anyio
 import anyio.lowlevel
 
-from kinformer.envtest.kubeconfig import kubeconfig_of
+from kinformer.envtest.credentials import kubeconfig_of
 from kinformer.simulation.handles import SimulatedTask
 from kinformer.simulation.loop import OWNER
 from kinformer.simulation.oracles import Checks

@@ -3,7 +3,8 @@
 A user in the group ``system:masters`` may do everything. The server's own token has such a user. Any other user may do
 what the roles that are bound to it allow. The roles and bindings are read from the store at each request. Each
 authenticated user may also ask who it is and what it may do. An aggregated ClusterRole gets its rules at each request
-too. It does not need the controller that fills it in.
+too. It does not need the controller that fills it in. The default ClusterRoles of Kubernetes are not in the store; a
+stored ClusterRole replaces the default one of the same name.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.access.roles import BUILT_IN, EVERYBODY
 from kinformer.envtest.access.rules import Action, Rule, permits
 from kinformer.envtest.admission import User
+from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 from kinformer.meta.selectors import label_selector_as_selector
 
-__all__ = ("MASTERS", "Action", "Authorizer")
+__all__ = ("BUILT_IN", "EVERYTHING", "MASTERS", "Action", "Authorizer")
 
 _GROUP = "rbac.authorization.k8s.io"
 #: The users in this group may do everything.
@@ -52,7 +53,7 @@ class Authorizer:
     def rules_for(self, user: User, namespace: str) -> Iterator[Rule]:
         """The rules of all roles that are bound to a user in the cluster, and in `namespace` unless it is empty."""
         if _KNOWN in user.groups:
-            yield from EVERYBODY
+            yield from _EVERYBODY
         for binding in self._objects("clusterrolebindings"):
             if _is_subject(binding.get("subjects") or (), user, ""):
                 yield from self.rules_of(binding["roleRef"], "") or ()
@@ -107,3 +108,68 @@ def _is_subject(subjects: Iterable[dict[str, Any]], user: User, namespace: str) 
         if found:
             return True
     return False
+
+
+# -- the default roles -------------------------------------------------------------------------------------------------
+
+_AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
+_READ = ("get", "list", "watch")
+_WRITE = ("create", "delete", "deletecollection", "patch", "update")
+_VERBS = {"read": _READ, "write": _WRITE, "all": (*_READ, *_WRITE)}
+
+_PATHS = (
+    *("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz"),
+    *("/version", "/version/"),
+)
+
+
+def _rules(role: str) -> list[Rule]:
+    rules: list[Rule] = []
+    for of, verb, group, *resources in read_table(__package__, "roles.txt"):
+        if of == role:
+            named = [part for one in resources for part in _with_status(one)]
+            verbs = list(_VERBS.get(verb, (verb,)))
+            rules.append({"verbs": verbs, "apiGroups": ["" if group == "-" else group], "resources": named})
+    return rules
+
+
+def _with_status(resource: str) -> list[str]:
+    name, plus, _ = resource.partition("+")
+    return [name, f"{name}/status"] if plus else [name]
+
+
+def _gathering(name: str, *, into: str = "") -> dict[str, Any]:
+    """A role that aggregates the roles with its label. With `into`, it has the label of that role."""
+    labels = {f"{_AGGREGATE}{into}": "true"} if into else {}
+    selectors = [{"matchLabels": {f"{_AGGREGATE}{name}": "true"}}]
+    return {"metadata": {"name": name, "labels": labels}, "aggregationRule": {"clusterRoleSelectors": selectors}}
+
+
+def _part(of: str) -> dict[str, Any]:
+    metadata = {"name": f"system:aggregate-to-{of}", "labels": {f"{_AGGREGATE}{of}": "true"}}
+    return {"metadata": metadata, "rules": _rules(of)}
+
+
+#: The rules of ``cluster-admin``.
+EVERYTHING: list[Rule] = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+_DISCOVERY: list[Rule] = [{"verbs": ["get"], "nonResourceURLs": list(_PATHS)}]
+
+#: The rules of each authenticated user.
+_EVERYBODY: list[Rule] = [*_rules("basic"), *_DISCOVERY]
+
+_ROLES: list[dict[str, Any]] = [
+    {"metadata": {"name": "cluster-admin"}, "rules": EVERYTHING},
+    {"metadata": {"name": "system:auth-delegator"}, "rules": _rules("delegator")},
+    {"metadata": {"name": "system:basic-user"}, "rules": _rules("basic")},
+    {"metadata": {"name": "system:discovery"}, "rules": _DISCOVERY},
+    _gathering("admin"),
+    _gathering("edit", into="admin"),
+    _gathering("view", into="edit"),
+    _part("admin"),
+    _part("edit"),
+    _part("view"),
+]
+BUILT_IN = {str(role["metadata"]["name"]): role for role in _ROLES}

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest import status
-from kinformer.envtest.access.authorization import MASTERS, Action, Authorizer
-from kinformer.envtest.access.roles import EVERYTHING
+from kinformer.envtest.access.authorization import EVERYTHING, MASTERS, Action, Authorizer
 from kinformer.envtest.access.rules import Rule, missing, shown
 from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.storage import Storage

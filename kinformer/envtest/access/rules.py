@@ -56,7 +56,7 @@ def permits(rule: Rule, action: Action) -> bool:
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """The parts of `wanted` that `held` does not cover. Each part has one verb, one resource and at most one name."""
-    return [part for rule in wanted for part in _parts(rule) if not any(_covers(one, part) for one in held)]
+    return [part for rule in wanted for part in _parts(rule) if not any(permits(one, _action(part)) for one in held)]
 
 
 def shown(rules: Iterable[Rule]) -> list[str]:
@@ -98,15 +98,12 @@ def _parts(rule: Rule) -> Iterator[Rule]:
             yield {"nonResourceURLs": [path], "verbs": [verb]}
 
 
-def _covers(held: Rule, part: Rule) -> bool:
-    if not _has(held, "verbs", part["verbs"][0]):
-        return False
+def _action(part: Rule) -> Action:
+    """What a part of a rule allows. It has no name if the part has none; a rule for some names does not allow that."""
+    [verb] = part["verbs"]
     if "nonResourceURLs" in part:
-        return _is_path_of(held, part["nonResourceURLs"][0])
-    if not _has(held, "apiGroups", part["apiGroups"][0]) or not _is_resource_of(held, part["resources"][0]):
-        return False
-    names = held.get("resourceNames") or ()
-    return not names or ("resourceNames" in part and part["resourceNames"][0] in names)
+        return Action(verb, path=part["nonResourceURLs"][0])
+    return Action(verb, part["apiGroups"][0], part["resources"][0], name=part.get("resourceNames", [""])[0])
 
 
 def _text(rule: Rule) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.envtest.apply.applying import Applied, apply_configuration
+from kinformer.envtest.apply.applying import Applied, NotMergeable, apply_configuration, check_mergeable
 from kinformer.envtest.apply.managed import (
     Entry,
     Managed,
@@ -12,7 +12,6 @@ from kinformer.envtest.apply.managed import (
     note_new,
     read_entries,
 )
-from kinformer.envtest.apply.merging import NotMergeable, check_mergeable
 from kinformer.envtest.apply.scopes import Scope, scope_of
 from kinformer.envtest.apply.trees import Tree
 

@@ -17,7 +17,6 @@ import msgspec
 from kinformer.envtest import status
 from kinformer.envtest.apply.comparing import mentioned, named
 from kinformer.envtest.apply.managed import Entry, Managed, Manager, note_change, note_new
-from kinformer.envtest.apply.merging import merge, remove
 from kinformer.envtest.apply.scopes import Scope
 from kinformer.envtest.apply.shapes import Shape
 from kinformer.envtest.apply.trees import (
@@ -26,12 +25,13 @@ from kinformer.envtest.apply.trees import (
     Tree,
     difference,
     intersection,
+    is_member,
     iterate,
     path_text,
     union,
 )
 
-__all__ = ("Applied", "apply_configuration")
+__all__ = ("Applied", "NotMergeable", "apply_configuration", "check_mergeable")
 
 _FIRST = "before-first-apply"
 _KUBECTL = "kubectl"
@@ -74,49 +74,21 @@ def apply_configuration(
     if managed is None and live is not None:
         # The object has no managed fields yet, so one manager owns all its fields.
         managed = note_new(live, scope, _FIRST, now)
-    try:
-        applied = _apply(before, managed, wanted, scope, manager, now, force)
-    except _Conflicts as found:
-        allowed = _last_applied(before, scope) if manager == _KUBECTL else {}
-        conflicts = [one for one in found.conflicts if not _has(allowed, one[1])]
-        if conflicts:
-            raise _refusal(conflicts) from None
-        applied = _apply(before, managed, wanted, scope, manager, now, force=True)
-    if manager == _KUBECTL:
-        _follow_annotation(applied.obj, wanted)
-    return applied
-
-
-class _Conflicts(Exception):
-    def __init__(self, conflicts: list[tuple[Manager, Path]]):
-        super().__init__("conflicts")
-        self.conflicts = conflicts
-
-
-def _apply(
-    live: dict[str, Any],
-    managed: Managed | None,
-    wanted: dict[str, Any],
-    scope: Scope,
-    manager: str,
-    now: str,
-    force: bool,
-) -> Applied:
     shape = scope.shape
     me = Manager(manager, "Apply", scope.api_version, scope.subresource)
     entries = managed.entries if managed is not None else ()
     last = next((entry for entry in entries if entry.manager.is_same(me)), None)
     others = [entry for entry in entries if entry is not last]
     mine = scope.limited(mentioned(wanted, shape))
-    merged = merge(live, wanted, shape)
+    merged = _merge(before, wanted, shape)
     if last is not None:
         owned = mine
         for entry in others:
             owned = union(owned, entry.fields.tree)
         merged = _pruned(merged, last.fields.tree, owned, shape)
-    changed, removed = scope.of_change(live, merged)
+    changed, removed = scope.of_change(before, merged)
     if not force:
-        _check_conflicts(others, changed)
+        _check_conflicts(others, changed, before, scope, manager)
     left = list(others)
     if others and (changed or removed):
         # The other managers lose these fields to the one that applies, which gets its own entry below.
@@ -124,10 +96,12 @@ def _apply(
         taken = note_change(Managed(others), changed, removed, nobody, now)
         left = [entry for entry in taken.entries if entry.manager != nobody] if taken is not None else []
     mine = scope.owned(mine)
-    is_same = live.get("metadata", {}).get("uid") and live == merged
+    is_same = before["metadata"].get("uid") and before == merged
     if mine:
         time = (last.time if last is not None else "") if is_same else now
         left.append(Entry(me, time, Fields.of_tree(mine)))
+    if manager == _KUBECTL:
+        _follow_annotation(merged, wanted)
     return Applied(merged, Managed(left) if left else None)
 
 
@@ -135,21 +109,27 @@ def _pruned(merged: Any, last: Tree, owned: Tree, shape: Shape) -> Any:
     """The object without the fields that were applied last time and have no owner now."""
     last, owned = named(last, shape), named(owned, shape)
     everything = named(mentioned(merged, shape), shape)
-    without_last = remove(merged, last, shape)
+    without_last = _remove(merged, last, shape)
     left = named(mentioned(without_last, shape), shape)
-    unowned = remove(merged, difference(everything, union(left, owned)), shape)
+    unowned = _remove(merged, difference(everything, union(left, owned)), shape)
     left = named(mentioned(unowned, shape), shape)
-    return remove(merged, intersection(difference(everything, left), last), shape)
+    return _remove(merged, intersection(difference(everything, left), last), shape)
 
 
-def _check_conflicts(others: list[Entry], changed: Tree) -> None:
+def _check_conflicts(others: list[Entry], changed: Tree, live: Mapping[str, Any], scope: Scope, manager: str) -> None:
+    """
+    :raises StatusError: Conflict if the change is of fields of other managers
+    """
     conflicts = [
         (entry.manager, path)
         for entry in sorted(others, key=lambda entry: entry.manager.order)
         for path in iterate(intersection(entry.fields.tree, changed))
     ]
+    if conflicts and manager == _KUBECTL:
+        allowed = _last_applied(live, scope)
+        conflicts = [one for one in conflicts if not _has(allowed, one[1])]
     if conflicts:
-        raise _Conflicts(conflicts)
+        raise _refusal(conflicts)
 
 
 def _refusal(conflicts: list[tuple[Manager, Path]]) -> status.StatusError:
@@ -204,3 +184,131 @@ def _follow_annotation(obj: dict[str, Any], wanted: dict[str, Any]) -> None:
     (noted["metadata"].get("annotations") or {}).pop(_LAST_APPLIED, None)
     text = msgspec.json.encode(noted, order="sorted").decode() + "\n"
     obj["metadata"] = {**metadata, "annotations": {**annotations, _LAST_APPLIED: text}}
+
+
+# -- merging -----------------------------------------------------------------------------------------------------------
+
+
+class NotMergeable(Exception):
+    """A configuration does not match its type, or two entries of a list have the same key. The text says where."""
+
+
+def check_mergeable(value: Any, shape: Shape, path: str = "") -> None:
+    """
+    :raises NotMergeable: if a field is unknown, two entries of a list have the same key, or an entry has no key
+    """
+    if shape.is_closed and type(value) is dict:
+        unknown = [f"{path}.{name}: field not declared in schema" for name in value if not shape.is_named(name)]
+        if unknown:
+            raise NotMergeable(unknown[0] if len(unknown) == 1 else "errors:\n" + "\n".join(f"  {e}" for e in unknown))
+    if shape.is_leaf:
+        return
+    if type(value) is dict:
+        for name, item in value.items():
+            check_mergeable(item, shape.field(name), f"{path}.{name}")
+    elif type(value) is list and shape.is_list:
+        seen = set()
+        for index, entry in enumerate(value):
+            try:
+                element = shape.element(entry)
+            except ValueError as error:
+                raise NotMergeable(f"{path}: element {index}: {error}") from None
+            if element in seen:
+                raise NotMergeable(f"{path}: duplicate entries for key {path_text((element,))}")
+            seen.add(element)
+            check_mergeable(entry, shape.entry, f"{path}[{index}]")
+
+
+def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
+    """
+    Merge a configuration into a value. The entries of a list are in the order of the configuration. Entries that are
+    not in the configuration keep their places.
+    """
+    if not shape.is_leaf and wanted is not None:
+        if type(wanted) is dict and not shape.is_list:
+            merged = dict(live) if type(live) is dict else {}
+            for name, item in wanted.items():
+                of_field = shape.field(name)
+                merged[name] = _merge(merged[name], item, of_field) if name in merged else copy.deepcopy(item)
+            return merged
+        if type(wanted) is list and shape.is_list:
+            return _merge_lists(live if type(live) is list else [], wanted, shape)
+    return copy.deepcopy(wanted)
+
+
+def _elements(entries: list[Any], shape: Shape) -> list[str]:
+    elements = []
+    for index, entry in enumerate(entries):
+        try:
+            elements.append(shape.element(entry))
+        except ValueError:
+            elements.append(f"?:{index}")
+    return elements
+
+
+def _merge_lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
+    left, right = _elements(live, shape), _elements(wanted, shape)
+    of_live = dict(zip(reversed(left), reversed(live), strict=True))
+    shared = [name for name in right if name in of_live]
+    merged: list[Any] = []
+    done: set[str] = set()
+    here = there = 0
+
+    def take(name: str) -> None:
+        nonlocal there
+        done.add(name)
+        entry = wanted[there]
+        is_new = name not in of_live or not shape.keys
+        merged.append(copy.deepcopy(entry) if is_new else _merge(of_live[name], entry, shape.entry))
+        there += 1
+        if shared and shared[0] == name:
+            shared.pop(0)
+
+    while here < len(left) or there < len(right):
+        if here < len(left):
+            name = left[here]
+            if there < len(right) and name == right[there]:
+                take(name)
+                here += 1
+                continue
+            if name in done:
+                here += 1
+                continue
+            if name not in right:
+                merged.append(live[here])
+                here += 1
+                continue
+            if there < len(right) and shared and shared[0] != name:
+                # The entry comes later in the configuration.
+                here += 1
+                continue
+        if there < len(right):
+            take(right[there])
+        else:
+            here += 1
+    return merged
+
+
+def _remove(value: Any, tree: Tree, shape: Shape) -> Any:
+    """Remove the fields of a set from a value. Objects and lists that become empty remain."""
+    if not tree or shape.is_leaf:
+        return value
+    if type(value) is dict:
+        kept = {}
+        for name, item in value.items():
+            node = tree.get(f"f:{name}")
+            if node is None:
+                kept[name] = item
+            elif not is_member(node):
+                kept[name] = _remove(item, node, shape.field(name))
+        return kept
+    if type(value) is list and shape.is_list:
+        left = []
+        for entry, element in zip(value, _elements(value, shape), strict=True):
+            node = tree.get(element)
+            if node is None:
+                left.append(entry)
+            elif not is_member(node):
+                left.append(_remove(entry, node, shape.entry))
+        return left
+    return value

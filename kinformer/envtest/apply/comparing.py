@@ -8,30 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from kinformer.envtest.apply.shapes import LEAF, Shape
-from kinformer.envtest.apply.trees import Tree, element_order, is_member
+from kinformer.envtest.apply.trees import Tree, as_member, element_order, is_member
 
 __all__ = ("compare", "everything", "mentioned", "named", "text_of_new")
 
-_encode = msgspec.json.Encoder().encode
 _MISSING: Any = object()
 _EMPTY: Tree = {}
 #: How many different sets of keys are cached for one shape. A map has data as keys, so it may have very many.
 _REMEMBERED = 500
-
-#: A cache of ``"f:name":`` by field name.
-_pieces: dict[str, str] = {}
-
-
-def _piece(name: str) -> str:
-    found = _pieces.get(name)
-    if found is None:
-        if len(_pieces) > 10_000:
-            _pieces.clear()
-        found = _pieces[name] = f"{_encode('f:' + name).decode()}:"
-    return found
 
 
 # -- of something new ------------------------------------------------------------------------------------------------
@@ -82,7 +67,7 @@ def _pieces_of(names: tuple[str, ...], shape: Shape) -> tuple[list[_Piece], str]
     """The parts of the text of an object with these fields, and its whole text if none has fields of its own."""
     found = shape.pieces.get(names)
     if found is None:
-        pieces = [(name, piece, f"{piece}{{}}") for name in sorted(names) for piece in (_piece(name),)]
+        pieces = [(name, piece, f"{piece}{{}}") for name in sorted(names) for piece in (as_member(f"f:{name}"),)]
         found = (pieces, "{" + ",".join(['".":{}', *(whole for _, _, whole in pieces)]) + "}")
         if len(shape.pieces) < _REMEMBERED:
             shape.pieces[names] = found
@@ -123,7 +108,7 @@ def _text_of_list(value: list[Any], shape: Shape, marked: bool) -> str:
             continue
         parts[element] = "{}" if element in parts or not shape.keys else _text_of_map(entry, shape.entry)
     names = sorted(parts, key=element_order) if len(parts) > 1 else parts
-    told = ",".join([f"{_encode(name).decode()}:{parts[name]}" for name in names])
+    told = ",".join([as_member(name) + parts[name] for name in names])
     return f"{{{mark}{told}}}" if told else "{}"
 
 

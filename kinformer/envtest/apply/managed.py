@@ -9,7 +9,8 @@ from a template have the same set of fields, and those of one second have the sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ __all__ = ("ANCIENT", "Entry", "Managed", "Manager", "is_reset", "note_change", 
 
 ANCIENT = "ancient-changes"
 _MOST_UPDATERS = 10
+_REMEMBERED: Final = 2000
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -36,15 +38,7 @@ class Manager(NamedTuple):
     @property
     def around(self) -> tuple[str, str]:
         """The JSON of an entry: the part before its time, and the part after its fields."""
-        found = _around.get(self)
-        if found is None:
-            name, operation, api_version, subresource = (_encode(part).decode() for part in self)
-            head = f'{{"manager":{name},"operation":{operation},"apiVersion":{api_version},'
-            tail = f',"subresource":{subresource}}}' if self.subresource else "}"
-            if len(_around) > _REMEMBERED:
-                _around.clear()
-            found = _around[self] = head, tail
-        return found
+        return _around(self)
 
     @property
     def order(self) -> str:
@@ -70,8 +64,11 @@ class Manager(NamedTuple):
         return self == other
 
 
-_REMEMBERED = 2000
-_around: dict[Manager, tuple[str, str]] = {}
+@lru_cache(_REMEMBERED)
+def _around(manager: Manager) -> tuple[str, str]:
+    name, operation, api_version, subresource = (_encode(part).decode() for part in manager)
+    head = f'{{"manager":{name},"operation":{operation},"apiVersion":{api_version},'
+    return head, f',"subresource":{subresource}}}' if manager.subresource else "}"
 
 
 class Entry(NamedTuple):
@@ -182,17 +179,9 @@ def _check(tree: Any) -> None:
             _check(node)
 
 
-#: A cache, because many objects that are written in one second have the same managed fields.
-_recent: dict[tuple[Entry, ...], Managed] = {}
-
-
+@lru_cache(_REMEMBERED)  # many objects that are written in one second have the same managed fields
 def _managed(entries: tuple[Entry, ...]) -> Managed:
-    found = _recent.get(entries)
-    if found is None:
-        if len(_recent) > _REMEMBERED:
-            _recent.clear()
-        found = _recent[entries] = Managed(_capped(entries))
-    return found
+    return Managed(_capped(entries))
 
 
 def note_new(obj: Mapping[str, Any], scope: Scope, manager: str, now: str) -> Managed | None:
@@ -221,91 +210,56 @@ def note_change(
     """
     if not changed and not removed and others is None:
         return managed
-    if others is not None:
-        return _note(managed, changed, removed, manager, now, others)
-    # The result is cached, because similar objects mostly get the same change.
-    key = (managed, _encode(changed), _encode(removed), manager, now)
-    if key not in _noted:
-        if len(_noted) > _REMEMBERED:
-            _noted.clear()
-        _noted[key] = _note(managed, changed, removed, manager, now, {})
-    return _noted[key]
+    change = _encode(changed), _encode(removed)
+    if others is None:
+        return _noted(managed, change, manager, now)
+    encoded = {version: None if of is None else (_encode(of[0]), _encode(of[1])) for version, of in others.items()}
+    return _note(managed, change, manager, now, encoded)
 
 
-_noted: dict[tuple[Managed, bytes, bytes, Manager, str], Managed | None] = {}
+#: What a write does to sets of fields: the changed and the removed ones, each as JSON. The results are cached, because
+#: a client that keeps an object up to date makes the same change again and again, also to similar objects.
+_Change = tuple[bytes, bytes]
+
+
+@lru_cache(_REMEMBERED)
+def _noted(managed: Managed, change: _Change, manager: Manager, now: str) -> Managed | None:
+    return _note(managed, change, manager, now, {})
 
 
 def _note(
-    managed: Managed,
-    changed: Tree,
-    removed: Tree,
-    manager: Manager,
-    now: str,
-    others: Mapping[str, tuple[Tree, Tree] | None],
+    managed: Managed, change: _Change, manager: Manager, now: str, others: Mapping[str, _Change | None]
 ) -> Managed | None:
-    change = _Change(changed, removed)
     kept: list[Entry] = []
-    is_noted = not changed
+    is_noted = change[0] == b"{}"
     for entry in managed.entries:
-        took = change
-        if entry.manager.api_version in others:
-            of_version = others[entry.manager.api_version]
-            if of_version is None:
-                continue
-            took = _Change(*of_version)
-        if entry.manager == manager and changed:
-            fields = change.joined(entry.fields)
-            is_noted = True
-            kept.append(Entry(manager, now, fields))
+        took = others.get(entry.manager.api_version, change)
+        if took is None:
             continue
-        left = took.left_of(entry.fields)
-        if left is entry.fields:
-            kept.append(entry)
-        elif left is not None:
+        if entry.manager == manager and change[0] != b"{}":
+            is_noted = True
+            kept.append(Entry(manager, now, _joined(entry.fields, change)))
+        elif (left := _left(entry.fields, took)) is not None:
             kept.append(Entry(entry.manager, entry.time, left))
     if not is_noted:
-        kept.append(Entry(manager, now, Fields.of_tree(changed)))
+        kept.append(Entry(manager, now, Fields.of_tree(_decode(change[0]))))
     return _managed(tuple(kept)) if kept else None
 
 
-class _Change:
-    """
-    What a write does to sets of fields. The results are cached, because a client that keeps an object up to date makes
-    the same change again and again.
-    """
-
-    __slots__ = ("_changed", "_key", "_removed")
-
-    def __init__(self, changed: Tree, removed: Tree):
-        self._changed = changed
-        self._removed = removed
-        self._key = _encode(changed), _encode(removed)
-
-    def left_of(self, fields: Fields) -> Fields | None:
-        """The fields that another manager still owns. None if it owns nothing any more."""
-        key = (fields, *self._key)
-        if key not in _left:
-            tree = difference(difference(fields.tree, self._changed), self._removed)
-            if len(_left) > _REMEMBERED:
-                _left.clear()
-            _left[key] = fields if tree is fields.tree else Fields.of_tree(tree) if tree else None
-        return _left[key]
-
-    def joined(self, fields: Fields) -> Fields:
-        """The fields that the manager of the write owns now."""
-        key = (fields, *self._key)
-        found = _joined.get(key)
-        if found is None:
-            tree = union(difference(fields.tree, self._removed), self._changed)
-            if len(_joined) > _REMEMBERED:
-                _joined.clear()
-            found = _joined[key] = fields if tree is fields.tree else Fields.of_tree(tree)
-        return found
+@lru_cache(_REMEMBERED)
+def _left(fields: Fields, change: _Change) -> Fields | None:
+    """The fields that another manager still owns. None if it owns nothing any more."""
+    changed, removed = map(_decode, change)
+    tree = difference(difference(fields.tree, changed), removed)
+    return fields if tree is fields.tree else Fields.of_tree(tree) if tree else None
 
 
-_Key = tuple[Fields, bytes, bytes]
-_left: dict[_Key, Fields | None] = {}
-_joined: dict[_Key, Fields] = {}
+@lru_cache(_REMEMBERED)
+def _joined(fields: Fields, change: _Change) -> Fields:
+    """The fields that the manager of the write owns now."""
+    changed, removed = map(_decode, change)
+    tree = union(difference(fields.tree, removed), changed)
+    return fields if tree is fields.tree else Fields.of_tree(tree)
 
 
 def _capped(entries: Iterable[Entry]) -> Iterable[Entry]:

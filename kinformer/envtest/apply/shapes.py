@@ -1,6 +1,6 @@
 """Shapes: which values are merged field by field or entry by entry, and which are atomic.
 
-For built-in kinds they come from the types (:mod:`.topology`). For custom kinds they come from the schema's
+For built-in kinds they come from the types (``topology.txt``). For custom kinds they come from the schema's
 ``x-kubernetes-list-type`` and ``x-kubernetes-map-type``. A shape is made when it is first needed, and is cached.
 """
 
@@ -12,13 +12,19 @@ from typing import Any, Final
 
 import msgspec
 
-from kinformer.envtest.apply.topology import DEFAULT_KEYS, NO_DEFAULT, topology_of
+from kinformer.envtest.apply.trees import as_member
+from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.registry import Resource
 from kinformer.meta.names import GroupVersionKind
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
-__all__ = ("LEAF", "Shape", "shape_of_resource")
+__all__ = ("LEAF", "Shape", "shape_of_resource", "topology_of")
+
+#: The defaults of the fields of keys. The default of any other field is ``""``.
+_DEFAULT_KEYS = {"protocol": "TCP", "containerPort": 0, "port": 0}
+#: The fields of keys without a default.
+_NO_DEFAULT = frozenset(("shareID",))
 
 _encode = msgspec.json.Encoder().encode
 _REMEMBERED = 500
@@ -37,7 +43,7 @@ class Shape:
     """
 
     __slots__ = (
-        *("_defaults", "_element_pieces", "_elements", "_fields", "_make"),
+        *("_defaults", "_elements", "_fields", "_make"),
         *("entry", "is_closed", "is_leaf", "is_list", "keys", "known", "pieces"),
     )
 
@@ -65,7 +71,6 @@ class Shape:
         #: A cache of the texts of the fields of objects of this shape, by the names of their fields.
         self.pieces: dict[tuple[str, ...], tuple[list[tuple[str, str, str]], str]] = {}
         self._elements: dict[str, str] = {}
-        self._element_pieces: dict[str, str] = {}
 
     def field(self, name: str) -> Shape:
         """The shape of a field of an object."""
@@ -119,13 +124,7 @@ class Shape:
 
         :raises ValueError: if the entry has no key
         """
-        element = self.element(entry)
-        found = self._element_pieces.get(element)
-        if found is None:
-            if len(self._element_pieces) > _REMEMBERED:
-                self._element_pieces.clear()
-            found = self._element_pieces[element] = f"{_encode(element).decode()}:"
-        return found
+        return as_member(self.element(entry))
 
 
 LEAF: Final = Shape(is_leaf=True)
@@ -139,6 +138,21 @@ def _deduced(_: str) -> Shape:
 DEDUCED: Final = Shape(make=_deduced)
 
 
+def topology_of(model: str) -> dict[str, str]:
+    """The marks of a type's fields, by name. The mark of the type itself has the name ``""``."""
+    return _topology().get(model, {})
+
+
+@cache
+def _topology() -> dict[str, dict[str, str]]:
+    return {type_: dict(map(_mark, marks)) for type_, *marks in read_table(__package__, "topology.txt")}
+
+
+def _mark(word: str) -> tuple[str, str]:
+    name = word.rstrip("!*").partition("=")[0]
+    return name, word.removeprefix(name)
+
+
 @cache
 def _of_type(type_: str, mark: str = "") -> Shape:
     if mark == "!":
@@ -147,7 +161,7 @@ def _of_type(type_: str, mark: str = "") -> Shape:
         if not mark.startswith("="):
             return LEAF
         keys = tuple(mark[1:].split(",")) if mark != "=" else ()
-        defaults = {key: DEFAULT_KEYS.get(key, "") for key in keys if key not in NO_DEFAULT}
+        defaults = {key: _DEFAULT_KEYS.get(key, "") for key in keys if key not in _NO_DEFAULT}
         return Shape(keys=keys, entry=_of_type(type_[5:-1]) if keys else LEAF, defaults=defaults)
     if type_.startswith("dict("):
         return Shape(make=lambda _: _of_type(type_.partition(", ")[2][:-1]))

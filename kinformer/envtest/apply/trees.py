@@ -8,7 +8,8 @@ immutable: a changed tree is a new one that shares the unchanged parts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +17,7 @@ __all__ = (
     "Fields",
     "Path",
     "Tree",
+    "as_member",
     "difference",
     "element_order",
     "intersection",
@@ -32,6 +34,7 @@ Path = tuple[str, ...]
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _canonical = msgspec.json.Encoder(order="sorted").encode
+_REMEMBERED: Final = 5000
 
 
 class Fields:
@@ -58,31 +61,31 @@ class Fields:
         """
         :param text: a set in its canonical form
         """
-        found = _fields.get(text)
-        if found is None:
-            if len(_fields) >= _REMEMBERED:
-                _fields.clear()
-            found = _fields[text] = cls(text)
-        return found
+        return _of_text(text)
 
     @classmethod
     def of_tree(cls, tree: Tree) -> Fields:
-        key = _encode(tree)
-        found = _by_tree.get(key)
-        if found is None:
-            if len(_by_tree) >= _REMEMBERED:
-                _by_tree.clear()
-            found = _by_tree[key] = cls.of_text(_text(tree))
-        return found
+        return _of_encoded(_encode(tree))
 
 
-#: A cache by the text. Objects of one kind mostly have the same fields, and their managers own the same ones.
-_fields: dict[str, Fields] = {}
-#: A cache by the encoded tree, whose elements may be in any order.
-_by_tree: dict[bytes, Fields] = {}
-#: A cache of path elements as names of JSON members.
-_pieces: dict[str, str] = {}
-_REMEMBERED = 5000
+# Cached, because objects of one kind mostly have the same fields, and their managers own the same ones.
+@lru_cache(_REMEMBERED)
+def _of_text(text: str) -> Fields:
+    return Fields(text)
+
+
+@lru_cache(_REMEMBERED)
+def _of_encoded(tree: bytes) -> Fields:
+    """
+    :param tree: a tree as JSON, with its elements in any order
+    """
+    return _of_text(_text(_decode(tree)))
+
+
+@lru_cache(_REMEMBERED)
+def as_member(element: str) -> str:
+    """A path element as the name of a JSON member, with the colon."""
+    return f"{_encode(element).decode()}:"
 
 
 def _text(tree: Tree) -> str:
@@ -92,16 +95,7 @@ def _text(tree: Tree) -> str:
     if len(names) > 1 and names[-2][0] in "kv":
         # Numbers in keys and values are not in the order of their texts.
         names.sort(key=element_order)
-    parts = []
-    for name in names:
-        piece = _pieces.get(name)
-        if piece is None:
-            if len(_pieces) > _REMEMBERED:
-                _pieces.clear()
-            piece = _pieces[name] = f"{_encode(name).decode()}:"
-        below = tree[name]
-        parts.append(piece + _text(below) if below else piece + "{}")
-    return "{" + ",".join(parts) + "}"
+    return "{" + ",".join([as_member(name) + _text(tree[name]) for name in names]) + "}"
 
 
 def element_order(element: str) -> tuple[Any, ...]:

@@ -2,8 +2,8 @@
 
 kubectl forwards ports over SPDY, inside a WebSocket. There is no maintained Python library for SPDY. This is the part
 that a server needs for streams that a client opens. There is no flow control, as in the Go library that Kubernetes
-uses. Headers are compressed over the whole connection, with the dictionary of the specification (draft 3, section
-2.6.10.1).
+uses. Headers are compressed over the whole connection, with the dictionary of the specification
+(``spdy_dictionary.yaml``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from kinformer.envtest.datafiles import read_yaml
 
 __all__ = ("Data", "Frame", "Opened", "Pinged", "Reset", "SpdyError", "SpdyReader", "SpdyWriter")
 
@@ -24,31 +26,14 @@ _FIN: Final = 0x01
 _LONGEST_FRAME: Final = 1 << 20
 _LONGEST_HEADERS: Final = 1 << 16
 
-_WORDS: Final = (
-    "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
-    "authorization cache-control connection content-base content-encoding content-language content-length "
-    "content-location content-md5 content-range content-type date etag expect expires from host if-match "
-    "if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards pragma "
-    "proxy-authenticate proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade "
-    "user-agent vary via warning www-authenticate method get status 200_OK version HTTP/1.1 url public set-cookie "
-    "keep-alive origin"
-)
-_TEXT: Final = (
-    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
-    "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden"
-    "404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
-    "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
-    "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,"
-    "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
-)
-
 
 def _sized(text: str) -> bytes:
     data = text.encode()
     return struct.pack(">I", len(data)) + data
 
 
-_DICTIONARY: Final = b"".join(_sized(word.replace("_", " ")) for word in _WORDS.split()) + _TEXT.encode()
+_PARTS: Final = read_yaml(__package__, "spdy_dictionary.yaml")
+_DICTIONARY: Final = b"".join([*map(_sized, _PARTS["words"]), *map(str.encode, _PARTS["text"])])
 
 
 class SpdyError(Exception):

@@ -19,10 +19,10 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from kinformer.envtest import status
+from kinformer.envtest.containers.forwarding import TUNNEL, forward_by_channels, forward_by_tunnel
 from kinformer.envtest.containers.log import LogSelection
+from kinformer.envtest.containers.processes import serve_process
 from kinformer.envtest.containers.registry import FakeContainers, Where
-from kinformer.envtest.containers.sockets import forward_ports, serve_process
-from kinformer.envtest.containers.tunnel import PROTOCOL, forward_by_tunnel
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import Operations
 from kinformer.meta.integers import read_integer
@@ -173,13 +173,13 @@ class ContainerStreams:
         _check_node(pod)
         where = _where(pod, "")
         _check_websocket(request)
-        if PROTOCOL in request.headers.get("Sec-WebSocket-Protocol", ""):
+        if TUNNEL in request.headers.get("Sec-WebSocket-Protocol", ""):
             return await forward_by_tunnel(request, where, self._containers.find_port)
         ports = [read_integer(text) for texts in params.get("ports", ()) for text in texts.split(",")]
         numbers = [port for port in ports if port is not None and 0 < port < 65536]
         if not numbers or len(numbers) != len(ports):
             raise status.bad_request('query parameter "ports" is required: numbers from 1 to 65535')
-        return await forward_ports(request, where, numbers, self._containers.find_port)
+        return await forward_by_channels(request, where, numbers, self._containers.find_port)
 
 
 def _nothing_given(what: str, plural: str, example: str) -> status.StatusError:

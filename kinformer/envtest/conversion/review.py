@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.depth import TooDeep, decode
+from kinformer.envtest.jsontext import TooDeep, decode
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.meta.names import GroupVersionKind
 

@@ -94,14 +94,14 @@ def _shown(value: Any) -> str:
 
 def check_embedded(value: Any, schema: Mapping[str, Any]) -> Iterator[Cause]:
     """Check the API objects that a value contains."""
-    for embedded, path in _embedded(value, schema, ""):
+    for embedded, path in _embedded(value, schema):
         yield from _check_object(embedded, f"{path}." if path else "")
 
 
 def prune_embedded(value: Any, schema: Mapping[str, Any]) -> list[str]:
     """Remove unknown fields from the metadata of embedded objects, in place. Returns their paths."""
     unknown: list[str] = []
-    for embedded, path in _embedded(value, schema, ""):
+    for embedded, path in _embedded(value, schema):
         if path and isinstance(metadata := embedded.get("metadata"), dict):
             found = Problems()
             kept = check_model("V1ObjectMeta", metadata, found)
@@ -111,34 +111,26 @@ def prune_embedded(value: Any, schema: Mapping[str, Any]) -> list[str]:
     return sorted(unknown)
 
 
-def _embedded(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Obj, str]]:
+def _embedded(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Obj, str]]:
     """The embedded objects, each with its path."""
-    if isinstance(value, list):
-        items = schema.get("items")
-        if isinstance(items, dict):
-            for index, item in enumerate(value):
-                yield from _embedded(item, items, f"{path}[{index}]")
+    for one, of_one, path in _walk(value, schema):
+        if isinstance(one, dict) and of_one.get("x-kubernetes-embedded-resource"):
+            yield one, path
+
+
+def _walk(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[Any, Mapping[str, Any], str]]:
+    """A value and those within it that the schema describes, each with its schema and path. Outer ones come first."""
+    yield value, schema, path
+    if isinstance(value, list) and isinstance(items := schema.get("items"), dict):
+        for index, item in enumerate(value):
+            yield from _walk(item, items, f"{path}[{index}]")
     elif isinstance(value, dict):
-        if schema.get("x-kubernetes-embedded-resource"):
-            yield value, path
-        for key, item, of_item in _items(value, schema):
-            yield from _embedded(item, of_item, _below(path, key, schema))
-
-
-def _items(value: Obj, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    """The fields of an object that the schema describes, each with its name, value and schema."""
-    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-    for key, item in sorted(value.items()):
-        if key in properties:
-            yield key, item, properties[key]
-        elif isinstance(additional, dict):
-            yield key, item, additional
-
-
-def _below(path: str, key: str, schema: Mapping[str, Any]) -> str:
-    if key not in (schema.get("properties") or {}):
-        return f"{path}[{key}]"
-    return f"{path}.{key}" if path else key
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for key, item in sorted(value.items()):
+            if key in properties:
+                yield from _walk(item, properties[key], f"{path}.{key}" if path else key)
+            elif isinstance(additional, dict):
+                yield from _walk(item, additional, f"{path}[{key}]")
 
 
 def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
@@ -168,21 +160,14 @@ def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
 # -- lists -----------------------------------------------------------------------------------------------------------
 
 
-def check_lists(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[Cause]:
+def check_lists(value: Any, schema: Mapping[str, Any]) -> Iterator[Cause]:
     """Check that lists that are sets, or maps by keys of their items, have no duplicates."""
-    if isinstance(value, dict):
-        for key, item, of_item in _items(value, schema):
-            yield from check_lists(item, of_item, _below(path, key, schema))
-    elif isinstance(value, list):
-        match schema.get("x-kubernetes-list-type"):
-            case "set":
-                yield from _repeated(value, path)
-            case "map":
-                yield from _check_map(value, schema.get("x-kubernetes-list-map-keys") or (), path)
-        items = schema.get("items")
-        if isinstance(items, dict):
-            for index, item in enumerate(value):
-                yield from check_lists(item, items, f"{path}[{index}]")
+    for one, of_one, path in _walk(value, schema):
+        kind = of_one.get("x-kubernetes-list-type") if isinstance(one, list) else None
+        if kind == "set":
+            yield from _repeated(one, path)
+        elif kind == "map":
+            yield from _check_map(one, of_one.get("x-kubernetes-list-map-keys") or (), path)
 
 
 def _check_map(value: list[Any], keys: Sequence[str], path: str) -> Iterator[Cause]:

@@ -30,34 +30,22 @@ _LIST_KEYS = "x-kubernetes-list-map-keys"
 _MAP_TYPE = "x-kubernetes-map-type"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _OF_ANY_OBJECT = ("apiVersion", "kind", "metadata")
-_AT_ROOT = frozenset(
-    (
-        "description type format title maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern "
-        "maxItems minItems uniqueItems multipleOf required items properties externalDocs example "
-        f"{_KEEP} {RULES}"
-    ).split()
+_AT_ROOT = (
+    *("description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
+    *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "required", "items"),
+    *("properties", "externalDocs", "example"),
 )
-_ALLOWED = (
-    "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
-    "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
-    "XValidations]"
-)
+#: The same and two more, with the names of Go's fields.
+_ALLOWED = " ".join([*(name[0].upper() + name[1:] for name in _AT_ROOT), "XPreserveUnknownFields", "XValidations"])
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _MOST_KEYS = 100
 _JUNCTORS = ("allOf", "anyOf", "oneOf")
-_NESTED_ONLY_VALUES = (
-    ("default", "must be undefined to be structural"),
-    ("title", "must be empty to be structural"),
-    ("description", "must be empty to be structural"),
-    ("nullable", "must be false to be structural"),
-    (_KEEP, "must be false to be structural"),
-    (_EMBEDDED, "must be false to be structural"),
-    (_INT_OR_STRING, "must be false to be structural"),
-    (_LIST_KEYS, "must be empty to be structural"),
-    (_LIST_TYPE, "must be undefined to be structural"),
-    (_MAP_TYPE, "must be undefined to be structural"),
-    (RULES, "must be empty to be structural"),
-)
+#: What schemas that only validate values must be without, and how errors say that it must be there.
+_ONLY_STRUCTURAL = {
+    "empty": ("type", "title", "description", _LIST_KEYS, RULES),
+    "false": ("nullable", _KEEP, _EMBEDDED, _INT_OR_STRING),
+    "undefined": ("default", _LIST_TYPE, _MAP_TYPE),
+}
 
 
 def check_schema(schema: Schema, path: str, *, has_status: bool) -> list[Cause]:
@@ -84,8 +72,8 @@ def _check_root(schema: Schema, path: str) -> Iterator[Cause]:
     if (type_ := schema.get("type")) and type_ != "object":
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         yield invalid(f"{path}.type", type_, text)
-    elif any(value not in (None, [], {}, False, "") and name not in _AT_ROOT for name, value in schema.items()):
-        text = f"only {_ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
+    elif {name for name, value in schema.items() if value not in (None, [], {}, False, "")} - {*_AT_ROOT, _KEEP, RULES}:
+        text = f"only [{_ALLOWED}] fields are allowed at the root of the schema if the status subresource is enabled"
         yield invalid(path, dict(schema), text)
 
 
@@ -184,13 +172,12 @@ def _nested(schema: Schema, path: str) -> Iterator[Cause]:
         yield from _nested(schema["items"], f"{path}.items")
     for name, one in (schema.get("properties") or {}).items():
         yield from _nested(one, f"{path}.properties[{name}]")
-    if schema.get("type"):
-        yield forbidden(f"{path}.type", "must be empty to be structural")
     if schema.get("additionalProperties") is not None:
         yield forbidden(f"{path}.additionalProperties", "must be undefined to be structural")
-    for name, text in _NESTED_ONLY_VALUES:
-        if schema.get(name) not in (None, False, "", []):
-            yield forbidden(f"{path}.{name}", text)
+    for must, names in _ONLY_STRUCTURAL.items():
+        for name in names:
+            if schema.get(name) not in (None, False, "", []):
+                yield forbidden(f"{path}.{name}", f"must be {must} to be structural")
     if "metadata" in (schema.get("properties") or {}):
         yield forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context")
 

@@ -10,11 +10,10 @@ import msgspec
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.causes import invalid, not_supported
-from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import MOST_TOLD, duplicate_fields
 from kinformer.envtest.handlers.protobuf import BadProtobuf, read_protobuf
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
+from kinformer.envtest.jsontext import MOST_TOLD, TooDeep, complaint, decode, duplicate_fields
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model, is_known, json_type
@@ -50,9 +49,9 @@ def read_json(body: bytes, what: str) -> Any:
     :param what: the beginning of the error text
     :raises StatusError: BadRequest
     """
-    data, complaint = _decode(body)
-    if complaint is not None:
-        raise status.bad_request(f"{what}{complaint}")
+    data, wrong = _decode(body)
+    if wrong is not None:
+        raise status.bad_request(f"{what}{wrong}")
     return data
 
 
@@ -63,14 +62,7 @@ def _decode(body: bytes) -> tuple[Any, str | None]:
     except TooDeep as error:
         return None, str(error)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None, json_complaint(body)
-
-
-def json_complaint(body: bytes) -> str:
-    """The error text of Go's JSON decoder for invalid JSON. A parser of the JSON grammar finds it."""
-    from kinformer.envtest.gojson import complaint
-
-    return complaint(body)
+        return None, complaint(body)
 
 
 def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
@@ -82,9 +74,9 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
     """
     type_ = media_type(call.content_type)
     if type_ == _JSON:
-        data, complaint = _decode(call.body)
-        if complaint is not None:
-            raise refuse(f"couldn't get version/kind; json parse error: {complaint}")
+        data, wrong = _decode(call.body)
+        if wrong is not None:
+            raise refuse(f"couldn't get version/kind; json parse error: {wrong}")
         return data, ""
     if type_ == _YAML:
         try:

@@ -15,8 +15,10 @@ from kinformer.envtest.handlers.spans import NONE, age_of, since
 from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = (
+    "Reader",
     "address",
     "age",
+    "ago",
     "at",
     "claim",
     "claim_capacity",
@@ -30,10 +32,8 @@ __all__ = (
     "event_source",
     "external",
     "first_seen",
-    "hosts",
     "job_duration",
     "job_status",
-    "last_schedule",
     "last_seen",
     "length",
     "message",
@@ -50,8 +50,8 @@ __all__ = (
     "selector",
     "service_ports",
     "signed",
-    "slice_endpoints",
     "slice_ports",
+    "some",
     "subjects",
     "suspended",
     "web_ports",
@@ -96,6 +96,17 @@ def _some(items: Iterable[str], most: int = _MOST, between: str = ",", otherwise
         return otherwise
     text = between.join(listed[:most])
     return text if len(listed) <= most else f"{text} + {len(listed) - most} more..."
+
+
+def some(path: str, otherwise: str) -> Reader:
+    """The first few values at a path."""
+    return lambda obj, now: _some(filter(None, find(obj, path)), otherwise=otherwise)
+
+
+def ago(path: str, otherwise: str) -> Reader:
+    """The time since the one at a path."""
+    read = at(path, None)
+    return lambda obj, now: since(read(obj, now), now) if read(obj, now) else otherwise
 
 
 def address(obj: Obj, now: datetime) -> str:
@@ -284,11 +295,6 @@ def suspended(obj: Obj, now: datetime) -> str:
     return "<unset>" if value is None else "True" if value else "False"
 
 
-def last_schedule(obj: Obj, now: datetime) -> str:
-    last = (obj.get("status") or {}).get("lastScheduleTime")
-    return since(last, now) if last else NONE
-
-
 def metrics(obj: Obj, now: datetime) -> str:
     current = (obj.get("status") or {}).get("currentMetrics") or []
     shown = []
@@ -314,15 +320,6 @@ def slice_ports(obj: Obj, now: datetime) -> str:
     ports = obj.get("ports") or ()
     numbers = [str(one["port"]) if one.get("port") is not None else one.get("name", "*") for one in ports]
     return _some(numbers, otherwise="<unset>")
-
-
-def slice_endpoints(obj: Obj, now: datetime) -> str:
-    addresses = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
-    return _some(addresses, otherwise="<unset>")
-
-
-def hosts(obj: Obj, now: datetime) -> str:
-    return _some([rule["host"] for rule in obj["spec"].get("rules") or () if rule.get("host")], otherwise="*")
 
 
 def web_ports(obj: Obj, now: datetime) -> str:

@@ -18,11 +18,10 @@ from kinformer.envtest.apply import (
     scope_of,
 )
 from kinformer.envtest.causes import forbidden, invalid, required
-from kinformer.envtest.depth import is_too_deep
 from kinformer.envtest.handlers.bodies import finish_object, media_type, not_registered, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import duplicate_fields
 from kinformer.envtest.handlers.yaml_bodies import lines_of
+from kinformer.envtest.jsontext import duplicate_fields, is_too_deep
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import json_type

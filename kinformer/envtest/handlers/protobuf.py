@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from kinformer.envtest.datafiles import read_table
-from kinformer.envtest.depth import decode
+from kinformer.envtest.jsontext import decode
 from kinformer.envtest.registry.schema import forms_of
 from kinformer.meta.names import GroupVersion, GroupVersionKind
 from kinformer.models._resources import model_name_of

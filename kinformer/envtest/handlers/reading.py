@@ -11,10 +11,10 @@ import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.causes import forbidden, not_supported
-from kinformer.envtest.gojson import complaint
 from kinformer.envtest.handlers.call import Answer, Call
 from kinformer.envtest.handlers.selecting import Selection, selection_of
 from kinformer.envtest.handlers.views import choose_view, show
+from kinformer.envtest.jsontext import complaint
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Expired, Storage, Version
 from kinformer.envtest.storage.store import object_key

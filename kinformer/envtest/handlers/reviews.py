@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kinformer.envtest import status
 from kinformer.envtest.access import MASTERS, Action, Authorizer
-from kinformer.envtest.access.roles import BUILT_IN
+from kinformer.envtest.access.authorization import BUILT_IN
 from kinformer.envtest.admission import User
 from kinformer.envtest.handlers.bodies import decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode

@@ -1,16 +1,18 @@
-"""Tables for ``kubectl get``: one row for each object, with the columns of the kind."""
+"""Tables for ``kubectl get``: one row for each object, with the columns of the kind (``columns.yaml``)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
 
-from kinformer.envtest.handlers.columns import Column, columns_of
+from kinformer.envtest.datafiles import read_yaml
+from kinformer.envtest.handlers import cells, pod_cells
 from kinformer.envtest.handlers.jsonpath import find
-from kinformer.envtest.handlers.pod_cells import pod_conditions
 from kinformer.envtest.handlers.spans import since
 from kinformer.envtest.handlers.view import View
 from kinformer.envtest.registry import Resource
@@ -21,6 +23,13 @@ Obj = dict[str, Any]
 
 _META = {"apiVersion": "meta.k8s.io/v1"}
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+#: A column: name, type, priority (0 is always shown), and the function that reads its cell.
+Column = tuple[str, str, int, cells.Reader]
+
+_PLAIN = {"Name": "metadata.name", "Created At": "metadata.creationTimestamp"}
+_head = re.compile(r"(.*?)(?: \((wide|integer|boolean)\))?").fullmatch
+_call = re.compile(r"(\w+)\((.*)\)").fullmatch
+_field = re.compile(r"\{(.*?)\}")
 
 
 class TableView(View):
@@ -35,7 +44,7 @@ class TableView(View):
         self._include = include
         self._now = now
         if resource.definition is None:
-            self._columns = columns_of(resource)
+            self._columns = _columns_of(resource)
         else:
             self._columns = _custom_columns(resource.definition.get("additionalPrinterColumns") or [_AGE])
         self._shows_ends = (resource.group, resource.plural) == ("", "pods")
@@ -63,7 +72,7 @@ class TableView(View):
 
     def _row(self, obj: Obj) -> Obj:
         row: Obj = {"cells": [self._cell(obj, read) for _, _, _, read in self._columns]}
-        if self._shows_ends and (conditions := pod_conditions(obj)):
+        if self._shows_ends and (conditions := pod_cells.pod_conditions(obj)):
             row["conditions"] = conditions
         if self._include == "Object":
             row["object"] = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **obj}
@@ -78,6 +87,48 @@ class TableView(View):
             # The object is stored already, and it may have values that make no sense. The answer must not fail because
             # of a cell.
             return None
+
+
+@cache
+def _columns_of(resource: Resource) -> list[Column]:
+    """The columns of a built-in kind. A kind without its own columns has the name and the creation time."""
+    name = "events" if resource.plural == "events" else str(resource.group_resource)
+    return [_column(head, cell) for head, cell in read_yaml(__package__, "columns.yaml").get(name, _PLAIN).items()]
+
+
+def _column(head: str, cell: str) -> Column:
+    read = _head(head)
+    assert read is not None
+    type_ = "string" if read[2] in (None, "wide") else read[2]
+    return read[1], type_, int(read[2] == "wide"), _reader(cell)
+
+
+def _reader(cell: str) -> cells.Reader:
+    if called := _call(cell):
+        function = getattr(pod_cells, called[1], None) or getattr(cells, called[1])
+        # A function of cells.py either reads a cell, or makes such a function from its arguments.
+        made: cells.Reader = function(*called[2].split(", ")) if called[2] else function
+        return made
+    if "{" in cell:
+        return lambda obj, now: _field.sub(lambda field: str(_value(field[1])(obj)), cell)
+    read = _value(cell)
+    return lambda obj, now: read(obj)
+
+
+@cache
+def _value(text: str) -> Callable[[Obj], Any]:
+    """Reads what is at a path, or the value that stands behind it."""
+    path, _, rest = text.partition(" | ")
+    try:
+        otherwise = msgspec.json.decode(rest)
+    except msgspec.DecodeError:
+        otherwise = rest
+
+    def read(obj: Obj) -> Any:
+        found = [one for one in find(obj, path) if one is not None]
+        return otherwise if not found else found[0] if len(found) == 1 else ",".join(map(str, found))
+
+    return read
 
 
 def _custom_columns(printed: Iterable[Obj]) -> list[Column]:

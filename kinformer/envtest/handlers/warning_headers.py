@@ -8,7 +8,7 @@ also never more headers than aiohttp's clients accept.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 __all__ = ("warning_headers",)
 
@@ -22,9 +22,9 @@ _MOST = 100
 def warning_headers(texts: Iterable[str]) -> list[str]:
     """The values of the Warning headers. A text that occurs twice gets one header."""
     # An object of 3 MB can have 50,000 warnings. Only as many are checked as can be sent.
-    kept = _Sendable(dict.fromkeys(texts))
+    different = dict.fromkeys(texts)
     headers, written = [], 0
-    for text in kept:
+    for text in filter(_is_sendable, different):
         headers.append(_quoted(text))
         written += len(headers[-1].encode())
         if written > _TOTAL:
@@ -32,7 +32,7 @@ def warning_headers(texts: Iterable[str]) -> list[str]:
     else:
         return headers[:_MOST]
     written, cut = 0, []
-    for text in kept:
+    for text in filter(_is_sendable, different):
         if written >= _TOTAL:
             break
         cut.append(_quoted(text[:_CUT]))
@@ -40,21 +40,13 @@ def warning_headers(texts: Iterable[str]) -> list[str]:
     return cut[:_MOST]
 
 
-class _Sendable:
-    """The texts that are allowed in a header. Each is checked when it is needed."""
-
-    def __init__(self, texts: Iterable[str]):
-        self._texts = texts
-
-    def __iter__(self) -> Iterator[str]:
-        return (text for text in self._texts if text and _is_sendable(text))
-
-
 def _is_sendable(text: str) -> bool:
     """
     Whether a text has no control characters, which would end the header, and no half of a surrogate pair, which cannot
-    be encoded.
+    be encoded. An empty text is not sent.
     """
+    if not text:
+        return False
     if text.isascii() and text.isprintable():
         return True
     return all(unicodedata.category(char) not in ("Cc", "Cs") for char in text)

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from kinformer.envtest.depth import MAX_DEPTH, MOST_LEVELS, is_too_deep
 from kinformer.envtest.handlers.yaml_trees import BadTree, read_tree
+from kinformer.envtest.jsontext import MAX_DEPTH, MOST_LEVELS, is_too_deep
 
 __all__ = ("BODY_LIMIT", "BadYaml", "lines_of", "read_yaml_body")
 

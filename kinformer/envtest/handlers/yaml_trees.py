@@ -1,19 +1,22 @@
-"""Build JSON data from the events of a YAML parser, without recursion.
+"""Read YAML as JSON data, as Go's decoder reads it: trees from the events of a parser, without recursion, and scalars.
 
 PyYAML's own composer and constructor are recursive, also in C, and expand each alias again. A few bytes of YAML can end
 the process or make it hang. So this module uses only the events of the parser, one after the other. The depth of the
 text is known before anything is built, and its size with expanded aliases is counted when an alias is read.
+
+Numbers to the base of 60 are not read, and a time stays a string. Of all tags, only those of strings count. The time is
+linear in the length of the text.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import yaml
-
-from kinformer.envtest.handlers.yaml_scalars import BadScalar, Scalar, as_name, read_scalar
 
 __all__ = ("BadTree", "Tree", "read_tree")
 
@@ -119,11 +122,11 @@ class _Builder:
             tag = "!"
         line = event.start_mark.line
         try:
-            value = read_scalar(event.value, tag)
+            value = _read_scalar(event.value, tag)
             if self._awaits_key():
-                self._name((tag or _kind(value), event.value), as_name(value))
+                self._name((tag or _kind(value), event.value), _as_name(value))
                 return self._keep_anchor(event.anchor, _Node(value, len(event.value) + 2))
-        except BadScalar as error:
+        except _BadScalar as error:
             raise BadTree(str(error), line) from None
         node = _Node(value, len(event.value) + 2)
         self._keep_anchor(event.anchor, node)
@@ -158,8 +161,8 @@ class _Builder:
             if isinstance(node.value, dict | list):
                 raise BadTree("invalid map key", line)
             try:
-                return self._name((_kind(node.value), str(node.value)), as_name(node.value))
-            except BadScalar as error:
+                return self._name((_kind(node.value), str(node.value)), _as_name(node.value))
+            except _BadScalar as error:
                 raise BadTree(str(error), line) from None
         self._tree.is_shared = True
         if len(self._open) + node.height > self._most_levels:
@@ -216,5 +219,87 @@ class _Builder:
 _TEXTS = ("!", "str", "tag:yaml.org,2002:str")
 
 
-def _kind(value: Scalar) -> str:
+def _kind(value: _Scalar) -> str:
     return type(value).__name__
+
+
+# -- scalars -----------------------------------------------------------------------------------------------------------
+
+_Scalar = str | int | float | bool | None
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+
+_WORDS: Final[dict[str, _Scalar]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+_FIRST_OF_NUMBERS: Final = frozenset("+-.0123456789")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_INTEGERS: Final = (
+    (re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII), 10),
+    (re.compile(r"[-+]?0[xX][0-9a-fA-F]+", re.ASCII), 16),
+    (re.compile(r"[-+]?0[oO]?[0-7]+", re.ASCII), 8),
+    (re.compile(r"[-+]?0[bB][01]+", re.ASCII), 2),
+)
+#: Python refuses to parse longer integers. The fields of the API need less than a tenth of this.
+_MOST_DIGITS: Final = 4000
+
+
+class _BadScalar(ValueError):
+    """A scalar has no JSON value."""
+
+
+def _read_scalar(text: str, tag: str | None) -> _Scalar:
+    """
+    The JSON value of a scalar.
+
+    :param tag: its tag. None for a plain scalar whose type follows from its text, ``!`` for a quoted one
+    :raises _BadScalar: if a number has no JSON value
+    """
+    if tag is None or tag.removeprefix(_PREFIX) in ("bool", "float", "int", "null"):
+        return _checked(_guess(text))
+    return text  # quoted scalars, and those with another tag
+
+
+def _as_name(key: _Scalar) -> str:
+    """
+    A scalar as the name of a field.
+
+    :raises _BadScalar: for null
+    """
+    if key is None:
+        raise _BadScalar("unsupported map key of type: invalid, key: <nil>")
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, float) and key.is_integer() and abs(key) < 1e21:
+        return str(int(key))
+    return str(key)
+
+
+def _guess(text: str) -> _Scalar:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _FIRST_OF_NUMBERS or text[-1] == ":":
+        return text
+    plain = text.replace("_", "") if text[0] != "." else text
+    for pattern, base in _INTEGERS:
+        if pattern.fullmatch(plain) is not None:
+            if len(plain) > _MOST_DIGITS:
+                raise _BadScalar(f"a number of {len(plain)} digits is too long")
+            # In Go, an octal number may also begin with 0 alone.
+            return int(plain.replace("o", "").replace("O", ""), base) if base == 8 else int(plain, base)
+    if _FLOAT.fullmatch(plain) is not None:
+        value = float(plain)
+        return text if math.isinf(value) else value
+    return text
+
+
+def _checked(value: _Scalar) -> _Scalar:
+    if type(value) is float and not math.isfinite(value):
+        shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+        raise _BadScalar(f"json: unsupported value: {shown}")
+    return value

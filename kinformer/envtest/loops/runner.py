@@ -12,9 +12,8 @@ from typing import Protocol
 import anyio
 import anyio.lowlevel
 
+from kinformer.envtest.loops.ending import NamespaceCleaner, PodReaper
 from kinformer.envtest.loops.garbage import GarbageCollector
-from kinformer.envtest.loops.namespaces import NamespaceCleaner
-from kinformer.envtest.loops.pods import PodReaper
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Change
 from kinformer.envtest.storage.history import ADDED

@@ -9,7 +9,7 @@ import msgspec
 
 from kinformer.envtest.causes import duplicate, forbidden, immutable, invalid, required, too_long
 from kinformer.envtest.datafiles import read_yaml
-from kinformer.envtest.gojson import complaint
+from kinformer.envtest.jsontext import complaint
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f

@@ -1,4 +1,4 @@
-"""Validation of services, and of their changes."""
+"""Validation of services, of their changes, and of the addresses of their pods: Endpoints and EndpointSlices."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from kinformer.envtest.strategy.checks import (
 from kinformer.envtest.strategy.metadata import validate_labels
 
 __all__ = (
+    "CHECK_ENDPOINTS",
+    "CHECK_SLICE",
     "SERVICE",
     "check_service_status",
     "check_service_update",
@@ -250,3 +252,46 @@ def check_service_status(service: Obj, old: Obj) -> Iterator[Cause]:
 
 def _ingress_of(service: Obj) -> list[Obj]:
     return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+
+
+# -- the addresses of the pods ----------------------------------------------------------------------------------------
+
+
+def _check_some_address(subset: Obj, path: str) -> Iterator[Cause]:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+        yield required(path, "must specify `addresses` or `notReadyAddresses`")
+
+
+_ADDRESSES = f.Each(f.Fields(ip=check_endpoint_address, hostname=f.Filled(f.DNS_LABEL)))
+
+
+_ENDPOINT_PORTS = f.ports_of(f.Fields(port=check_port, protocol=f.PROTOCOL))
+CHECK_ENDPOINTS = f.Fields(
+    subsets=f.Each(
+        _check_some_address,
+        f.Fields(addresses=_ADDRESSES, notReadyAddresses=_ADDRESSES, ports=_ENDPOINT_PORTS),
+    )
+)
+
+
+_SLICE_FIELDS = f.Fields(
+    addressType=f.Needed(f.OneOf("FQDN", "IPv4", "IPv6")),
+    ports=f.Each(f.Fields(name=f.Filled(f.DNS_LABEL)), f.Unique("name"), f.Fields(protocol=f.PROTOCOL)),
+)
+
+
+def _check_endpoints(obj: Obj, _path: str) -> Iterator[Cause]:
+    kind = obj.get("addressType", "")
+    for index, endpoint in enumerate(obj.get("endpoints") or ()):
+        path = f"endpoints[{index}].addresses"
+        addresses = endpoint.get("addresses") or ()
+        if not addresses:
+            yield required(path, "must contain at least 1 address")
+        for place, text in enumerate(addresses if kind in ("IPv4", "IPv6") else ()):
+            address = parse_address(text)
+            if address is not None and address.version != int(kind[-1]):
+                yield invalid(path, text, f"must be an {kind} address")
+            yield from check_endpoint_address(text, f"{path}[{place}]")
+
+
+CHECK_SLICE = f.Every(_SLICE_FIELDS, _check_endpoints)

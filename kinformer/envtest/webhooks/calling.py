@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from kinformer.clock import Clock, move_on_after
-from kinformer.envtest.depth import TooDeep, decode
+from kinformer.envtest.jsontext import TooDeep, decode
 from kinformer.envtest.webhooks.review import CallFailed
 
 __all__ = ("Callee", "Caller", "ServiceResolver")

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.admission import Attributes
-from kinformer.envtest.depth import TooDeep, decode
+from kinformer.envtest.jsontext import TooDeep, decode
 from kinformer.envtest.policies.conditions import user_info
 from kinformer.envtest.policies.matching import namespace_of
 from kinformer.envtest.registry import Resource

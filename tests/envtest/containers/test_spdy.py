@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
+from kinformer.envtest.containers.forwarding import TUNNEL
 from kinformer.envtest.containers.spdy import Data, Frame, Opened, Pinged, Reset, SpdyError, SpdyReader, SpdyWriter
-from kinformer.envtest.containers.tunnel import PROTOCOL
 from tests.client.pods import running_pod
 
 FRAMES = st.one_of(
@@ -122,8 +122,8 @@ async def tunnel() -> AsyncIterator[tuple[ApiServer, Tunnel]]:
     ):
         await running_pod(client)
         url = f"{server.url}/api/v1/namespaces/default/pods/web/portforward"
-        async with session.ws_connect(url, protocols=(PROTOCOL,)) as socket:
-            assert socket.protocol == PROTOCOL
+        async with session.ws_connect(url, protocols=(TUNNEL,)) as socket:
+            assert socket.protocol == TUNNEL
             yield server, Tunnel(socket)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.envtest.depth import MAX_DEPTH
+from kinformer.envtest.jsontext import MAX_DEPTH
 from tests.envtest.hostile.victim import Victim
 
 WIDGETS = "/apis/ex.io/v1/namespaces/default/widgets"

@@ -1,26 +1,24 @@
-"""WebSockets of containers: connect a client's channels with the functions that a test has registered.
+"""Exec and attach: connect the channels of a client's WebSocket with the function that a test has registered.
 
-The first byte of each message is its channel. A process has channels for its standard streams, for the Status at its
-end, and for the terminal's size. A port has two channels: one for its bytes, one for errors.
+The first byte of each message is its channel. There are channels for the standard streams, for the Status at the end of
+the process, and for the terminal's size.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import aiohttp
 import anyio
 from aiohttp import web
-from anyio.abc import ByteStream
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectSendStream
 
-from kinformer.envtest.containers.registry import FakeProcess, PortFunction, ProcessFunction, Where
+from kinformer.envtest.containers.registry import FakeProcess, ProcessFunction, Where
 from kinformer.logs import get_logger
 
-__all__ = ("forward_ports", "serve_process")
+__all__ = ("bytes_of", "serve_process")
 
 log = get_logger(__name__)
 
@@ -93,7 +91,7 @@ async def _take_input(
 ) -> None:
     """Pass the client's messages on, until it disconnects."""
     async for message in socket:
-        data = _bytes_of(message)
+        data = bytes_of(message)
         if not data:
             continue
         channel, data = data[0], data[1:]
@@ -137,95 +135,7 @@ async def _outcome(function: ProcessFunction, process: FakeProcess) -> dict[str,
     }
 
 
-class _Connection(ByteStream):
-    """One forwarded connection, for the function on the pod's side."""
-
-    def __init__(self, socket: web.WebSocketResponse, channel: int, received: MemoryObjectReceiveStream[bytes]):
-        self._socket = socket
-        self._channel = channel
-        self._received = received
-        self._rest = b""
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        if not self._rest:
-            self._rest = await self._received.receive()
-        data, self._rest = self._rest[:max_bytes], self._rest[max_bytes:]
-        return data
-
-    async def send(self, item: bytes) -> None:
-        for start in range(0, len(item), _MESSAGE):
-            await self._socket.send_bytes(bytes((self._channel,)) + item[start : start + _MESSAGE])
-
-    async def send_eof(self) -> None:
-        """Do nothing: the connection ends when its function returns. The protocol has no other end."""
-
-    async def aclose(self) -> None:
-        self._received.close()
-
-
-async def forward_ports(
-    request: web.BaseRequest,
-    where: Where,
-    ports: list[int],
-    find: Callable[[Where, int], PortFunction | None],
-) -> web.StreamResponse:
-    """Connect a client to ports of a pod, until all of them are done or the client disconnects."""
-    socket = web.WebSocketResponse(protocols=(_V4,), timeout=_CLOSE_WITHIN)
-    await socket.prepare(request)
-    senders: dict[int, MemoryObjectSendStream[bytes]] = {}
-
-    async def serve(channel: int, port: int, received: MemoryObjectReceiveStream[bytes]) -> None:
-        head = port.to_bytes(2, "little")
-        await socket.send_bytes(bytes((channel,)) + head)
-        await socket.send_bytes(bytes((channel + 1,)) + head)
-        function = find(where, port)
-        if function is None:
-            received.close()
-        why = "connect: connection refused"
-        if function is not None:
-            try:
-                with received:
-                    await function(_Connection(socket, channel, received))
-                return
-            except ConnectionResetError:
-                raise
-            except Exception as error:
-                log.exception("fake_port_failed", pod=where.pod, port=port)
-                why = repr(error)
-        text = f"error forwarding port {port} to pod {where.pod}: dial tcp4 127.0.0.1:{port}: {why}"
-        await socket.send_bytes(bytes((channel + 1,)) + text.encode())
-
-    try:
-        async with anyio.create_task_group() as tasks:
-
-            async def listen() -> None:
-                await _take_bytes(socket, senders)
-                tasks.cancel_scope.cancel()  # the client has disconnected
-
-            async with anyio.create_task_group() as serving:
-                for n, port in enumerate(ports):
-                    senders[2 * n], received = anyio.create_memory_object_stream[bytes](_WAITING)
-                    serving.start_soon(serve, 2 * n, port, received)
-                tasks.start_soon(listen)
-            tasks.cancel_scope.cancel()
-    except* ConnectionResetError:
-        pass  # the client has gone away
-    finally:
-        for sender in senders.values():
-            sender.close()
-    await socket.close()
-    return socket
-
-
-async def _take_bytes(socket: web.WebSocketResponse, senders: Mapping[int, MemoryObjectSendStream[bytes]]) -> None:
-    async for message in socket:
-        data = _bytes_of(message)
-        if len(data) > 1 and (sender := senders.get(data[0])) is not None:
-            # The pod's side may have stopped reading.
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                await sender.send(data[1:])
-
-
-def _bytes_of(message: aiohttp.WSMessage) -> bytes:
+def bytes_of(message: aiohttp.WSMessage) -> bytes:
+    """The bytes of a message. Some clients send them as text."""
     data = message.data
     return data if isinstance(data, bytes) else str(data).encode()

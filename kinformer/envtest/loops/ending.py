@@ -1,9 +1,12 @@
-"""NamespaceCleaner: the namespace controller. It empties a namespace that is being deleted, and then releases it.
+"""Loops that end what is being deleted: pods after their grace period, and namespaces once they are empty.
 
-The order is that of a cluster's controller (:mod:`kinformer.deletion.emptying`).
+See :class:`~kinformer.envtest.loops.runner.Loop`.
 """
 
 from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
 
 from kinformer.deletion.emptying import stages
 from kinformer.envtest import status
@@ -15,15 +18,27 @@ from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.names import GroupResource
 
-__all__ = ("NamespaceCleaner",)
+__all__ = ("NamespaceCleaner", "PodReaper")
 
 _NAMESPACES = GroupResource("", "namespaces")
+_PODS = GroupResource("", "pods")
 _FINALIZER = "kubernetes"
-_HOW = WriteOptions(User("system:serviceaccount:kube-system:namespace-controller"), manager="kube-controller-manager")
+
+
+def _as_controller(name: str) -> WriteOptions:
+    return WriteOptions(User(f"system:serviceaccount:kube-system:{name}"), manager="kube-controller-manager")
+
+
+_AS_NAMESPACES = _as_controller("namespace-controller")
+_AS_PODS = _as_controller("pod-garbage-collector")
 
 
 class NamespaceCleaner:
-    """See :class:`~kinformer.envtest.loops.runner.Loop`."""
+    """
+    The namespace controller. It empties a namespace that is being deleted, and then releases it.
+
+    The order is that of a cluster's controller (:mod:`kinformer.deletion.emptying`).
+    """
 
     def __init__(self, operations: Operations):
         self._operations = operations
@@ -82,7 +97,7 @@ class NamespaceCleaner:
             try:
                 options = DeleteOptions(propagation="Background")
                 name = version.key.rpartition("/")[2]
-                _, gone = self._operations.delete(resource, namespace, name, options, _HOW)
+                _, gone = self._operations.delete(resource, namespace, name, options, _AS_NAMESPACES)
                 left = left or not gone
             except status.StatusError as error:
                 left = left or error.code != 404
@@ -102,7 +117,57 @@ class NamespaceCleaner:
             return old
 
         try:
-            self._operations.update(resource, "", name, change, _HOW, subresource="finalize")
+            self._operations.update(resource, "", name, change, _AS_NAMESPACES, subresource="finalize")
         except status.StatusError as error:
             if error.code != 404:
                 raise
+
+
+class PodReaper:
+    """
+    Removes pods after their grace period, as a kubelet does, or the pod garbage collector in its place.
+
+    :param wake: called when there is something to do
+    """
+
+    def __init__(self, operations: Operations, wake: Callable[[], None]):
+        self._operations = operations
+        self._wake = wake
+        self._due: deque[tuple[str, str]] = deque()
+
+    def note(self, resource: GroupResource, change: Change) -> None:
+        # A pod that was there before the loop began comes as a new one.
+        if resource != _PODS or change.type == DELETED or b'"deletionTimestamp"' not in change.now.raw:
+            return
+        metadata = change.now.decode()["metadata"]
+        if "deletionTimestamp" not in metadata:
+            return
+        grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
+        if not grace:
+            return  # the deleting request removes it, or its finalizers hold it
+        key, uid = change.now.key, metadata["uid"]
+
+        def end() -> None:
+            self._due.append((key, uid))
+            self._wake()
+
+        # If the grace period is shortened later, a second timer is set. The pod is gone when the first one fires.
+        self._operations.clock.call_later(grace, end)
+
+    @property
+    def is_due(self) -> bool:
+        return bool(self._due)
+
+    def act(self) -> bool:
+        if not self._due:
+            return False
+        key, uid = self._due.popleft()
+        resource = self._operations.registry.by_storage(_PODS)
+        assert resource is not None
+        namespace, _, name = key.rpartition("/")
+        try:
+            self._operations.delete(resource, namespace, name, DeleteOptions(grace_period=0, uid=uid), _AS_PODS)
+        except status.StatusError as error:
+            if error.code not in (404, 409):
+                raise
+        return True
