@@ -53,7 +53,7 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def invalid(field: str, value: Any, detail: str) -> Cause:
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {_said(value)}: {detail}")
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {_said(value)}" + (f": {detail}" if detail else ""))
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:

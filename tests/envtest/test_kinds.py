@@ -61,6 +61,22 @@ async def test_only_a_pod_requests_what_it_is_limited_to(http: Http) -> None:
     assert deployment["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
 
 
+async def test_only_an_image_with_the_latest_tag_is_always_pulled(http: Http) -> None:
+    always = ["i", "i:latest", "localhost:5000/i", "Registry.io/a/b"]
+    sometimes = ["i:1", "i@sha256:" + "0" * 64, "localhost:5000/i:1", "None", "50%", "a/-b"]
+    specs = [{"name": f"c{index}", "image": image} for index, image in enumerate(always + sometimes)]
+    pod = await http.create("/api/v1/namespaces/default/pods", named("p", spec={"containers": specs}))
+    policies = [container["imagePullPolicy"] for container in pod["spec"]["containers"]]
+    assert policies == ["Always"] * len(always) + ["IfNotPresent"] * len(sometimes)
+
+
+async def test_null_in_a_map_or_a_list_is_an_empty_value(http: Http) -> None:
+    container = {"name": "c", "image": "i", "command": ["a", None], "resources": {"limits": {"cpu": None}}}
+    pod = await http.create("/api/v1/namespaces/default/pods", named("p", spec={"containers": [container]}))
+    made = pod["spec"]["containers"][0]
+    assert (made["command"], made["resources"]["limits"]) == (["a", ""], {"cpu": "0"})
+
+
 async def test_ports_of_the_host_are_filled_in_when_the_pod_is_made(http: Http) -> None:
     ports = [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]
     body = workload("d", template(containers=ports, hostNetwork=True))

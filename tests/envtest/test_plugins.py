@@ -99,6 +99,14 @@ async def test_a_pod_has_the_priority_of_its_class(http: Http) -> None:
     assert "must not be provided" in await why_not(http, PODS, pod(priority=8, priorityClassName="high"))
 
 
+async def test_a_pod_that_is_replaced_keeps_its_priority(http: Http) -> None:
+    await http.create(PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}})
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i:2"}]}}
+    code, answer = await http("PUT", f"{PODS}/p", body)
+    assert code == 200, answer
+    assert (answer["spec"]["priority"], answer["spec"]["preemptionPolicy"]) == (0, "PreemptLowerPriority")
+
+
 async def test_one_priority_is_everybodys(http: Http) -> None:
     await http.create(PRIORITIES, {"metadata": {"name": "usual"}, "value": 3, "globalDefault": True})
     spec = (await http.create(PODS, pod()))["spec"]

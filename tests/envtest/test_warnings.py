@@ -104,3 +104,14 @@ def test_many_warnings_are_cut_and_then_left_out_as_kubernetes_does_it() -> None
     long = [f"{number}{'x' * 999}" for number in range(9)]
     assert warning_headers(long) == [f'299 - "{text[:256]}"' for text in long]
     assert len(warning_headers(f"{number}{'x' * 999}" for number in range(50))) == 16
+
+
+async def test_a_refused_request_has_its_warnings_as_well(http: Http) -> None:
+    body = {"metadata": {"name": "e"}, "subsets": [{"adresses": [{"ip": "1.2.3.4"}]}]}
+    path = f"{http.server.url}/api/v1/namespaces/default/endpoints"
+    async with http.session.post(path, json=body) as response:
+        assert response.status == 422
+        assert response.headers.getall("Warning") == [
+            '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"',
+            '299 - "unknown field \\"subsets[0].adresses\\""',
+        ]

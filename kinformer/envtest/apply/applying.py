@@ -8,7 +8,7 @@ owns, the request is refused with a conflict. With `force`, the manager takes ov
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from kinformer.envtest import status
 from kinformer.envtest.apply.comparing import mentioned, named
 from kinformer.envtest.apply.managed import Entry, Managed, Manager, note_change, note_new
 from kinformer.envtest.apply.scopes import Scope
-from kinformer.envtest.apply.shapes import Shape
+from kinformer.envtest.apply.shapes import LEAF, Shape
 from kinformer.envtest.apply.trees import (
     Fields,
     Path,
@@ -193,30 +193,42 @@ class NotMergeable(Exception):
     """A configuration does not match its type, or two entries of a list have the same key. The text says where."""
 
 
-def check_mergeable(value: Any, shape: Shape, path: str = "") -> None:
+def check_mergeable(value: Any, shape: Shape) -> None:
     """
-    :raises NotMergeable: if a field is unknown, two entries of a list have the same key, or an entry has no key
+    :raises NotMergeable: if a field is unknown, two entries of a list have the same key, or an entry has no key. It
+        names all mistakes
     """
-    if shape.is_closed and type(value) is dict:
-        unknown = [f"{path}.{name}: field not declared in schema" for name in value if not shape.is_named(name)]
-        if unknown:
-            raise NotMergeable(unknown[0] if len(unknown) == 1 else "errors:\n" + "\n".join(f"  {e}" for e in unknown))
-    if shape.is_leaf:
+    mistakes = list(_mistakes(value, shape, ""))
+    if mistakes:
+        raise NotMergeable(mistakes[0] if len(mistakes) == 1 else "\n  ".join(["errors:", *mistakes]))
+
+
+def _mistakes(value: Any, shape: Shape, path: str) -> Iterator[str]:
+    """Atomic values are checked as well: they are merged as a whole, but their type has no other fields."""
+    if shape is LEAF:
         return
     if type(value) is dict:
         for name, item in value.items():
-            check_mergeable(item, shape.field(name), f"{path}.{name}")
+            if shape.is_closed and not shape.is_named(name):
+                yield f"{path}.{name}: field not declared in schema"
+            else:
+                yield from _mistakes(item, shape.field(name), f"{path}.{name}")
     elif type(value) is list and shape.is_list:
         seen = set()
         for index, entry in enumerate(value):
             try:
                 element = shape.element(entry)
             except ValueError as error:
-                raise NotMergeable(f"{path}: element {index}: {error}") from None
+                yield f"{path}: element {index}: {error}"
+                return
+            here = path_text((element,))
             if element in seen:
-                raise NotMergeable(f"{path}: duplicate entries for key {path_text((element,))}")
+                yield f"{path}: duplicate entries for key {here}"
             seen.add(element)
-            check_mergeable(entry, shape.entry, f"{path}[{index}]")
+            yield from _mistakes(entry, shape.entry, path + here)
+    elif type(value) is list and shape.entry is not shape:
+        for index, entry in enumerate(value):
+            yield from _mistakes(entry, shape.entry, f"{path}[{index}]")
 
 
 def _merge(live: Any, wanted: Any, shape: Shape) -> Any:

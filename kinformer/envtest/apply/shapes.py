@@ -35,7 +35,8 @@ class Shape:
     """
     How a value in an object is merged.
 
-    :ivar is_leaf: whether the value is atomic. Numbers, texts and so on are atomic too
+    :ivar is_leaf: whether the value is atomic. Numbers, texts and so on are atomic too. An atomic object or list still
+        knows its fields or entries, so that they can be checked
     :ivar is_list: whether it is a list whose entries are merged one by one
     :ivar keys: the fields that identify an entry of a list. Empty for a list of plain values
     :ivar known: the fields of the type. None for a map, which has data as keys
@@ -97,7 +98,7 @@ class Shape:
                 raise ValueError("a set has plain values only")
             return f"v:{_encode(entry).decode()}"
         if not isinstance(entry, dict):
-            raise ValueError("an entry has no fields")  # noqa: TRY004 - it is data that is wrong, not the call
+            raise ValueError("associative list with keys may not have non-map elements")  # noqa: TRY004 - it is data that is wrong, not the call
         first = entry.get(self.keys[0])
         if type(first) is str and (known := self._elements.get(first)) is not None:
             return known
@@ -158,11 +159,12 @@ def _of_type(type_: str, mark: str = "") -> Shape:
     if mark == "!":
         return LEAF
     if type_.startswith("list["):
+        entry = _of_type(type_[5:-1])
         if not mark.startswith("="):
-            return LEAF
+            return Shape(is_leaf=True, entry=entry)
         keys = tuple(mark[1:].split(",")) if mark != "=" else ()
         defaults = {key: _DEFAULT_KEYS.get(key, "") for key in keys if key not in _NO_DEFAULT}
-        return Shape(keys=keys, entry=_of_type(type_[5:-1]) if keys else LEAF, defaults=defaults)
+        return Shape(keys=keys, entry=entry, defaults=defaults)
     if type_.startswith("dict("):
         return Shape(make=lambda _: _of_type(type_.partition(", ")[2][:-1]))
     if type_ == "object":
@@ -170,11 +172,10 @@ def _of_type(type_: str, mark: str = "") -> Shape:
     if type_ not in model_names():
         return LEAF
     topology = topology_of(type_)
-    if "" in topology and mark != "*":
-        return LEAF
     source = shape_of(type_)
     types = {source.json_names[attribute]: of for attribute, of in source.types.items()}
     return Shape(
+        is_leaf="" in topology and mark != "*",
         known=frozenset(types),
         make=lambda name: _of_type(types[name], topology.get(name, "")) if name in types else DEDUCED,
     )
@@ -192,20 +193,20 @@ def _of_schema(schema: Any) -> Shape:
         if how == "set":
             return Shape(keys=(), entry=LEAF)
         if how != "map":
-            return LEAF
+            return Shape(is_leaf=True, entry=_of_schema(items))
         properties = items.get("properties") or {}
         keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         defaults = {key: properties[key]["default"] for key in keys if "default" in (properties.get(key) or {})}
         return Shape(keys=keys, entry=_of_schema(items), defaults=defaults)
-    if schema.get("x-kubernetes-map-type") == "atomic":
-        return LEAF
     if kind != "object":
         return DEDUCED if not kind else LEAF
     properties = dict(schema.get("properties") or {})
     more = schema.get("additionalProperties")
+    is_atomic = schema.get("x-kubernetes-map-type") == "atomic"
     if not properties and isinstance(more, dict):
-        return Shape(make=lambda _: _of_schema(more))
+        return Shape(is_leaf=is_atomic, make=lambda _: _of_schema(more))
     return Shape(
+        is_leaf=is_atomic,
         known=frozenset(properties),
         make=lambda name: _of_schema(properties[name]) if name in properties else DEDUCED,
         is_open=not properties or more is not None or bool(schema.get("x-kubernetes-preserve-unknown-fields")),

@@ -173,32 +173,34 @@ class HttpHandler:
             call.warnings.append(deprecated)
         if not self._faults.is_quiet:
             await self._faults.before(call)
+        try:
+            return await self._respond(request, call)
+        except status.StatusError as error:
+            # A refusal has the warnings as well. They often name the mistake that is the reason for the refusal.
+            return _refusal(error, call.warnings)
+
+    async def _respond(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        target = call.target
         self._tracking.look(target.resource.storage, target.namespace)
         if (mirror := self._conversions.mirror_of(target.resource)) is not None:
             await mirror.catch_up()
             call.target = replace(target, resource=mirror.resource)
-        if verb == "watch":
+        if call.verb == "watch":
             return await self._watch(request, call)
         if self._container_streams.is_for(call):
             return await self._container_streams(request, call)
         session = self._webhooks.session(always=mirror is not None)
         with self._writes.noting(self._operations, call) as note:
-            if verb not in _WRITES or session is None:
-                if verb == "delete":
-                    answer = await answer_delete(self._operations, call, self._answer_in_turn)
-                else:
-                    answer = await self._answer_in_turn(call)
+            if call.verb in _WRITES and session is not None:
+                answer = await self._review(call, session)
+            elif call.verb == "delete":
+                answer = await answer_delete(self._operations, call, self._answer_in_turn)
             else:
-                try:
-                    answer = await self._review(call, session)
-                except status.StatusError as error:
-                    note.refused = error
-                    return _refusal(error, session.warnings)
-                call.warnings += session.warnings
+                answer = await self._answer_in_turn(call)
             note.answer = answer
         await self._operations.storage.settled()
         response = _response(answer, call.warnings)
-        if len(answer.body) > _COMPRESSED_FROM and _wants_gzip(headers.get("Accept-Encoding", "")):
+        if len(answer.body) > _COMPRESSED_FROM and _wants_gzip(request.headers.get("Accept-Encoding", "")):
             response.body = await anyio.to_thread.run_sync(partial(gzip.compress, answer.body, _COMPRESSION, mtime=0))
             response.headers["Content-Encoding"] = "gzip"
             response.headers["Vary"] = "Accept-Encoding"
@@ -232,12 +234,15 @@ class HttpHandler:
         """
         call.review = session
         told = len(call.warnings)
-        for _ in range(_ROUNDS):
-            del call.warnings[told:]
-            try:
-                return await self._answer_in_turn(call)
-            except WebhooksPending as pending:
-                await pending.ask()
+        try:
+            for _ in range(_ROUNDS):
+                del call.warnings[told:]
+                try:
+                    return await self._answer_in_turn(call)
+                except WebhooksPending as pending:
+                    await pending.ask()
+        finally:
+            call.warnings += session.warnings
         raise status.StatusError(504, "Timeout", "Timeout: request did not complete within requested timeout", {})
 
     async def _watch(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
@@ -245,6 +250,7 @@ class HttpHandler:
         response = web.StreamResponse(
             headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
         )
+        _warn(response, call.warnings)
         response.enable_chunked_encoding()
         # Most watches end in this way: their client disconnects while there is something to write.
         with suppress(ConnectionResetError):
@@ -321,7 +327,7 @@ def _response(answer: Answer, warnings: list[str]) -> web.Response:
     return response
 
 
-def _warn(response: web.Response, warnings: Iterable[str]) -> None:
+def _warn(response: web.StreamResponse, warnings: Iterable[str]) -> None:
     for header in warning_headers(warnings):
         response.headers.add("Warning", header)
 

@@ -216,7 +216,9 @@ def _tell_of_yaml(call: Call, text: str) -> None:
 
 
 #: Errors of a strategic merge patch for which the real server has no status. It answers with a 500 and the error text.
-_UNFORESEEN = re.compile("does not contain declared merge key|^unknown patch type")
+_UNFORESEEN = re.compile(
+    "does not contain declared merge key|^unknown patch type|^list element types are not identical"
+)
 _OF_KIND = ("kind", "apiVersion")
 
 

@@ -235,12 +235,23 @@ def _zero_value(type_: str, form: str) -> Callable[[], Any]:
     return lambda: zero
 
 
+def _zero_item(type_: str, form: str) -> Any:
+    """What null is among the items of a list or a map: a value with nothing in it, as in Go."""
+    if type_.startswith("list["):
+        return []
+    if type_ in model_names() or type_.startswith("dict("):
+        return {}
+    if "q" in form:
+        return "0"
+    return {"int": 0, "bool": False, "float": 0}.get(type_, "")
+
+
 def _reader(type_: str, form: str) -> Reader:
     if type_.startswith("list["):
-        return _list_reader(_reader(type_[5:-1], form), type_[5:-1])
+        return _list_reader(_reader(type_[5:-1], form), type_[5:-1], _zero_item(type_[5:-1], form))
     if type_.startswith("dict("):
-        item = _amount if "q" in form else _reader(type_.partition(", ")[2][:-1], form)
-        return _map_reader(item, type_)
+        of = type_.partition(", ")[2][:-1]
+        return _map_reader(_amount if "q" in form else _reader(of, form), type_, _zero_item(of, form))
     for mark, reader in _FORM_READERS.items():
         if mark in form:
             return reader
@@ -259,7 +270,7 @@ def _go_type(type_: str) -> str:
     return "v1." + re.sub(r"^[A-Za-z]*?V\d+(?:alpha\d+|beta\d+)?(?=[A-Z])", "", type_)
 
 
-def _list_reader(read: Reader, item_type: str) -> Reader:
+def _list_reader(read: Reader, item_type: str, zero: Any) -> Reader:
     go_type = f"[]{_go_type(item_type)}"
     nested = item_type in model_names()
 
@@ -268,20 +279,20 @@ def _list_reader(read: Reader, item_type: str) -> Reader:
             raise WrongType(f"json: cannot unmarshal {json_type(value)}", go_type)
         if nested:
             return [
-                read({} if item is None else item, f"{path}[{index}]", problems) for index, item in enumerate(value)
+                read(zero if item is None else item, f"{path}[{index}]", problems) for index, item in enumerate(value)
             ]
-        return [read("" if item is None else item, path, problems) for item in value]
+        return [read(zero if item is None else item, path, problems) for item in value]
 
     return read_list
 
 
-def _map_reader(read: Reader, type_: str) -> Reader:
+def _map_reader(read: Reader, type_: str, zero: Any) -> Reader:
     go_type = _go_type(type_)
 
     def read_map(value: Any, path: str, problems: Problems) -> Any:
         if type(value) is not dict:
             raise WrongType(f"json: cannot unmarshal {json_type(value)}", go_type)
-        return {key: read("" if item is None else item, f"{path}.{key}", problems) for key, item in value.items()}
+        return {key: read(zero if item is None else item, f"{path}.{key}", problems) for key, item in value.items()}
 
     return read_map
 

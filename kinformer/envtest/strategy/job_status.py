@@ -17,7 +17,7 @@ from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import repeats
 from kinformer.envtest.strategy.fields import not_negative
 
-__all__ = ("check_job_status",)
+__all__ = ("check_job_status", "indexes_in", "misread_indexes")
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
@@ -95,9 +95,9 @@ def _indexes(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
     done_changed = done != (before.get("completedIndexes") or "")
     bad_changed = bad != before.get("failedIndexes")
     completions, per_index = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
-    if done_changed and completions is not None and (why := _misread(done, completions)):
+    if done_changed and completions is not None and (why := misread_indexes(done, completions)):
         yield invalid("status.completedIndexes", done, f"error parsing completedIndexes: {why}")
-    if bad_changed and completions is not None and per_index and bad and (why := _misread(bad, completions)):
+    if bad_changed and completions is not None and per_index and bad and (why := misread_indexes(bad, completions)):
         yield invalid("status.failedIndexes", bad, f"error parsing failedIndexes: {why}")
     if done_changed and done and spec.get("completionMode") != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
@@ -109,8 +109,8 @@ def _indexes(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
     if (done_changed or bad_changed) and completions is not None and done and bad:
         both = [
             max(first, other)
-            for first, last in _intervals(done, completions)
-            for other, end in _intervals(bad, completions)
+            for first, last in indexes_in(done, completions)
+            for other, end in indexes_in(bad, completions)
             if first <= end and other <= last
         ]
         if both:
@@ -197,14 +197,14 @@ def _interval(text: str, completions: int) -> tuple[int, int] | str:
     return first, last
 
 
-def _intervals(text: str, completions: int) -> Iterator[tuple[int, int]]:
+def indexes_in(text: str, completions: int) -> Iterator[tuple[int, int]]:
     """All valid intervals."""
     for part in text.split(","):
         if not isinstance(read := _interval(part, completions), str):
             yield read
 
 
-def _misread(text: str, completions: int) -> str:
+def misread_indexes(text: str, completions: int) -> str:
     """The error of a list of intervals. Empty if there is none."""
     before: int | None = None
     for part in text.split(",") if text else ():

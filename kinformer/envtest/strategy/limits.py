@@ -176,26 +176,24 @@ def _fits(scope: str, name: str) -> bool:
 
 def _check_scope_selector(selector: Obj, hard: Obj) -> Iterator[Cause]:
     path = "spec.scopeSelector.matchExpressions"
-    for index, one in enumerate(selector.get("matchExpressions") or ()):
+    for one in selector.get("matchExpressions") or ():
         scope, operator = one.get("scopeName", ""), one.get("operator", "")
         values = one.get("values") or []
         if scope not in _SCOPES:
-            yield invalid(f"{path}[{index}].scopeName", scope, "unsupported scope")
+            yield invalid(f"{path}.scopeName", scope, "unsupported scope")
         if scope in _EXISTS_ONLY and operator != "Exists":
             text = (
                 "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating"
             )
             text += ", ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
             text += "ResourceQuotaScopeCrossNamespacePodAffinity"
-            yield invalid(f"{path}[{index}].operator", operator, text)
+            yield invalid(f"{path}.operator", operator, text)
         if operator in ("In", "NotIn"):
             if not values:
-                yield required(
-                    f"{path}[{index}].values", "must be at least one value when `operator` is 'In' or 'NotIn'"
-                )
+                yield required(f"{path}.values", "must be at least one value when `operator` is 'In' or 'NotIn'")
         elif operator in ("Exists", "DoesNotExist"):
             if values:
                 text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-                yield invalid(f"{path}[{index}].values", values, text)
+                yield invalid(f"{path}.values", values, text)
         else:
-            yield invalid(f"{path}[{index}].operator", operator, "not a valid selector operator")
+            yield invalid(f"{path}.operator", operator, "not a valid selector operator")

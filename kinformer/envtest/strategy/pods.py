@@ -56,8 +56,9 @@ class PodStrategy(Strategy):
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         spec = obj["spec"]
         _tolerate(spec)
-        if "priority" in old["spec"]:
-            spec.setdefault("priority", old["spec"]["priority"])
+        for name in ("priority", "preemptionPolicy"):
+            if name in old["spec"]:
+                spec.setdefault(name, old["spec"][name])
         super().prepare_for_update(obj, old)
 
     def validate(self, obj: Obj) -> list[Cause]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kinformer.envtest.strategy.declared import defaults_of_part, fill
@@ -71,13 +72,20 @@ def _default_spec(spec: Obj) -> None:
             image["pullPolicy"] = _pull_policy(image.get("reference", ""))
 
 
+_is_component = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*").fullmatch
+
+
 def _pull_policy(image: str) -> str:
     return "Always" if _tag(image) == "latest" else "IfNotPresent"
 
 
 def _tag(image: str) -> str:
-    """The tag of an image. It is ``latest`` if the image has neither a tag nor a digest."""
-    if "@" in image:
-        name, _, _ = image.partition("@")
-        return name.rpartition("/")[2].partition(":")[2]
-    return image.rpartition("/")[2].partition(":")[2] or "latest"
+    """The tag of an image. ``latest`` if the image has neither a tag nor a digest, empty if it is not a reference."""
+    name, _, digest = image.partition("@")
+    head, slash, rest = name.partition("/")
+    if slash and (head == "localhost" or "." in head or ":" in head or head != head.lower()):
+        name = rest  # the registry is left out
+    repository, _, tag = name.partition(":")
+    if not all(map(_is_component, repository.split("/"))):
+        return ""
+    return tag or ("" if digest else "latest")

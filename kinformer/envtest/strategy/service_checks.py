@@ -276,8 +276,14 @@ CHECK_ENDPOINTS = f.Fields(
 
 _SLICE_FIELDS = f.Fields(
     addressType=f.Needed(f.OneOf("FQDN", "IPv4", "IPv6")),
-    ports=f.Each(f.Fields(name=f.Filled(f.DNS_LABEL)), f.Unique("name"), f.Fields(protocol=f.PROTOCOL)),
+    ports=f.Each(
+        f.Fields(name=f.Filled(f.DNS_LABEL)),
+        f.Unique("name"),
+        f.Fields(protocol=f.PROTOCOL, appProtocol=f.Given(f.QUALIFIED_NAME)),
+    ),
 )
+_HINTS = f.Fields(forZones=f.Each(f.Unique("name"), f.Fields(name=f.LABEL_VALUE)))
+_ENDPOINT = f.Fields(nodeName=f.Given(f.DNS_SUBDOMAIN), hostname=f.Given(f.DNS_LABEL), hints=_HINTS)
 
 
 def _check_endpoints(obj: Obj, _path: str) -> Iterator[Cause]:
@@ -292,6 +298,7 @@ def _check_endpoints(obj: Obj, _path: str) -> Iterator[Cause]:
             if address is not None and address.version != int(kind[-1]):
                 yield invalid(path, text, f"must be an {kind} address")
             yield from check_endpoint_address(text, f"{path}[{place}]")
+        yield from _ENDPOINT(endpoint, f"endpoints[{index}]")
 
 
 CHECK_SLICE = f.Every(_SLICE_FIELDS, _check_endpoints)

@@ -10,6 +10,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import check_token_lifetime
+from kinformer.envtest.strategy.placement_checks import NODE_SELECTOR
 from kinformer.envtest.strategy.source_checks import check_absolute, check_no_steps_up
 from kinformer.meta.quantity import Quantity
 
@@ -19,6 +20,7 @@ __all__ = (
     "CHECK_CAPACITY",
     "CHECK_CLASS",
     "CHECK_NODE_DRIVERS",
+    "CLAIM_SPEC",
     "ClaimStrategy",
     "DriverStrategy",
     "VolumeStrategy",
@@ -79,7 +81,7 @@ _SOURCES: dict[str, f.Check] = {
 _CLASS_AND_MODE = f.Fields(
     storageClassName=f.Filled(f.DNS_SUBDOMAIN), volumeMode=f.Given(f.OneOf("Block", "Filesystem"))
 )
-_AFFINITY = f.Fields(required=f.Present(detail="must specify required node constraints"))
+_AFFINITY = f.Fields(required=f.Present(NODE_SELECTOR, detail="must specify required node constraints"))
 _VOLUME = f.Every(
     f.Fields(
         accessModes=f.Needed(_check_modes),
@@ -105,6 +107,10 @@ class VolumeStrategy(Strategy):
         if _source(spec) != _source(before):
             text = "spec.persistentvolumesource is immutable after creation"
             causes.append(forbidden("spec.persistentvolumesource", text))
+        affinity, was = spec.get("nodeAffinity"), before.get("nodeAffinity")
+        if was is not None and affinity != was:
+            text = "field is immutable, except for updating from beta label to GA"
+            causes.append(invalid("nodeAffinity", affinity, text))
         causes += immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
         if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
             causes.append(forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
@@ -126,7 +132,7 @@ def _check_data_source(source: Obj, path: str) -> Iterator[Cause]:
 
 
 _DATA_SOURCE = f.Given(f.Fields(name=f.Needed(), kind=f.Needed()), _check_data_source)
-_CLAIM = f.Every(
+CLAIM_SPEC = f.Every(
     f.Fields(accessModes=f.Needed(detail="at least 1 access mode is required"), selector=f.LABEL_SELECTOR),
     f.Fields(accessModes=f.Filled(_check_modes), resources=_check_storage),
     _CLASS_AND_MODE,
@@ -135,7 +141,7 @@ _CLAIM = f.Every(
 
 
 class ClaimStrategy(Strategy):
-    checks = f.Fields(spec=_CLAIM)
+    checks = f.Fields(spec=CLAIM_SPEC)
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -149,12 +155,19 @@ class ClaimStrategy(Strategy):
         return list(_check_claim_update(obj, old))
 
 
+#: The kinds that ``dataSource`` may name. It is dropped with another one, as by servers that do not know the kind.
+_OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
+
 def _one_source(spec: Obj) -> None:
     """
     ``dataSource`` is the older name of a ``dataSourceRef`` in the same namespace. If one is missing, it is set from the
     other.
     """
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _OLD_SOURCES:
+        source = None
+        del spec["dataSource"]
     if source is not None and reference is None:
         spec["dataSourceRef"] = {**source}
     elif reference is not None and source is None and not reference.get("namespace"):

@@ -6,26 +6,25 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.pod_checks import check_template
+from kinformer.envtest.strategy.volumes import CLAIM_SPEC
 from kinformer.meta.integers import read_integer
 from kinformer.meta.selectors import Selector, label_selector_as_selector, selector_from_set
 
 __all__ = (
-    "CRON_JOB",
     "DAEMON_SET",
     "DEPLOYMENT",
     "DISRUPTION_BUDGET",
-    "JOB",
     "REPLICATION_CONTROLLER",
     "REPLICA_SET",
     "STATEFUL_SET",
     "check_replica_counts",
+    "check_selects",
 )
 
 # -- numbers of pods ---------------------------------------------------------------------------------------------------
@@ -98,13 +97,33 @@ def _filled_for(kind: str) -> f.Check:
     return check
 
 
-def _check_selects(spec: Obj, path: str) -> Iterator[Cause]:
+def check_selects(spec: Obj, path: str) -> Iterator[Cause]:
     """Check that the selector selects the pods of the template. An invalid selector has errors of its own."""
     try:
         selector = label_selector_as_selector(spec.get("selector"))
     except ValueError:
         return
     yield from _check_selected(selector, spec.get("template"), path)
+
+
+def _if_selected(checks: f.Check, detail: str) -> f.Check:
+    """
+    Check the template as well, unless the selector is invalid.
+
+    :param checks: the checks of the spec with the template
+    :param detail: the end of the error's text for an invalid selector
+    """
+
+    def check(spec: Obj, path: str) -> Iterator[Cause]:
+        try:
+            selector = label_selector_as_selector(spec.get("selector"))
+        except ValueError:
+            yield invalid(f"{path}.selector", spec["selector"], detail)
+            return
+        yield from _check_selected(selector, spec.get("template"), path)
+        yield from checks(spec, path)
+
+    return check
 
 
 def _check_selected(selector: Selector, template: Obj | None, path: str) -> Iterator[Cause]:
@@ -133,8 +152,7 @@ REPLICATION_CONTROLLER = f.Every(
 )
 _SELECTED = (
     f.Fields(selector=f.Present(f.LABEL_SELECTOR, _filled_for("deployment"))),
-    _check_selects,
-    f.Fields(template=_lasting("ReplicaSet")),
+    _if_selected(f.Fields(template=_lasting("ReplicaSet")), "invalid label selector"),
 )
 REPLICA_SET = f.Every(f.not_negative("replicas", "minReadySeconds"), *_SELECTED)
 
@@ -201,7 +219,7 @@ def _check_daemon_update(update: Obj | None, path: str) -> Iterator[Cause]:
 
 DAEMON_SET = f.Every(
     f.Fields(selector=f.Present(f.LABEL_SELECTOR)),
-    _check_selects,
+    check_selects,
     f.Fields(
         selector=f.Given(_filled_for("daemonset")),
         template=_lasting("DaemonSet"),
@@ -244,114 +262,14 @@ STATEFUL_SET = f.Every(
         podManagementPolicy=_check_management,
         updateStrategy=_check_set_update,
         persistentVolumeClaimRetentionPolicy=f.Fields(whenDeleted=_RETENTION, whenScaled=_RETENTION),
+        volumeClaimTemplates=f.Each(f.Fields(spec=CLAIM_SPEC)),
         replicas=f.NOT_NEGATIVE,
         minReadySeconds=f.NOT_NEGATIVE,
         ordinals=f.Fields(start=f.NOT_NEGATIVE),
         serviceName=f.Filled(f.DNS_LABEL),
         selector=f.Present(f.LABEL_SELECTOR, _filled_for("statefulset")),
     ),
-    _check_selects,
-    _check_set_template,
-)
-
-# -- jobs --------------------------------------------------------------------------------------------------------------
-
-
-def _check_mode(spec: Obj, path: str) -> Iterator[Cause]:
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    mode = spec.get("completionMode", "NonIndexed")
-    yield from f.OneOf("NonIndexed", "Indexed")(mode, f"{path}.completionMode")
-    if mode == "Indexed" and spec.get("completions") is None:
-        yield required(f"{path}.completions", "when completion mode is Indexed")
-    only_indexed = [*(("backoffLimitPerIndex", "maxFailedIndexes") if mode == "NonIndexed" else ())]
-    only_indexed += ["successPolicy"] if mode != "Indexed" else []
-    for name in only_indexed:
-        if spec.get(name) is not None:
-            yield invalid(f"{path}.{name}", spec[name], "requires indexed completion mode")
-
-
-def _check_policies(spec: Obj, path: str) -> Iterator[Cause]:
-    fails = spec.get("podFailurePolicy") is not None
-    policies = ("Failed",) if fails else ("Failed", "TerminatingOrFailed")
-    yield from f.Fields(podReplacementPolicy=f.Given(f.OneOf(*policies)), template=check_template)(spec, path)
-    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
-    field = f"{path}.template.spec.restartPolicy"
-    if policy == "Always":
-        yield required(field, 'valid values: "OnFailure", "Never"')
-    elif policy not in ("OnFailure", "Never"):
-        yield not_supported(field, policy, ("OnFailure", "Never"))
-    elif fails and policy != "Never":
-        yield invalid(field, policy, 'only "Never" is supported when podFailurePolicy is specified')
-
-
-_JOB = f.Every(
-    f.not_negative("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
-    f.not_negative("backoffLimitPerIndex", "maxFailedIndexes"),
-    _check_mode,
-    _check_policies,
-)
-JOB = f.Every(_JOB, f.Fields(selector=f.Present(f.LABEL_SELECTOR)), _check_selects)
-
-
-def _check_schedule(schedule: str | None, path: str) -> Iterator[Cause]:
-    if not schedule:
-        yield required(path)
-    elif (why := _bad_schedule(schedule)) is not None:
-        yield invalid(path, schedule, why)
-    if "TZ" in (schedule or ""):
-        yield invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
-
-
-def _check_zone(zone: str, path: str) -> Iterator[Cause]:
-    if not zone:
-        yield invalid(path, zone, "timeZone must be nil or non-empty string")
-    elif zone.lower() == "local":
-        text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        yield invalid(path, zone, text)
-    elif not _is_zone(zone) and _is_zone("UTC"):  # without UTC there is no time zone data, so no zone can be checked
-        yield invalid(path, zone, f"unknown time zone {zone}")
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        return False
-    return True
-
-
-def _bad_schedule(schedule: str) -> str | None:
-    if schedule.startswith(("TZ=", "CRON_TZ=")):
-        schedule = schedule.partition(" ")[2].strip()
-    if schedule.startswith("@"):
-        known = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-        return None if schedule in known or schedule.startswith("@every ") else f"unrecognized descriptor: {schedule}"
-    fields = schedule.split()
-    if len(fields) != 5:
-        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-    bounds = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-    names = r"[A-Za-z]{3}"
-    for text, (low, high) in zip(fields, bounds, strict=True):
-        for part in text.split(","):
-            if not re.fullmatch(rf"(?:[*?]|(?:\d+|{names})(?:-(?:\d+|{names}))?)(?:/\d+)?", part):
-                return f'failed to parse int from {part}: strconv.Atoi: parsing "{part}": invalid syntax'
-            for number in map(int, re.findall(r"\d+", part.partition("/")[0])):
-                if number > high:
-                    return f"end of range ({number}) above maximum ({high}): {part}"
-                if number < low:
-                    return f"beginning of range ({number}) below minimum ({low}): {part}"
-    return None
-
-
-CRON_JOB = f.Fields(
-    schedule=_check_schedule,
-    startingDeadlineSeconds=f.NOT_NEGATIVE,
-    timeZone=f.Given(_check_zone),
-    concurrencyPolicy=f.OneOf("Allow", "Forbid", "Replace"),
-    jobTemplate=f.Fields(spec=_JOB),
-    successfulJobsHistoryLimit=f.NOT_NEGATIVE,
-    failedJobsHistoryLimit=f.NOT_NEGATIVE,
+    _if_selected(_check_set_template, ""),
 )
 
 # -- disruption budgets ------------------------------------------------------------------------------------------------

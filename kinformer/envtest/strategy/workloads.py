@@ -10,6 +10,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy import workload_checks as rows
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.job_checks import CRON_JOB, JOB, JOB_PREFIX, check_job_change
 from kinformer.envtest.strategy.job_status import check_job_status
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
@@ -164,13 +165,10 @@ class StatefulSetStrategy(_Counting):
         return [forbidden("spec", text)]
 
 
-_JOB_PREFIX = "batch.kubernetes.io/"
-
-
 class JobStrategy(Strategy):
     """A job is identified by its uid. The labels of its pods and its selector contain the uid."""
 
-    checks = f.Fields(spec=rows.JOB)
+    checks = JOB
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -178,6 +176,9 @@ class JobStrategy(Strategy):
             spec["completions"] = 1
         spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else 2147483647)
         decides = spec.get("podFailurePolicy") is not None
+        for rule in (spec["podFailurePolicy"].get("rules") or ()) if decides else ():
+            for condition in rule.get("onPodConditions") or ():
+                condition["status"] = condition.get("status") or "True"
         spec.setdefault("podReplacementPolicy", "Failed" if decides else "TerminatingOrFailed")
         super().default(obj)
         labels = spec["template"].get("metadata", {}).get("labels")
@@ -203,22 +204,17 @@ class JobStrategy(Strategy):
         labels = template["labels"] = dict(template.get("labels") or {})
         for name, value in given.items():
             labels.setdefault(name, value)
-            labels.setdefault(_JOB_PREFIX + name, value)
+            labels.setdefault(JOB_PREFIX + name, value)
         if not is_own:
             metadata["labels"] = dict(labels)
         selector = spec.setdefault("selector", {}).setdefault("matchLabels", {})
-        selector.setdefault(f"{_JOB_PREFIX}controller-uid", metadata["uid"])
+        selector.setdefault(f"{JOB_PREFIX}controller-uid", metadata["uid"])
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_job_status(obj, old)) if subresource == "status" else []
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        spec, before = obj["spec"], old["spec"]
-        fixed = ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
-        fixed += ["managedBy", "successPolicy"]
-        if spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism"):
-            fixed.remove("completions")  # the completions of an elastic job may change
-        return [cause for name in fixed for cause in immutable(spec.get(name), before.get(name), f"spec.{name}")]
+        return list(check_job_change(obj, old))
 
 
 _LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
@@ -230,5 +226,5 @@ def _check_length(job: Obj, _path: str) -> Iterator[Cause]:
         yield invalid("metadata.name", name, f"must be no more than {_LONGEST_CRON_JOB} characters")
 
 
-CHECK_CRON_JOB = f.Every(f.Fields(spec=rows.CRON_JOB), _check_length)
+CHECK_CRON_JOB = f.Every(f.Fields(spec=CRON_JOB), _check_length)
 CHECK_DISRUPTION_BUDGET = f.Fields(spec=rows.DISRUPTION_BUDGET)

@@ -218,6 +218,19 @@ async def test_a_field_that_the_type_does_not_have_is_refused(http: Http) -> Non
     )
 
 
+async def test_all_unknown_fields_are_told_also_those_of_atomic_values(http: Http) -> None:
+    body = containers({"name": "c", "image": "i", "imagee": "i"})
+    body["spec"]["selector"] = {"matchLabels": {"a": "b"}, "matchLabel": {}}
+    code, refused = await apply(http, body, "one", path=f"{DEPLOYMENTS}/d")
+    assert code == 500
+    _, _, mistakes = refused["message"].partition("errors:")
+    assert sorted(mistakes.split("\n  ")) == [
+        "",
+        ".spec.selector.matchLabel: field not declared in schema",
+        '.spec.template.spec.containers[name="c"].imagee: field not declared in schema',
+    ]
+
+
 async def test_kubectl_may_change_what_it_has_applied_by_itself_before(http: Http) -> None:
     note = "kubectl.kubernetes.io/last-applied-configuration"
     text = json.dumps(applied_map("a", x="1"))
