@@ -336,6 +336,18 @@ async def test_a_throttled_watch_is_opened_again_later_without_a_new_list() -> N
         assert scene.server.taken() == [("list", "0")] + [("watch", "1")] * 6
 
 
+async def test_a_store_is_behind_once_its_watch_has_ended_with_an_error() -> None:
+    scene = Scene()
+    scene.server.will_list(rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        assert not scene.reflector.contact.is_behind
+
+        scene.server.fail_watch(throttled())
+        await scene.clock.settle()
+        assert scene.reflector.contact.is_behind
+
+
 async def test_a_server_that_says_how_long_to_wait_is_waited_for() -> None:
     scene = Scene()
     scene.server.will_list(rv=1)

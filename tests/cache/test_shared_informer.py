@@ -230,9 +230,12 @@ async def test_an_object_that_the_transform_rejects_is_never_reported_deleted(
             assert told.taken() == ["delete ?b@1"]
             assert informer.indexer.list_keys() == ["ns/a"]
 
+            labels = {"informer": informer.name, "part": "store"}
+            before = metric_value("informer_objects_left_out_total", labels) or 0
             server.send(event("DELETED", "a", 4, bad=True))
             await clock.settle()
             assert told.taken() == ["delete ?a@1"]
+            assert metric_value("informer_objects_left_out_total", labels) == before + 1
             assert informer.indexer.list_keys() == []
 
     assert {line["key"] for line in logs if line["event"] == "object_left_out"} == {"ns/a", "ns/c"}

@@ -4,7 +4,8 @@ A mutant is a module with one small mistake in it (``operators.py`` names the ki
 belongs to the mutant's package; only these run, and end at the first failure. Survivors that no test can kill are
 listed with their reasons in ``survivors.toml``.
 
-The sample is drawn by a seed. It has the same mutants again as long as their own lines stay the same.
+The sample is drawn by a seed. It has the same mutants again as long as their own lines stay the same. With ``--again``
+it is the survivors of an earlier run, from what that run has printed.
 
 Ends with status 1 if fewer are killed than ``--least`` says.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -21,12 +23,15 @@ from concurrent.futures import ProcessPoolExecutor
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tests.mutants.forking import prepare
 from tests.mutants.operators import Mutant, mutants_of
 from tests.mutants.running import AREAS, ROOT, Area, Copy, NotGreen, Outcome, Stage, Suite
 from tests.mutants.survivors import Sign, reasons, sign
+
+#: What a run prints of a survivor: path, line and mistake.
+_SURVIVED: Final = re.compile(r"^survived  (.+?):(\d+): (.+)$", re.MULTILINE)
 
 
 class Task(NamedTuple):
@@ -49,6 +54,21 @@ def sample(areas: Sequence[Area], count: int, seed: int) -> list[Task]:
                 ranked.append((rank, len(ranked), Task(area, path, mutant)))
     chosen = sorted(ranked)[:count]
     return [task for _, _, task in sorted(chosen, key=lambda entry: entry[1])]
+
+
+def survivors(areas: Sequence[Area], printed: str) -> list[Task]:
+    """
+    The mutants that survived a run, each at the place that is nearest to its old one; without those that are no more.
+
+    :param printed: what the run has printed
+    """
+    found = dict[Task, None]()
+    everything = sample(areas, sys.maxsize, seed=0)
+    for path, line, mistake in _SURVIVED.findall(printed):
+        alike = [task for task in everything if (task.path, task.mutant.mistake) == (path, mistake)]
+        if alike:
+            found[min(alike, key=lambda task: abs(task.mutant.line - int(line)))] = None
+    return list(found)
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
@@ -84,12 +104,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which sample")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once (default: 2)")
     parser.add_argument("--least", type=float, default=0.0, help="percent that have to be killed")
+    parser.add_argument("--again", type=Path, metavar="OUTPUT", help="try the survivors of a run that has printed this")
     parser.add_argument("--list", action="store_true", help="show the sample and run nothing")
     given = parser.parse_args(arguments)
     areas = [area for area in AREAS if not given.only or any(word in area.package for word in given.only)]
-    tasks = sample(areas, given.sample, given.seed)
+    if given.again is not None:
+        tasks = survivors(areas, given.again.read_text())
+    else:
+        tasks = sample(areas, given.sample, given.seed)
     if not tasks:
-        parser.error(f"no package has a mutant: {' '.join(given.only)}")
+        parser.error(f"no package has such a mutant: {' '.join(given.only)}")
     if given.list:
         print("\n".join(f"{task.path}:{task.mutant}" for task in tasks))
         return 0

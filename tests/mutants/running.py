@@ -58,12 +58,23 @@ class Area:
         return sorted(path for path in (ROOT / self.package).rglob("*.py") if path.name != "__init__.py")
 
 
+#: Five controllers, which are also what tries :mod:`kinformer.controllerutil`.
+_CONTROLLERS: Final = ("replicationcontroller", "deployment", "job", "statefulset", "garbagecollector")
+#: What Kubernetes' own functions and controllers do in the same place.
+_RECORDED: Final = ("tests/golden/test_functions.py", "tests/golden/test_scenarios.py")
+
 AREAS: Final = (
     Area("kinformer/cache", ("tests/cache", "tests/informers", "tests/manager/test_checks.py")),
-    *(Area(f"kinformer/{name}", (f"tests/{name}",)) for name in ("workqueue", "controllerutil", "manager", "operator")),
+    Area("kinformer/workqueue", ("tests/workqueue",)),
+    Area(
+        "kinformer/controllerutil",
+        ("tests/controllerutil", *(f"tests/controllers/{name}" for name in _CONTROLLERS), *_RECORDED),
+    ),
+    Area("kinformer/manager", ("tests/manager",)),
+    Area("kinformer/operator", ("tests/operator", "tests/controllers/groupquota/test_server.py")),
     *(
-        Area(f"controllers/kinformer_controllers/{name}", (f"tests/controllers/{name}",))
-        for name in ("replicationcontroller", "deployment", "job", "statefulset", "garbagecollector")
+        Area(f"controllers/kinformer_controllers/{name}", (f"tests/controllers/{name}", *_RECORDED))
+        for name in _CONTROLLERS
     ),
 )
 

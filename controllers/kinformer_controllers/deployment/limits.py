@@ -87,15 +87,10 @@ def terminating_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int | None:
 
     :return: None if a synced ReplicaSet has no such number, because its controller is older
     """
-    total = 0
-    for each in replica_sets:
-        if each.status is None:
-            continue
-        if each.status.terminating_replicas is not None:
-            total += each.status.terminating_replicas
-        elif each.status.observed_generation:
-            return None
-    return total
+    statuses = [each.status for each in replica_sets if each.status is not None]
+    if any(status.terminating_replicas is None and status.observed_generation for status in statuses):
+        return None
+    return sum(status.terminating_replicas or 0 for status in statuses)
 
 
 def _has(replica_set: V1ReplicaSet, count: str) -> int:

@@ -137,13 +137,14 @@ class JobPods:
     def valid(self, uncounted: Collection[str], wanted: Callable[[V1Pod], bool]) -> Iterator[V1Pod]:
         """Return the pods that are not counted and not in `uncounted`, with a valid index if the Job is indexed."""
         indexed = is_indexed(self.job)
-        for pod in self.pods:
-            if not self.is_to_count(pod) or pod.metadata.uid in uncounted:
-                continue
-            if indexed and valid_index(pod, self.job) is None:
-                continue
-            if wanted(pod):
-                yield pod
+        return (
+            pod
+            for pod in self.pods
+            if self.is_to_count(pod)
+            and pod.metadata.uid not in uncounted
+            and not (indexed and valid_index(pod, self.job) is None)
+            and wanted(pod)
+        )
 
 
 def take_stock(job: V1Job, pods: Sequence[V1Pod], released: Collection[str] = frozenset()) -> JobPods:

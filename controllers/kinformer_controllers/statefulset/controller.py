@@ -72,7 +72,7 @@ class StatefulSetController:
         self._server = context.client.resource(V1StatefulSet)
         control = PodControl(context.client, recorder)
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
-        writer = StatefulPodWriter(context.client, pods.indexer, claims.indexer, recorder)
+        writer = StatefulPodWriter(context.client, claims.indexer, recorder)
         self._updater = StatefulSetUpdater(writer)
         self._status = StatefulSetStatusWriter(self._server)
         self._revisions = StatefulSetRevisions(context.client, history)

@@ -99,11 +99,8 @@ def _pod_name(statefulset: V1StatefulSet, ordinal: int) -> str:
 def has_identity(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
     """Whether the pod's name, namespace and label are correct."""
     meta = pod.metadata
-    parent, ordinal = parent_and_ordinal(meta.name)
     return (
-        ordinal >= 0
-        and parent == statefulset.metadata.name
-        and meta.name == _pod_name(statefulset, ordinal)
+        meta.name == _pod_name(statefulset, ordinal_of(pod))
         and meta.namespace == statefulset.metadata.namespace
         and (meta.labels or {}).get(_POD_NAME_LABEL) == meta.name
     )

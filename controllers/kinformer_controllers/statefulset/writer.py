@@ -51,20 +51,17 @@ class StatefulPodWriter:
     """
     Creates, updates and deletes the pods of StatefulSets.
 
-    :param pods: the cache of pods
     :param claims: the cache of claims
     """
 
     def __init__(
         self,
         client: Client,
-        pods: Indexer[V1Pod],
         claims: Indexer[V1PersistentVolumeClaim],
         recorder: EventRecorder,
     ) -> None:
         self._pods = client.resource(V1Pod)
         self._claims = client.resource(V1PersistentVolumeClaim)
-        self._cached_pods = pods
         self._cached_claims = claims
         self._recorder = recorder
 

@@ -18,6 +18,7 @@ from kinformer_controllers.deployment.annotations import (
     max_revision,
     replicas_annotations,
     revision_of,
+    rolled_back_annotations,
 )
 from kinformer_controllers.deployment.rollout import (
     TemplateMemory,
@@ -153,6 +154,14 @@ def test_the_new_replica_set_has_the_deployments_annotations_except_its_own() ->
     assert annotations_for(deployment, {"note": "y", REVISION: "4"}, 4) == {"note": "x", REVISION: "4"}
     assert annotations_for(deployment, {REVISION: "5"}, 4) == {"note": "x", REVISION: "5"}
     assert annotations_for(deployment, {REVISION: "five"}, 4) == {REVISION: "five"}
+
+
+def test_a_rollback_takes_the_replica_sets_annotations_and_keeps_its_own() -> None:
+    applied = "kubectl.kubernetes.io/last-applied-configuration"
+    deployment = make_deployment(annotations={"note": "new", applied: "{}"})
+    replica_set = make_replica_set("old", 1, annotations={"note": "old", applied: "other", REVISION: "1"})
+
+    assert rolled_back_annotations(deployment, replica_set) == {"note": "old", applied: "{}"}
 
 
 def test_a_rollbacks_revision_numbers_are_kept_as_far_as_they_fit() -> None:
@@ -308,9 +317,10 @@ def test_pods_that_terminate_are_told_unless_a_replica_set_does_not_tell() -> No
     deployment = make_deployment(3)
     telling = make_replica_set("a", 1, status={"terminatingReplicas": 2})
     unsynced = make_replica_set("b", 1, status={"observedGeneration": 0})
-    silent = make_replica_set("c", 1)
+    silent, bare = make_replica_set("c", 1), make_replica_set("d", 1)
+    bare.status = None
 
-    assert rollout_status(deployment, status(), telling, [unsynced], NOW).terminating_replicas == 2
+    assert rollout_status(deployment, status(), telling, [unsynced, bare, telling], NOW).terminating_replicas == 4
     assert rollout_status(deployment, status(), telling, [silent], NOW).terminating_replicas is None
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from kinformer.client.errors import Forbidden
 from kinformer.models import V1Pod
 from tests.controllers.job.world import NOW, World, job_of, pod_of, stamp
+from tests.controllers.objects import forbidden
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
 MANY = 2**31 - 1
@@ -450,6 +452,24 @@ async def test_a_job_that_has_failed_is_told_of_once() -> None:
     await world.sync()
 
     assert world.recorder.events == ["Warning BackoffLimitExceeded j: Job has reached the specified backoff limit"]
+
+
+async def test_a_job_does_not_end_while_a_pod_of_its_cannot_be_deleted() -> None:
+    world = World(job_of(parallelism=3, completions=3, backoff_limit=0), [pod(), pod("Running"), pod("Running")])
+    stays = world.informers.informer_for(V1Pod).indexer.list()[-1].metadata.name
+
+    def delete(name: str) -> None:
+        if name == stays:
+            raise forbidden("it stays")
+
+    world.pods.on_delete = delete
+
+    with pytest.raises(Forbidden, match="it stays"):
+        await world.sync()
+
+    assert (world.status.active, world.status.terminating, world.status.failed) == (1, 1, 1)
+    assert [each.type for each in world.status.conditions] == ["FailureTarget"]
+    assert not world.recorder.events
 
 
 async def test_a_job_with_more_successes_than_it_wanted_says_so() -> None:

@@ -342,12 +342,15 @@ async def test_a_deleted_pod_is_no_orphan_and_strange_selectors_match_nothing() 
 async def test_matching_pods_are_adopted_with_the_finalizer_and_others_released() -> None:
     job = job_of(parallelism=2, completions=2)
     free, strange = pod_of(owner="", tracked=False, name="free"), pod_of(labels={"a": "b"}, name="strange")
-    world = World(job, [free, strange])
+    tracked = pod_of(owner="", name="tracked")
+    world = World(job, [free, strange, tracked])
 
     pods = await world.controller.claims.pods_of(job)
 
-    assert [pod.metadata.name for pod in pods] == ["free"]
-    assert pods[0].metadata.finalizers == FINALIZERS
+    assert [(pod.metadata.name, pod.metadata.finalizers) for pod in pods] == [
+        ("free", FINALIZERS),
+        ("tracked", FINALIZERS),
+    ]
     assert not free.metadata.finalizers
     patches = dict(world.pods.patches)
     assert patches["free"]["finalizers"] == FINALIZERS

@@ -28,12 +28,7 @@ class World:
         self.errors: dict[str, list[Exception]] = {}
         self.fresh: V1Pod | None = None
         client: Any = SimpleNamespace(resource=self._resource)
-        self.writer = StatefulPodWriter(
-            client,
-            self.informers.informer_for(V1Pod).indexer,
-            self.claims,
-            self.recorder,
-        )
+        self.writer = StatefulPodWriter(client, self.claims, self.recorder)
 
     @property
     def claims(self) -> Any:
@@ -90,12 +85,15 @@ async def test_a_pod_is_made_after_its_claims_and_all_are_told_of(world: World) 
     ]
 
 
-async def test_claims_that_are_there_are_used_again(world: World) -> None:
+async def test_claims_that_are_there_are_used_again_with_the_policys_owners(world: World) -> None:
     world.claims.add(make_claim("data-web-1"))
 
     await world.writer.create(SET, pod())
-
     assert world.done == ["create logs-web-1", "create web-1"]
+
+    world.done.clear()
+    await world.writer.create(POLICY, pod())
+    assert world.done == ["create logs-web-1", "create web-1", "update data-web-1"]
 
 
 async def test_a_pod_that_is_there_already_is_an_error_without_an_event(world: World) -> None:
