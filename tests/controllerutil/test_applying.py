@@ -36,10 +36,11 @@ async def watched(client: Client) -> AsyncIterator[tuple[Applier, Counted, Any]]
         yield Applier(client.through(wrap), "shop-operator", informers), counted[0], maps
 
 
-async def shown(maps: Any, version: str | None) -> None:
+async def shown(maps: Any, version: str | None, name: str = "c") -> None:
     """Wait until the cache has a version."""
+    key = f"default/{name}"
     with anyio.fail_after(60):
-        while (found := maps.indexer.get_by_key("default/c")) is None or found.metadata.resource_version != version:
+        while (found := maps.indexer.get_by_key(key)) is None or found.metadata.resource_version != version:
             await anyio.lowlevel.checkpoint()
 
 
@@ -73,13 +74,19 @@ async def test_anothers_field_is_taken_over_unless_that_is_switched_off(client: 
 
 async def test_nothing_is_sent_while_the_cache_shows_what_was_applied(client: Client) -> None:
     async with watched(client) as (applier, counted, maps):
-        written = await applier.apply(config(a="1"))
-        await shown(maps, written.object.metadata.resource_version)
+        for name in ("c", "d"):
+            written = await applier.apply(config(name, a="1"))
+            await shown(maps, written.object.metadata.resource_version, name)
         counted.sent.clear()
 
         again = await applier.apply(config(a="1"))
-
         assert (again.outcome, counted.sent) == (Outcome.UNCHANGED, [])
+
+        applier.forget(config())
+        await applier.apply(config("d", a="1"))
+        assert counted.sent == []
+        await applier.apply(config(a="1"))
+        assert counted.sent == ["PATCH"]
 
 
 async def test_what_somebody_else_changed_is_put_right_again(client: Client) -> None:

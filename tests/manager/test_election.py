@@ -23,7 +23,15 @@ from tests.turning import eventually, quiet, turn
 class Candidate:
     """A manager with one controller, which notes the keys that it is given; and what goes over its wire."""
 
-    def __init__(self, client: Client, clock: FakeClock, identity: str, fenced: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        client: Client,
+        clock: FakeClock,
+        identity: str,
+        fenced: tuple[str, ...] = (),
+        *,
+        coordinated: bool = False,
+    ) -> None:
         self.clock = clock
         self.synced: list[str] = []
         #: What was not told yet to the controller when each sync began, and what is to happen at which of them.
@@ -32,6 +40,8 @@ class Candidate:
         #: Is called when the release of the Lease is about to be sent.
         self.at_release: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
         self.asked: list[str] = []
+        #: What is asked for the sake of the election.
+        self.campaign: list[str] = []
         self.watches_go_on = anyio.Event()
         self.watches_go_on.set()
         self.error: Exception | None = None
@@ -44,7 +54,10 @@ class Candidate:
             clock=clock,
             endpoint=("127.0.0.1", 0),
             leader_election=LeaderElection(
-                identity=identity, client=client.through(lambda transport: _Releases(transport, self)), fenced=fenced
+                identity=identity,
+                client=client.through(lambda transport: _Campaign(transport, self)),
+                fenced=fenced,
+                coordinated=coordinated,
             ),
         )
 
@@ -95,12 +108,13 @@ class _Wire(WrappedTransport):
         return _Body(body, self._candidate) if params.get("timeoutSeconds") != "1" else body
 
 
-class _Releases(WrappedTransport):
+class _Campaign(WrappedTransport):
     def __init__(self, transport: Any, candidate: Candidate) -> None:
         super().__init__(transport)
         self._candidate = candidate
 
     async def request(self, method: str, path: str, *, body: Any = None, **request: Any) -> bytes:
+        self._candidate.campaign.append(f"{method} {path}")
         if method == "PUT" and b'"leaseDurationSeconds":1,' in body:
             await self._candidate.at_release()
         return await self._transport.request(method, path, body=body, **request)
@@ -127,8 +141,8 @@ class World:
         self._tasks = tasks
         self._candidates: list[Candidate] = []
 
-    async def start(self, identity: str, fenced: tuple[str, ...] = ()) -> Candidate:
-        candidate = Candidate(self.client, self.clock, identity, fenced)
+    async def start(self, identity: str, fenced: tuple[str, ...] = (), *, coordinated: bool = False) -> Candidate:
+        candidate = Candidate(self.client, self.clock, identity, fenced, coordinated=coordinated)
         self._candidates.append(candidate)
         self._tasks.start_soon(candidate.run)
         await quiet()
@@ -185,6 +199,14 @@ async def test_a_follower_has_everything_in_its_cache_and_nothing_in_its_queue(w
     assert sorted(follower.cached) == ["default/one", "default/two"]
     assert len(follower.controller.queue) == 0
     assert follower.synced == []
+
+
+async def test_only_in_a_coordinated_election_a_manager_asks_to_be_chosen(world: World) -> None:
+    alone, chosen = await world.start("a"), await world.start("b", coordinated=True)
+    await turn(world.clock, 5)
+
+    path = "/apis/coordination.k8s.io/v1beta1/namespaces/kube-system/leasecandidates"
+    assert [any(path in asked for asked in each.campaign) for each in (alone, chosen)] == [False, True]
 
 
 async def test_at_take_over_every_object_is_synced_and_nothing_is_listed(world: World) -> None:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from kinformer.client import Client, NotFound
+from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext, ControllerOptions, Manager, RequeueAfter
 from kinformer.models import CoreV1Event, V1ConfigMap, V1ObjectMeta
 from kinformer.operator import Reconciler
@@ -97,6 +98,16 @@ async def test_events_are_from_it_and_about_the_object(client: Client) -> None:
     assert {(found.type, found.reason) for found in events} == {("Normal", "Configured"), ("Warning", "CleanedUp")}
     assert {found.source.component for found in events if found.source} == {"web-apps"}
     assert {found.involved_object.kind for found in events if found.involved_object} == {"WebApp"}
+
+
+async def test_a_reconciler_runs_without_a_manager(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers, anyio.create_task_group() as tasks:
+        tasks.start_soon(WebApps(ControllerContext(client, informers)).run)
+        await anyio.lowlevel.checkpoint()
+        informers.start()
+        await client.resource(WebApp).create(web_app())
+        await settled(client, "shop:1")
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_reconciler_gives_its_controller_options(client: Client) -> None:

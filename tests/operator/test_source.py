@@ -71,6 +71,26 @@ def test_objects_with_one_schema_share_a_class(wanted: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "imports"),
+    [
+        ({}, ["from typing import Annotated, Any"]),
+        ({"at": {"type": "string", "format": "date-time"}}, ["from datetime import datetime"]),
+        ({"size": {"type": "string", "enum": ["s", "m"]}}, ["from typing import Literal"]),
+    ],
+    ids=["nothing", "a time", "words"],
+)
+def test_a_module_imports_what_its_classes_use(spec: dict[str, Any], imports: list[str]) -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    version = {"name": "v1", "storage": True, "served": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "Plain", "plural": "plains"}
+    definition = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+
+    lines = source_of({"kind": "CustomResourceDefinition", "spec": definition}).splitlines()
+
+    assert [line for line in lines if line.startswith(("from datetime", "from typing"))] == imports
+
+
+@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"kind": "Pod"}, "this is a Pod: want a CustomResourceDefinition"),

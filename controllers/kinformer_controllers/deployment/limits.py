@@ -149,7 +149,7 @@ def max_surge(deployment: V1Deployment) -> int:
 
 def max_unavailable(deployment: V1Deployment) -> int:
     """Return how many pods may be unavailable; 0 if the strategy is not RollingUpdate or the limit is invalid."""
-    if not is_rolling_update(deployment) or desired(deployment) == 0:
+    if not is_rolling_update(deployment):
         return 0
     try:
         return min(limits_of(deployment).unavailable, desired(deployment))

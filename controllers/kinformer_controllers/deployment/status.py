@@ -235,11 +235,7 @@ def _progress_conditions(
     if not has_progress_deadline(deployment):
         return without_condition(conditions, PROGRESSING)
     current = get_condition(old.conditions, PROGRESSING)
-    is_over = (
-        (status.replicas or 0) == (status.updated_replicas or 0)
-        and current is not None
-        and current.reason == NEW_AVAILABLE
-    )
+    is_over = status.replicas == status.updated_replicas and current is not None and current.reason == NEW_AVAILABLE
     if is_over:
         return conditions
     what = f'ReplicaSet "{new.metadata.name}"' if new is not None else f'Deployment "{deployment.metadata.name}"'

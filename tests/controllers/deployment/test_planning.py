@@ -48,7 +48,7 @@ def test_a_limit_that_is_neither_a_number_nor_a_percentage_is_named(surge: str, 
 
 @pytest.mark.parametrize(
     ("replicas", "unavailable", "expected"),
-    [(10, 5, 5), (10, 10, 10), (5, 10, 5), (0, 10, 0), (10, "50%", 5), (10, "100%", 10), (5, "100%", 5)],
+    [(10, 5, 5), (10, 10, 10), (5, 10, 5), (0, 10, 0), (10, "50%", 5), (10, "100%", 10), (5, "100%", 5), (1, 1, 1)],
 )
 def test_no_more_can_be_unavailable_than_are_asked_for(replicas: int, unavailable: Any, expected: int) -> None:
     deployment = make_deployment(replicas, surge=1, unavailable=unavailable)
@@ -139,6 +139,7 @@ def test_old_ones_shrink_by_unhealthy_and_then_by_surplus_pods(
         (6, 0, 3, [2, 1], 0, [0, 0]),
         (6, 6, 0, [0, 0], 6, [0, 0]),
         (10, 14, None, [7, 3], None, [10, 4]),
+        (10, 13, 2, [5, 3], 2, [7, 4]),  # the largest first: for the smallest nothing is left
     ],
 )
 def test_scaling_is_shared_in_proportion(

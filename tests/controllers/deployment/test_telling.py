@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.models import V1DeploymentStatus, V1PodTemplateSpec, from_dict
+from kinformer.models import V1DeploymentStatus, V1PodTemplateSpec, V1ReplicaSet, from_dict
 from kinformer_controllers.deployment.annotations import (
     DESIRED_REPLICAS,
     REVISION,
@@ -290,6 +290,20 @@ def test_complete_and_timed_out_roll_outs_say_so_unless_without_deadline() -> No
     assert told(deployment, 2, stuck)[PROGRESSING] == ("False", "ProgressDeadlineExceeded")
     assert told(deployment, 1, stuck)["Available"] == ("False", "MinimumReplicasUnavailable")
     assert PROGRESSING not in told(make_deployment(3), 3, stuck)
+
+
+def test_pods_that_come_back_after_a_roll_out_are_no_progress() -> None:
+    deployment = make_deployment(3, progressDeadlineSeconds=600)
+    over = progressing("True", NEW_AVAILABLE, 700)
+    had = status(replicas=3, updated_replicas=3, ready_replicas=1, available_replicas=1, conditions=[over])
+    new = make_replica_set("new", 3, available=2, status={"readyReplicas": 2})
+
+    def reason(*old: V1ReplicaSet) -> str:
+        found = rollout_status(deployment, had, new, old, NOW).conditions
+        return next(each.reason for each in found if each.type == PROGRESSING)
+
+    assert reason() == NEW_AVAILABLE
+    assert reason(make_replica_set("old", 1)) == "ReplicaSetUpdated"
 
 
 def test_a_replica_sets_failure_is_the_deployments_condition_until_it_ends() -> None:

@@ -234,6 +234,12 @@ def test_what_is_needed_are_the_secret_the_configurations_and_the_conversion() -
         "patch customresourcedefinitions.apiextensions.k8s.io 'webapps.example.com'",
     }
     assert WebhookServing(cert_dir=Path("/certs"), registers=False).rules([webhooks]) == ()
+    other = WebhookServing(service=("shops", "hooks"), secret=("vault", "pair"), registers=False)
+    assert {str(one) for one in permissions_of(other.rules([webhooks]))} == {
+        "get secrets 'pair' in namespace vault",
+        "update secrets 'pair' in namespace vault",
+        "create secrets in namespace vault",
+    }
 
 
 @pytest.mark.parametrize(
