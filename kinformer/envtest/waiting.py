@@ -80,15 +80,15 @@ async def running(what: R) -> AsyncIterator[R]:
 
 @overload
 async def eventually(
-    check: Callable[[], Awaitable[T]], *, seconds: float = 10.0, clock: FakeClock | None = None
+    check: Callable[[], Awaitable[T]], *, seconds: float = 60.0, clock: FakeClock | None = None
 ) -> T: ...
 
 
 @overload
-async def eventually(check: Callable[[], T], *, seconds: float = 10.0, clock: FakeClock | None = None) -> T: ...
+async def eventually(check: Callable[[], T], *, seconds: float = 60.0, clock: FakeClock | None = None) -> T: ...
 
 
-async def eventually(check: Callable[[], Any], *, seconds: float = 10.0, clock: FakeClock | None = None) -> Any:
+async def eventually(check: Callable[[], Any], *, seconds: float = 60.0, clock: FakeClock | None = None) -> Any:
     """
     Call `check` again and again until it succeeds, and return what it returns.
 

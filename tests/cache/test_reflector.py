@@ -557,14 +557,17 @@ async def test_an_old_event_behind_initial_events_ends_the_watch() -> None:
     scene = Scene()
     scene.server.will_list(rv=0)
     scene.server.send(event("ADDED", "a", 1), event("DELETED", "a", 2), event("ADDED", "a", 1))
-    async with running(scene.reflector.run):
-        await scene.clock.settle()
-        assert scene.objects == []
+    with capture_logs() as logs:
+        async with running(scene.reflector.run):
+            await scene.clock.settle()
+            assert scene.objects == []
 
-        scene.server.will_list(rv=3)
-        await settle(scene.clock)
+            scene.server.will_list(rv=3)
+            await settle(scene.clock)
 
-        assert scene.server.taken() == [("list", "0"), ("watch", "0"), ("list", "2"), ("watch", "3")]
+    assert scene.server.taken() == [("list", "0"), ("watch", "0"), ("list", "2"), ("watch", "3")]
+    told = [line["error"] for line in logs if line["event"] == "watch_ended"]
+    assert told == ["watch of pods: an event of version 1 came after version 2"]
 
 
 async def test_versions_that_are_no_numbers_have_no_order() -> None:

@@ -25,7 +25,7 @@ def test_a_block_that_is_neither_a_file_nor_commands_is_an_error() -> None:
         blocks_of("Some code:\n\n```python\nx = 1\n```\n")
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1800)  # it installs packages and runs mypy
 async def test_the_followed_tutorial_makes_a_working_operator_with_its_permissions(tmp_path: Path) -> None:
     work, beside = tmp_path / "work", tmp_path / "beside"
     work.mkdir()

@@ -73,7 +73,7 @@ async def test_kubectl_scales_patches_describes_waits_and_deletes(kubectl: Kubec
     assert await kubectl("scale", "rc/rc", "--replicas=4") == "replicationcontroller/rc scaled\n"
     assert await kubectl("patch", "pod", "p", "-p", '{"metadata": {"labels": {"x": "y"}}}') == "pod/p patched\n"
     assert "0 current / 4 desired" in await kubectl("describe", "rc", "rc")
-    waited = await kubectl("wait", "--for=jsonpath={.status.phase}=Pending", "pod/p", "--timeout=5s")
+    waited = await kubectl("wait", "--for=jsonpath={.status.phase}=Pending", "pod/p", "--timeout=60s")
     assert waited == "pod/p condition met\n"
     assert 'pod "p" deleted' in await kubectl("delete", "pod", "p", "--wait=true")
     assert "(NotFound)" in await kubectl("get", "pod", "p")
@@ -105,7 +105,7 @@ async def test_kubectl_describes_a_pod_and_waits_until_it_is_gone(kubectl: Kubec
     assert "Status:       Pending" in told
     assert "pod/p annotated" in await kubectl("annotate", "pod", "p", "a=b")
     assert 'pod "p" deleted' in await kubectl("delete", "pod", "p", "--wait=false")
-    await kubectl("wait", "--for=delete", "pod/p", "--timeout=5s")
+    await kubectl("wait", "--for=delete", "pod/p", "--timeout=60s")
     assert "(NotFound)" in await kubectl("describe", "pod", "p")
 
 

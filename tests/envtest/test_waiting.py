@@ -114,7 +114,7 @@ async def test_a_clock_that_would_be_turned_too_far_ends_it() -> None:
     clock.call_later(60, lambda: None)
 
     with pytest.raises(AssertionError, match=r"has not come true \(10 s\)"):
-        await eventually(lambda: False, clock=clock)
+        await eventually(lambda: False, seconds=10, clock=clock)
     assert clock.monotonic() == 0
 
 

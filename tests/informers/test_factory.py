@@ -74,7 +74,7 @@ async def test_an_informer_holds_models_structs_dicts_or_metadata_only(client: C
     async with SharedInformerFactory(client) as informers:
         informer = informers.informer_for(type_, CONFIG_MAPS, kind="ConfigMap")
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         found = informer.indexer.get_by_key("default/a")
         assert isinstance(found, type_)
@@ -95,7 +95,7 @@ async def test_the_server_is_asked_to_drop_managed_fields_unless_wanted(client: 
     ) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         found = informer.indexer.get_by_key("default/a")
         assert found is not None
@@ -128,7 +128,7 @@ async def test_where_lists_are_compressed_informers_list_and_watches_are_as_ever
         async with SharedInformerFactory(client.through(Spy)) as informers:
             informer = informers.informer_for(V1ConfigMap)
             informers.start()
-            await informers.wait_for_cache_sync(timeout=10)
+            await informers.wait_for_cache_sync(timeout=60)
             await maps.create(config_map("late"))
             with anyio.fail_after(60):
                 while informer.indexer.get_by_key("default/late") is None:
@@ -146,7 +146,7 @@ async def test_a_metadata_informer_holds_metadata_and_nothing_else(client: Clien
     async with SharedInformerFactory(client) as informers:
         informer = informers.metadata_informer_for(V1ConfigMap)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         found = informer.indexer.get_by_key("default/a")
         assert found is not None
@@ -161,7 +161,7 @@ async def test_a_namespaced_factory_has_only_that_namespace_but_cluster_wide_kin
     async with SharedInformerFactory(client, namespace="kube-system") as informers:
         config_maps, nodes = informers.lister(V1ConfigMap), informers.lister(V1Node)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         assert informers.namespaces == ("kube-system",)
         assert [found.metadata.name for found in config_maps.list() if found.data == {"colour": "red"}] == ["b"]
@@ -174,7 +174,7 @@ async def test_selectors_of_a_factory_narrow_every_informer(client: Client) -> N
     async with SharedInformerFactory(client, label_selector="app", field_selector="metadata.name=b") as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         assert informer.indexer.list_keys() == ["default/b"]
 
@@ -188,7 +188,7 @@ async def test_a_transform_of_a_factory_sees_every_object(client: Client) -> Non
     async with SharedInformerFactory(client, transform=without_data) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         assert [found.data for found in informer.indexer.list() if found.metadata.name == "a"] == [None]
 
@@ -207,7 +207,7 @@ async def test_changes_reach_handlers_and_the_cache(client: Client) -> None:
             )
         )
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
         made = await config_maps.create(config_map("a"))
         made.data["colour"] = "blue"
         await config_maps.update(made)
@@ -226,7 +226,7 @@ async def test_informers_asked_for_later_run_once_start_is_called_again(client: 
         assert (first.is_started, second.is_started) == (False, False)  # their tasks have not had their turn
 
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
         assert (first.has_synced, second.has_synced) == (True, True)
 
 
@@ -242,7 +242,7 @@ async def test_leaving_the_factory_ends_every_informer(client: Client) -> None:
     async with SharedInformerFactory(client) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
     assert informer.is_stopped
 
@@ -295,7 +295,7 @@ async def test_a_namespaced_factory_has_all_dicts_of_cluster_scoped_kinds(client
     async with SharedInformerFactory(client, namespace="default") as informers:
         nodes = informers.informer_for(dict, GroupVersionResource("", "v1", "nodes"))
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
 
         assert nodes.indexer.list_keys() == ["n1"]
 
@@ -304,7 +304,7 @@ async def test_a_factory_shut_down_within_its_body_continues_with_the_body(clien
     async with SharedInformerFactory(client) as informers:
         informer = informers.informer_for(V1ConfigMap)
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
         await informers.shutdown()
         assert informer.is_stopped
 

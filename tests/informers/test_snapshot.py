@@ -107,7 +107,7 @@ async def process(
             )
             running = Process(informers, informer, logs)
             informers.start()
-            await informers.wait_for_cache_sync(timeout=10)
+            await informers.wait_for_cache_sync(timeout=60)
             yield running
 
 
@@ -289,7 +289,7 @@ async def test_an_informer_that_stores_changes_is_not_left_out(
     async with SharedInformerFactory(client) as informers, anyio.create_task_group() as tasks:
         every = [informers.informer_for(type_) for type_ in (V1ConfigMap, V1Namespace)]
         informers.start()
-        await informers.wait_for_cache_sync(timeout=10)
+        await informers.wait_for_cache_sync(timeout=60)
         tasks.start_soon(keeper.run, lambda: every)
         await eventually(path.exists)
         kept = SnapshotFile(path, dict[str, Any]).index["informers"]
@@ -318,7 +318,7 @@ async def test_a_controller_catches_up_with_all_its_caches_at_once(
         async with SharedInformerFactory(client, snapshot=tmp_path / "caches") as informers:
             controller.watch(informers.informer_for(V1ConfigMap)).watch(informers.informer_for(V1Namespace))
             informers.start()
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 async with running(controller):
                     await controller.started.wait()
 
@@ -334,7 +334,7 @@ async def test_secrets_are_kept_only_if_that_is_asked_for(client: Client, tmp_pa
             async with SharedInformerFactory(client, snapshot=Snapshot(path=path, secrets=kept)) as informers:
                 maps, secrets = informers.informer_for(V1ConfigMap), informers.informer_for(V1Secret)
                 informers.start()
-                await informers.wait_for_cache_sync(timeout=10)
+                await informers.wait_for_cache_sync(timeout=60)
 
         assert (maps.lists, secrets.lists) == (0, 0 if kept else 1)
         assert (b"aHVzaA==" in path.read_bytes()) is kept

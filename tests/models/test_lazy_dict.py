@@ -402,7 +402,7 @@ TestBesideADict = BesideADict.TestCase
 
 def test_threads_that_read_at_once_all_get_the_one_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     widget = lazy(WIDGET)
-    all_decode = threading.Barrier(4, timeout=10)
+    all_decode = threading.Barrier(4, timeout=60)
     decode = _lazy_dict._decode
 
     def decode_together(raw: Any) -> Any:

@@ -20,7 +20,7 @@ def test_many_threads_may_ask_first_for_fields_models_and_decoders(seed: int) ->
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
         check=False,
     )
 
@@ -37,13 +37,13 @@ def test_an_assignment_is_not_undone_by_a_reader_that_began_before_it(monkeypatc
 
     def slow(raw: object) -> object:
         has_begun.set()
-        may_go_on.wait(10)
+        may_go_on.wait(60)
         return read(raw)
 
     monkeypatch.setattr(field, "_reader", slow)
     reader = threading.Thread(target=lambda: seen.append(pod.spec.node_name))
     reader.start()
-    has_begun.wait(10)
+    has_begun.wait(60)
     pod.spec = V1PodSpec(node_name="new")
     may_go_on.set()
     reader.join()

@@ -88,9 +88,9 @@ class Told:
 
     def until(self, event: str, name: str) -> list[tuple[str, str]]:
         """Everything up to this event."""
-        seen = [self.queue.get(timeout=10)]
+        seen = [self.queue.get(timeout=60)]
         while seen[-1] != (event, name):
-            seen.append(self.queue.get(timeout=10))
+            seen.append(self.queue.get(timeout=60))
         return seen
 
 
@@ -124,7 +124,7 @@ def test_one_wait_covers_all_writes_before_it(cluster: Cluster, monkeypatch: pyt
         cluster.create(name)
         informer.invalidate()
     all_written.set()
-    informer._catching_up.submit(lambda: None).result(10)
+    informer._catching_up.submit(lambda: None).result(60)
     assert len(waits) == 1
     assert len(informer.list_if_synced()) == 3
 
@@ -143,7 +143,7 @@ def test_after_a_write_their_cache_is_not_read_while_the_watch_lasts(
     cluster.create("c")
     told.until("ADDED", "c")
     if whose == "ours":
-        informer._catching_up.submit(lambda: None).result(10)  # after the catching up that the write has caused
+        informer._catching_up.submit(lambda: None).result(60)  # after the catching up that the write has caused
     assert (informer.list_if_synced() is not None) == is_read
 
 

@@ -92,7 +92,7 @@ async def test_the_command_of_a_static_pod_starts_the_controllers(tmp_path: Path
         await client.resource(V1Deployment).create(from_dict(V1Deployment, DEPLOYMENT))
         async with running("kube-controller-manager", *command) as process:
             printed = await output_until(process, "lease_acquired")
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await pods_until(client, 2)
 
             assert "--requestheader-client-ca-file" in printed

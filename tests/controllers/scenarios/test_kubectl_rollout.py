@@ -50,7 +50,7 @@ async def test_a_roll_out_is_followed_listed_undone_and_restarted(
     lines = "\n  ".join(more.strip("{}").split(", "))
 
     async def finished() -> str:
-        return (await kubectl("rollout", "status", workload, "--timeout=30s")).strip().splitlines()[-1]
+        return (await kubectl("rollout", "status", workload, "--timeout=60s")).strip().splitlines()[-1]
 
     async def revisions() -> list[str]:
         history = (await kubectl("rollout", "history", workload)).splitlines()

@@ -56,7 +56,7 @@ class Victim:
         """
         http.client._MAXHEADERS = _MOST_HEADERS  # type: ignore[attr-defined]
         data = body if isinstance(body, bytes | str | None) else json.dumps(body)
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=50)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=200)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": type_, "Accept": accept}
         try:
             connection.request(method, path, data.encode() if isinstance(data, str) else data, headers)

@@ -25,7 +25,7 @@ def ask(method: str, path: str, body: Any = None) -> Any:
     headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(URL + path, data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
