@@ -30,6 +30,7 @@ class Finisher(Generic[T]):
     :param known: the stored objects, from which unchanged parts are taken over; None if nothing is to be taken over
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
     :param eager: decode every field now, not when it is first read
+    :param compressed: whether parts of the stored objects may be compressed
     """
 
     __slots__ = ("_name", "_told", "begin", "key_of", "known", "last", "succeed", "view")
@@ -42,6 +43,7 @@ class Finisher(Generic[T]):
         *,
         keep_managed_fields: bool,
         eager: bool,
+        compressed: bool,
     ):
         self._name = name
         self._told = False
@@ -64,7 +66,11 @@ class Finisher(Generic[T]):
         self.begin: Callable[[T], None] = begin
         #: Finishes an object that the store has in an older state. The older state is the first argument.
         self.succeed: Callable[[T, T], None] = successor_for(
-            type_, keep_managed_fields=keep_managed_fields, eager=eager, on_changed=self._tell_of_change
+            type_,
+            keep_managed_fields=keep_managed_fields,
+            eager=eager,
+            compressed=compressed,
+            on_changed=self._tell_of_change,
         )
         #: Finishes the last state of a deleted object.
         self.last: Callable[[T], None] = detach

@@ -48,7 +48,9 @@ class Intake(Generic[T]):
     :param expected_kind: for dicts: objects of another kind are logged and left out
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
     :param eager: decode every field of a model as it arrives, not when it is first read
+    :param compressed: whether parts of the stored objects may be compressed
     :param relax_collector: relax Python's cycle collector during a long list
+    :param on_listed: called with each object of a list when it is finished, before it is stored
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Intake(Generic[T]):
         expected_kind: str,
         keep_managed_fields: bool,
         eager: bool,
+        compressed: bool,
         relax_collector: bool,
+        on_listed: Callable[[T], None] | None,
     ) -> None:
         self._name = name
         self._accessor = accessor
@@ -81,6 +85,7 @@ class Intake(Generic[T]):
         )
         self._left_out = LeftOut(name)
         self._relax_collector = relax_collector
+        self._on_listed = on_listed
         #: The number of objects of the list that is being read.
         self._listed = 0
         self._finish = Finisher(
@@ -90,6 +95,7 @@ class Intake(Generic[T]):
             known if self._transformer is None else None,
             keep_managed_fields=keep_managed_fields,
             eager=eager,
+            compressed=compressed,
         )
         #: The version of the last list or event that was passed to the store; empty before the first list.
         self.resource_version = ""
@@ -115,10 +121,13 @@ class Intake(Generic[T]):
             return None
         if self._transformer is not None:
             try:
-                return self._transformer(obj)
+                obj = self._transformer(obj)
             except Exception:
                 log.debug("object_not_transformed", reflector=self._name)
                 # The store calls the transformer again and reports the failure: it knows whether it has the object.
+            else:
+                if self._on_listed is not None:
+                    self._on_listed(obj)
         return obj
 
     def take_in(self, obj: T) -> bool:
@@ -134,6 +143,8 @@ class Intake(Generic[T]):
         except Exception as error:
             self._left_out.tell("store", self._key_of(obj), error)
             return False
+        if self._on_listed is not None and self._transformer is None:
+            self._on_listed(obj)
         return True
 
     def apply(self, batch: Sequence[WatchEvent[T]], in_order: bool) -> bool:

@@ -90,6 +90,7 @@ class Reflector(Generic[T]):
     :param known: the objects that the store has. Unchanged parts are taken over from them, and an object stays in the
         store while newer states of it do not decode.
     :param on_batch: awaited after each batch, list and resync, when all of it is in the store
+    :param on_listed: called with each object of a list before it is stored
     :param options: how it lists and watches
     :ivar contact: whether the server can be reached, and what it has sent
     """
@@ -106,6 +107,7 @@ class Reflector(Generic[T]):
         expected_kind: str = "",
         known: ThreadSafeStore[T] | None = None,
         on_batch: Callable[[], Awaitable[None]] | None = None,
+        on_listed: Callable[[T], None] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock | None = None,
     ):
@@ -126,7 +128,9 @@ class Reflector(Generic[T]):
             expected_kind=expected_kind,
             keep_managed_fields=options.keep_managed_fields,
             eager=options.eager,
+            compressed=options.compress,
             relax_collector=options.relax_collector,
+            on_listed=on_listed,
         )
         self.clock = clock or RealClock()
         self.contact = Contact(self.clock)

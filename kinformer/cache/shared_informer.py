@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache.catching_up import catch_up_with_server, wait_for_version
+from kinformer.cache.compressing import Compressor
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.discards import warn_of_discards
@@ -135,6 +137,9 @@ class SharedIndexInformer(Generic[T]):
         self._transform = transform
         self._expected_kind = expected_kind
         self._options = options
+        self._compressor: Compressor | None = None
+        if options.compress and not options.eager and issubclass(type_, msgspec.Struct):
+            self._compressor = Compressor(type_, self._indexer.storage, self._clock)
         #: Whether the cycle collector is to be relaxed when this cache is large, and was not yet.
         self._may_relax_collector = options.relax_collector
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
@@ -531,6 +536,8 @@ class SharedIndexInformer(Generic[T]):
                     self._processor.start(tasks)
                     if self._detector.enabled:
                         tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
+                    if self._compressor is not None:
+                        tasks.start_soon(self._compressor.run, name=f"{self.name} compressor")
                     if self.state_source is not None:
                         await self._fill(self.state_source, tasks)
                     await self._feeds.run()
@@ -596,6 +603,7 @@ class SharedIndexInformer(Generic[T]):
             should_resync=is_due if alone else lambda: self._feeds.should_resync(feed, is_due),
             expected_kind=self._expected_kind,
             known=storage,
+            on_listed=None if self._compressor is None else self._compressor.compress,
             options=self._options,
             clock=self._clock,
         )

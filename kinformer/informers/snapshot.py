@@ -36,7 +36,7 @@ from kinformer.informers.signatures import signature_of
 from kinformer.informers.snapshot_file import Block, SnapshotFile, SnapshotUnusable, write_snapshot
 from kinformer.logs import get_logger
 from kinformer.meta import is_older
-from kinformer.models import DECODE_ERRORS, detacher_for, kept_form_of
+from kinformer.models import DECODE_ERRORS, compression_of, detacher_for, kept_form_of
 
 __all__ = ("Snapshot", "SnapshotKeeper")
 
@@ -85,11 +85,13 @@ class _Kept(msgspec.Struct):
     One informer's cache.
 
     :param signature: what the objects depend on, by what it is called in the log
+    :param dictionaries: those that parts of the objects may be compressed with
     """
 
     signature: dict[str, str]
     versions: dict[str, str]
     blocks: list[Block]
+    dictionaries: list[Block]
 
 
 class _Index(msgspec.Struct):
@@ -175,6 +177,7 @@ class SnapshotKeeper:
 
         :raises SnapshotUnusable: if they are damaged
         """
+        await self._adopt(file, kept, informer)
         form = kept_form_of(informer.type)
         options = informer.options
         complete = detacher_for(informer.type, keep_managed_fields=options.keep_managed_fields, eager=True)
@@ -197,6 +200,19 @@ class SnapshotKeeper:
                         raise SnapshotUnusable(f"it does not decode: {error}") from None
                     await checkpoint()
         return CacheState(parts, kept.versions, form.settle)
+
+    async def _adopt(self, file: SnapshotFile[_Index], kept: _Kept, informer: SharedIndexInformer[Any]) -> None:
+        """
+        Take over the dictionaries that parts of the objects are compressed with.
+
+        :raises SnapshotUnusable: if they are damaged, or the package that compresses is not installed
+        """
+        for block in kept.dictionaries:
+            content = bytes(await anyio.to_thread.run_sync(file.read, block))
+            try:
+                compression_of(informer.type).adopt(content)
+            except (ImportError, ValueError) as error:
+                raise SnapshotUnusable(f"its parts are compressed: {error}") from None
 
     # --- while it runs, and at the end
 
@@ -272,10 +288,12 @@ class SnapshotKeeper:
         for informer, state, signature in signed:
             try:
                 blocks = [add(*block) for block in self._blocks(informer, state)]
+                # Afterwards: a part may be compressed, with a new dictionary, until it is written.
+                dictionaries = [add(it.content, 0) for it in compression_of(informer.type).dictionaries]
             except (TypeError, *DECODE_ERRORS) as error:
                 log.warning("informer_not_in_snapshot", informer=informer.name, error=str(error))
             else:
-                kept[_name_of(informer)] = _Kept(signature, dict(state.versions), blocks)
+                kept[_name_of(informer)] = _Kept(signature, dict(state.versions), blocks, dictionaries)
         return kept
 
     def _blocks(self, informer: SharedIndexInformer[Any], state: CacheState[Any]) -> Iterator[tuple[bytes, int]]:

@@ -15,6 +15,8 @@ from kinformer.meta import GroupVersionKind
 from kinformer.models import _build, _resources, _source
 from kinformer.models._base import Model
 from kinformer.models._complete import complete
+from kinformer.models._compressed import COMPRESSION_MISSING, compression_is_possible
+from kinformer.models._compression import Compression, compression_of
 from kinformer.models._decoding import decode, decoder_for, from_dict
 from kinformer.models._encoding import MicroTime, encode, to_dict
 from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
@@ -24,12 +26,15 @@ from kinformer.models._kept import KeptForm, kept_form_of
 from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
 from kinformer.models._misfits import misfits
 from kinformer.models._open import OpenStruct, is_open, whole
+from kinformer.models._packed import json_of
 from kinformer.models._resources import ResourceInfo, builtin_resources
 from kinformer.models._semantic import semantically_equal
 from kinformer.models._unknown import unknown_fields
 
 __all__ = (
+    "COMPRESSION_MISSING",
     "DECODE_ERRORS",
+    "Compression",
     "Fault",
     "Identity",
     "KeptForm",
@@ -44,6 +49,8 @@ __all__ = (
     "ResourceInfo",
     "builtin_resources",
     "complete",
+    "compression_is_possible",
+    "compression_of",
     "decode",
     "decoder_for",
     "detacher_for",
@@ -54,6 +61,7 @@ __all__ = (
     "interner_for",
     "is_open",
     "items_of",
+    "json_of",
     "kept_form_of",
     "lazy_dict",
     "lazy_dict_of_known",

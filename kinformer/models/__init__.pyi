@@ -4,6 +4,10 @@ from typing import Any
 from kinformer.meta import GroupVersionKind
 from kinformer.models._base import Model as Model
 from kinformer.models._complete import complete as complete
+from kinformer.models._compressed import COMPRESSION_MISSING as COMPRESSION_MISSING
+from kinformer.models._compressed import compression_is_possible as compression_is_possible
+from kinformer.models._compression import Compression as Compression
+from kinformer.models._compression import compression_of as compression_of
 from kinformer.models._decoding import decode as decode
 from kinformer.models._decoding import decoder_for as decoder_for
 from kinformer.models._decoding import from_dict as from_dict
@@ -33,6 +37,7 @@ from kinformer.models._models import *  # noqa: F403  # all models
 from kinformer.models._open import OpenStruct as OpenStruct
 from kinformer.models._open import is_open as is_open
 from kinformer.models._open import whole as whole
+from kinformer.models._packed import json_of as json_of
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources
 from kinformer.models._semantic import semantically_equal as semantically_equal

@@ -20,6 +20,7 @@ import msgspec
 from kinformer.models._encoding import MicroTime, to_dict
 from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._lazy import Described, Marked
+from kinformer.models._packed import json_of
 
 __all__ = ("LazyModel", "Model", "keeping_micro_times", "looked_at")
 
@@ -83,6 +84,14 @@ class LazyModel(Marked, Model):
         )
 
     __hash__ = None  # type: ignore[assignment]  # as for every Struct that can be changed
+
+    def __reduce__(self) -> Any:
+        # The process that reads a pickle may not have the dictionary of a compressed part.
+        plain = copy.copy(self)
+        for field in type(self).__lazy_fields__.values():
+            if type(part := field.peek(plain)) is msgspec.Raw and (json := json_of(part)) is not part:
+                field.poke(plain, msgspec.Raw(json))
+        return msgspec.Struct.__reduce__(plain)
 
     def __repr__(self) -> str:
         shown = (f"{name}={text}" for name in self.__struct_fields__ if (text := _shown(self, name)) != "None")

@@ -145,7 +145,7 @@ class Builder:
         if share is None:
             return decode
 
-        def read_and_share(raw: msgspec.Raw) -> Any:
+        def read_and_share(raw: msgspec.Raw | bytes) -> Any:
             value = decode(raw)
             if value is not None:
                 share(value)

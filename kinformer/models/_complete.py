@@ -22,7 +22,7 @@ from kinformer.models._lazy_dict import LazyDict
 from kinformer.models._open import Joint, OpenStruct, is_open
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
-__all__ = ("complete", "completed", "is_lazy")
+__all__ = ("complete", "completed", "is_lazy", "unread")
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ def complete(obj: T) -> T:
     if isinstance(obj, LazyDict):
         obj.read()
     try:
-        for item, field in _unread(obj):
+        for item, field in unread(obj):
             if field is not None:
                 field.read(item)
     except ObjectDecodeError as error:
@@ -87,7 +87,7 @@ def completed(obj: T) -> T:
     :raises ObjectDecodeError: if a field does not fit its type
     """
     try:
-        for _ in _unread(obj):
+        for _ in unread(obj):
             return _rebuilt(obj)  # type: ignore[no-any-return]  # of the same type
     except ObjectDecodeError as error:
         fault = _fault_in(obj) or fault_of(error)
@@ -96,7 +96,7 @@ def completed(obj: T) -> T:
     raise ObjectDecodeError(named(obj), fault)
 
 
-def _unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
+def unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
     """
     The lazy fields that were not read yet. Each is examined again once it has been read.
 

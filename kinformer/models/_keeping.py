@@ -22,7 +22,9 @@ from kinformer.meta import accessor_for
 from kinformer.models._base import Model
 from kinformer.models._build import slots_can_be_covered
 from kinformer.models._complete import complete, completed
+from kinformer.models._compressed import holds
 from kinformer.models._errors import ObjectDecodeError
+from kinformer.models._fingerprints import fingerprint, fingerprint_of
 from kinformer.models._keeping_dicts import (
     detach_dict,
     detach_dict_eagerly,
@@ -30,7 +32,7 @@ from kinformer.models._keeping_dicts import (
     succeed_dict,
     succeed_dict_eagerly,
 )
-from kinformer.models._lazy import LazyField, Mark, filling, fingerprint, fingerprint_of, marks_of
+from kinformer.models._lazy import LazyField, Mark, filling, marks_of
 from kinformer.models._packed import unpacked
 from kinformer.recurring import make_room, once
 
@@ -80,6 +82,7 @@ def successor_for(
     *,
     keep_managed_fields: bool = False,
     eager: bool = False,
+    compressed: bool = False,
     on_changed: OnChanged | None = None,
 ) -> Callable[[T, T], None]:
     """
@@ -98,16 +101,19 @@ def successor_for(
     new bytes after decoding and encoding. If it does not, the new object is decoded from its own bytes. So a change
     that was made to a shared object does not stay for ever.
 
+    :param compressed: whether parts of stored objects may be compressed. A part with the same JSON is taken over then,
+        too. To see whether it has takes 0.25 us/KB
     :param on_changed: called if such a change was found, with the object that was changed
     """
-    return _successor_for(cast("Any", type_), keep_managed_fields, eager, on_changed)
+    return _successor_for(cast("Any", type_), keep_managed_fields, eager, compressed, on_changed)
 
 
 def own_parts_for(type_: type[Model]) -> Callable[[Any], None]:
     """
     Make the function that gives an object bytes of its own, like :func:`detacher_for`, while others may have it.
 
-    Packed parts are unpacked. A part that another thread reads at the same time keeps what that thread has stored.
+    Binaries are unpacked, and compressed parts stay compressed. A part that another thread reads at the same time keeps
+    what that thread has stored.
     """
     fields = _lazy_fields(type_)
 
@@ -181,7 +187,7 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
 
 
 def _successor_for(
-    type_: type[Any], keep_managed_fields: bool, eager: bool, on_changed: OnChanged | None
+    type_: type[Any], keep_managed_fields: bool, eager: bool, compressed: bool, on_changed: OnChanged | None
 ) -> Callable[[Any, Any], None]:
     if type_ is dict:
         return succeed_dict_eagerly if eager else succeed_dict
@@ -199,7 +205,7 @@ def _successor_for(
             if type(now) is raw:
                 was = peek(old)
                 if type(was) is raw:
-                    poke(new, was if was == now else now.copy())
+                    poke(new, was if was == now or (compressed and holds(was, now)) else now.copy())
                 else:
                     read = True
         return read
@@ -207,7 +213,7 @@ def _successor_for(
     def succeed(old: Any, new: Any) -> None:
         nonlocal managed
         if succeed_unread(old, new):
-            _succeed_decoded(fields, old, new, on_changed)
+            _succeed_decoded(fields, old, new, compressed, on_changed)
         after = new.metadata
         if after is None:
             return
@@ -217,7 +223,7 @@ def _successor_for(
         if not keep_managed_fields:
             managed.poke(after, None)
         elif before is not None:
-            _succeed_decoded((managed,), before, after, on_changed)
+            _succeed_decoded((managed,), before, after, compressed, on_changed)
         if before is None:
             return
         if after.labels == (labels := before.labels):
@@ -235,7 +241,9 @@ def _successor_for(
     return succeed_eagerly if eager else succeed
 
 
-def _succeed_decoded(fields: tuple[LazyField, ...], old: Any, new: Any, on_changed: OnChanged | None) -> None:
+def _succeed_decoded(
+    fields: tuple[LazyField, ...], old: Any, new: Any, compressed: bool, on_changed: OnChanged | None
+) -> None:
     """Do the same for fields of `old` that may have been read."""
     raw = msgspec.Raw
     known = marks_of(old)
@@ -247,7 +255,8 @@ def _succeed_decoded(fields: tuple[LazyField, ...], old: Any, new: Any, on_chang
             was = field.peek(old)
             if was is None or type(was) is raw:
                 if now is not was:
-                    field.poke(new, was if was == now else now.copy())
+                    same = was == now or (compressed and was is not None and holds(was, now))
+                    field.poke(new, was if same else now.copy())
             else:
                 bytes_ = fingerprint(now)
                 mark = None if known is None else known[number]

@@ -11,7 +11,6 @@ bypass the attribute. :func:`kinformer.models.complete` decodes all remaining la
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from threading import RLock
@@ -20,30 +19,20 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
+from kinformer.models._compressed import SHORTEST, Dictionary, dictionary_of
 from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
-from kinformer.models._packed import unpacked
+from kinformer.models._packed import json_of
 
-__all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "fingerprint", "fingerprint_of", "marks_of", "named")
-
-#: The encoder for fingerprints. Values that JSON cannot represent are encoded as their text.
-_encode: Final = msgspec.json.Encoder(enc_hook=str).encode
+__all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "filling", "marks_of", "named")
 
 #: Decodes the bytes in a lazy field.
-Reader: TypeAlias = Callable[[msgspec.Raw], Any]
+Reader: TypeAlias = Callable[[msgspec.Raw | bytes], Any]
 
 #: Held while a decoded value is stored in its slot. There is one for all objects: it is held for 0.1 us.
 filling: Final = RLock()
 
 #: The part before the kind in a model's name: ``V1``, ``CoreV1``, ``V1alpha2``.
 _VERSION: Final = re.compile(r"^[A-Za-z]*?V\d+(alpha\d+|beta\d+)?(?=[A-Z])")
-
-#: Authors of objects do not know it, so they cannot make two pieces of JSON with the same fingerprint.
-_SALT: Final = os.urandom(16)
-
-
-def fingerprint(data: bytes | msgspec.Raw) -> int:
-    """A hash of a piece of JSON. Different pieces have different hashes, except by chance."""
-    return hash(_SALT + data)
 
 
 class Mark:
@@ -142,12 +131,9 @@ class LazyField:
         :raises ObjectDecodeError: if they do not fit the field's type
         """
         try:
-            return (self._reader or self._made_reader())(raw)
+            return (self._reader or self._made_reader())(json_of(raw))
         except DECODE_ERRORS as error:
             fault = fault_of(error)
-        # Packed bytes are no JSON, so they come here. The form is looked at only now, because most bytes are JSON.
-        if (json := unpacked(raw)) is not None:
-            return self.decoded(obj, json)
         # Outside the except, because decoders' errors quote their input and must not be the context of this one.
         raise ObjectDecodeError(named(obj), fault.under(self.json_name))
 
@@ -158,6 +144,8 @@ class LazyField:
 
     def _fill(self, obj: Any, raw: msgspec.Raw) -> Any:
         value = self.decoded(obj, raw)
+        if (dictionary := dictionary_of(raw)) is not None:
+            _compress_parts(value, dictionary)
         with filling:
             now = self.peek(obj)
             if now is not raw:  # another thread was faster, or a value was assigned
@@ -192,6 +180,20 @@ def _getter(field: LazyField) -> Callable[[Any], Any]:
     return get
 
 
+def _compress_parts(value: Any, dictionary: Dictionary) -> None:
+    """
+    Compress the unread parts of a value that was compressed itself, before anybody can see it.
+
+    They refer to the bytes of the whole value. If they did so for long, a value that was read would take its expanded
+    bytes and the decoded parts.
+    """
+    lazy: dict[str, LazyField] = getattr(type(value), "__lazy_fields__", {})
+    for field in lazy.values():
+        part = field.peek(value)
+        if type(part) is msgspec.Raw:
+            field.poke(value, part.copy() if len(part) < SHORTEST else dictionary.compress(part))
+
+
 def named(obj: Any) -> str:
     """The object's name in errors: its kind, namespace and name as far as it has them, ``Pod default/web``."""
     type_ = type(obj)
@@ -200,11 +202,3 @@ def named(obj: Any) -> str:
     name = getattr(meta, "name", None) or getattr(meta, "generate_name", None)
     namespace = getattr(meta, "namespace", None)
     return " ".join(filter(None, (kind, f"{namespace}/{name}" if namespace and name else name)))
-
-
-def fingerprint_of(value: Any) -> int | None:
-    """The fingerprint of a decoded value, as it is now; None if it cannot be encoded any more."""
-    try:
-        return fingerprint(_encode(value))
-    except Exception:
-        return None

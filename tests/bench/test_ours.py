@@ -28,6 +28,7 @@ def test_each_run_has_arguments_that_its_function_takes() -> None:
         ("nodes-pass", {"nodes": 5}),
         ("evictions", {"pods": 5}),
         ("garbage-updates", {"count": 10_000}),
+        ("compression", {"pods": 200}),
     ],
 )
 async def test_a_benchmark_without_a_server_gives_what_its_chart_shows(name: str, sizes: dict[str, int]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,7 +27,18 @@ from kinformer.informers import SharedInformerFactory, Snapshot
 from kinformer.informers.snapshot import SnapshotKeeper
 from kinformer.informers.snapshot_file import SnapshotFile
 from kinformer.manager import Controller
-from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Namespace, V1Secret, complete, encode, from_dict
+from kinformer.models import (
+    PartialObjectMetadata,
+    V1ConfigMap,
+    V1Namespace,
+    V1Secret,
+    _compressed,
+    _compression,
+    complete,
+    compression_of,
+    encode,
+    from_dict,
+)
 
 
 class Named(msgspec.Struct):
@@ -258,6 +270,49 @@ async def test_objects_of_every_type_are_the_same_from_a_file(
         assert dict(second.informer.indexer.objects) == dict(listed)
         assert [encode(obj) for obj in second.informer.indexer.list()] == [encode(obj) for obj in listed.values()]
         assert len(second.informer.indexer.by_index("namespace", "default")) == len(listed)
+
+
+def texts(first: int, count: int) -> list[V1ConfigMap]:
+    """ConfigMaps that are alike and long enough to be compressed."""
+    lines = " ".join(f"option-{number}: value-{number};" for number in range(40))
+    return [
+        from_dict(
+            V1ConfigMap, {"metadata": {"name": f"{n}", "namespace": "default"}, "data": {"colour": f"{n} {lines}"}}
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def forget_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the start of a process."""
+    monkeypatch.setattr(_compressed, "_dictionaries", {})
+    _compression._compression_of.cache_clear()
+
+
+@pytest.mark.parametrize("compress", [True, False])
+async def test_compressed_parts_can_be_read_by_the_next_process(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: bool
+) -> None:
+    for obj in texts(100, 220):
+        await client.resource(V1ConfigMap).create(obj)
+    forget_dictionaries(monkeypatch)
+    path = tmp_path / "caches"
+    async with process(client, path, informer_options=InformerOptions(compress=True)) as first:
+        listed = {key: encode(obj) for key, obj in first.informer.indexer.objects.items()}
+    forget_dictionaries(monkeypatch)
+
+    async with process(client, path, informer_options=InformerOptions(compress=compress)) as second:
+        assert second.informer.lists == 0
+        assert {key: encode(obj) for key, obj in second.informer.indexer.objects.items()} == listed
+        assert len(compression_of(V1ConfigMap).dictionaries) == 1
+
+    forget_dictionaries(monkeypatch)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    async with process(client, path) as third:
+        assert third.informer.lists == 1
+        assert third.why_not == [
+            "its parts are compressed: compression needs the package `zstandard`: pip install 'kinformer[zstd]'"
+        ]
 
 
 async def test_each_of_several_namespaces_goes_on_from_its_own_version(client: Client, tmp_path: Path) -> None:

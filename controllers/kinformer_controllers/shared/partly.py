@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from kinformer.models import Model
+from kinformer.models import Model, json_of
 
 __all__ = ("partly",)
 
@@ -46,7 +46,7 @@ def partly(
         nonlocal of_decoded
         value = peek(obj)
         if type(value) is raw:
-            return decode(value)
+            return decode(json_of(value))
         if value is None:
             return None
         if of_decoded is None:
@@ -71,7 +71,7 @@ def _of_decoded(part: type[Any], fields: type[Any], convert: Callable[[Any, Any]
         for peek, decode, type_ in steps:
             one = peek(value)
             if type(one) is raw:
-                one = decode(one)
+                one = decode(json_of(one))
             elif convert is not None and one is not None:
                 one = convert(one, type_)
             found.append(one)

@@ -5,8 +5,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from kinformer.bench.pods import pod_bytes
 from kinformer.cache import ListWatch, SharedIndexInformer
-from kinformer.models import V1Pod, encode
+from kinformer.models import Compression, V1Pod, encode
 from kinformer_controllers.shared.services.pod import EndpointPods, canonical_ip, differs, endpoint_pod
 from tests.controllers.shared.services.world import make_pod
 
@@ -95,6 +96,18 @@ def test_a_pod_is_read_without_its_spec_being_decoded() -> None:
     assert type(spec.peek(obj)) is msgspec.Raw
     assert obj.spec is not None  # decoded now, and read to the same
     assert msgspec.structs.asdict(endpoint_pod(obj)) == msgspec.structs.asdict(read)
+
+
+def test_a_compressed_pod_is_read_without_its_spec_being_decoded() -> None:
+    pod = make_pod("a", "10.0.0.1", containers=[{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}])
+    obj, compression = msgspec.json.decode(encode(pod), type=V1Pod), Compression(V1Pod)
+    while not compression.dictionaries:
+        compression.compress(msgspec.json.decode(pod_bytes(0).at(1), type=V1Pod))
+    spec = V1Pod.__lazy_fields__["spec"]
+    spec.poke(obj, compression.dictionaries[0].compress(spec.peek(obj)))
+
+    assert endpoint_pod(obj).named_ports == {("http", "TCP"): 8080}
+    assert bytes(spec.peek(obj))[:1] == b"\xc9"
 
 
 def test_a_pods_version_is_read_once_for_all_handlers() -> None:

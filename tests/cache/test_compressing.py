@@ -1,0 +1,94 @@
+"""A cache that compresses: when its objects are compressed, and what handlers see of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import msgspec
+import pytest
+
+from kinformer.bench.pods import pod_bytes
+from kinformer.cache import InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.testing import FakeControllerSource
+from kinformer.clock import FakeClock
+from kinformer.models import V1Pod, _compression, decoder_for
+from tests.cache.informers import running
+
+SPEC = V1Pod.__lazy_fields__["spec"]
+
+
+@pytest.fixture(autouse=True)
+def untaught() -> Iterator[None]:
+    """Each test begins without a dictionary."""
+    _compression._compression_of.cache_clear()
+    yield
+    _compression._compression_of.cache_clear()
+
+
+def pod(number: int, node: str = "") -> V1Pod:
+    text: Any = msgspec.json.decode(pod_bytes(number, alike=False).at(1))
+    if node:
+        text["spec"]["nodeName"] = node
+    return decoder_for(V1Pod).decode(msgspec.json.encode(text))
+
+
+def is_small(obj: V1Pod | None) -> bool:
+    assert obj is not None
+    return len(SPEC.peek(obj)) < 300
+
+
+@pytest.mark.parametrize("supports_watch_list", [True, False])
+@pytest.mark.parametrize("transform", [None, lambda obj: obj])
+async def test_listed_objects_are_compressed_at_once_and_others_ten_seconds_later(
+    supports_watch_list: bool, transform: Any
+) -> None:
+    clock, source = FakeClock(), FakeControllerSource(V1Pod, supports_watch_list=supports_watch_list)
+    for number in range(150):
+        source.add(pod(number))
+    nodes: list[str] = []
+    options = InformerOptions(compress=True)
+    informer = SharedIndexInformer(source, V1Pod, transform=transform, options=options, clock=clock)
+    informer.add_event_handler(
+        ResourceEventHandlerFuncs(update=lambda _, new: nodes.append(new.spec.node_name), add=lambda _: None)
+    )
+    pods = informer.indexer.objects
+    async with running(informer.run):
+        await informer.wait_synced()
+        in_list = [number for number in range(150) if is_small(pods[key(number)])]
+        source.modify(pod(1, node="other"))
+        source.add(pod(200))
+        with anyio.fail_after(5):
+            while not nodes or key(200) not in pods:
+                await anyio.lowlevel.checkpoint()
+        assert not is_small(pods[key(200)])
+        await clock.advance(10.1)
+        with anyio.fail_after(5):
+            while not is_small(pods[key(200)]):
+                await anyio.lowlevel.checkpoint()
+
+        # With a transformer, a list that does not stream is transformed by the queue, after all of it has come.
+        assert in_list == (list(range(96, 150)) if supports_watch_list or transform is None else [])
+        assert is_small(pods[key(0)])
+        assert nodes == ["other"]
+        assert pods[key(1)].spec.node_name == "other"
+        assert pods[key(2)] == with_version(pod(2), pods[key(2)])
+
+
+def key(number: int) -> str:
+    return f"team-{number % 100:02d}/web-{number:07d}"
+
+
+def with_version(obj: V1Pod, like: V1Pod) -> V1Pod:
+    obj.metadata.resource_version, obj.metadata.managed_fields = like.metadata.resource_version, None
+    return obj
+
+
+def test_compression_without_the_package_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+
+    with pytest.raises(ImportError, match=r"pip install 'kinformer\[zstd\]'"):
+        InformerOptions(compress=True)
