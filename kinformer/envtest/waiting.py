@@ -17,6 +17,7 @@ milliseconds::
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -93,7 +94,9 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 60.0, clock: 
     Call `check` again and again until it succeeds, and return what it returns.
 
     It fails if it raises an AssertionError or :exc:`~kinformer.client.NotFound`, or returns a false value other than
-    None. (None is what a function of assertions returns.) Any other exception is raised at once.
+    None. (None is what a function of assertions returns.) It also fails if it reads what is not there yet: an attribute
+    of None (``found.status.conditions``), or an item of a list or dict that lacks it; and if nothing is raised within
+    ``pytest.raises``. Any other exception is raised at once.
 
     :param check: a function or a coroutine function
     :param seconds: how long to try, by `clock` or else by real time
@@ -102,8 +105,6 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 60.0, clock: 
     :raises AssertionError: if the time is over. The message has the last failure and those before it; the cause is the
         last failure
     """
-    from kinformer.client import NotFound
-
     now = clock.monotonic if clock is not None else time.monotonic
     began = now()
     end = began + seconds
@@ -111,16 +112,18 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 60.0, clock: 
     while True:
         if clock is not None:
             await quiet()
-        failure: Exception | None = None
+        failure: BaseException | None = None
         found: object = None
         try:
             answer = check()
             found = await answer if isinstance(answer, Awaitable) else answer
             if found is None or found:
                 return found
-        except (AssertionError, NotFound) as error:
+        except BaseException as error:
+            if not _may_come_true(error):
+                raise
             failure = error
-        outcome = f"it returned {found!r}" if failure is None else str(failure) or "an assertion failed"
+        outcome = f"it returned {found!r}" if failure is None else _text_of(failure)
         seen.note(now() - began, outcome)
         wait = _PAUSE if clock is None else clock.next_due
         if wait is None or now() + wait > end:
@@ -131,6 +134,23 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 60.0, clock: 
             await anyio.sleep(wait)
         else:
             clock.turn(wait)
+
+
+def _may_come_true(error: BaseException) -> bool:
+    """Whether an exception says that something is not there yet, and not that the check is wrong."""
+    from kinformer.client import NotFound
+
+    if isinstance(error, AttributeError):
+        return error.obj is None  # of anything else, the name is misspelt
+    pytest = sys.modules.get("pytest")  # its pytest.raises() raises no AssertionError
+    failed = (AssertionError, NotFound, LookupError, *(() if pytest is None else (pytest.fail.Exception,)))
+    return isinstance(error, failed)
+
+
+def _text_of(failure: BaseException) -> str:
+    if isinstance(failure, (AttributeError, LookupError)):
+        return f"{type(failure).__name__}: {failure}"
+    return str(failure) or "an assertion failed"
 
 
 class _Seen:

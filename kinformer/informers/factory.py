@@ -46,9 +46,12 @@ class InformerTypeConflict(TypeError):
     """A resource's informer was requested with two different types of objects."""
 
     def __init__(self, gvr: GroupVersionResource, had: type, asked: type):
+        same = f"informer_for({had.__qualname__}) here"
+        if had is PartialObjectMetadata:
+            same = f"metadata_informer_for({asked.__qualname__}) here, or whole objects elsewhere (no metadata=True)"
         super().__init__(
-            f"the informer of {gvr} has objects of type {had.__qualname__}; "
-            f"it cannot have {asked.__qualname__} as well: request the same type everywhere, or a view"
+            f"the informer of {gvr.group_resource} has objects of type {had.__qualname__}; it cannot have "
+            f"{asked.__qualname__} as well: want {same}, or a second informer with view='NAME'"
         )
 
 

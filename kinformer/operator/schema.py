@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as types
 
+from kinformer.meta import Quantity
 from kinformer.models import Model, OpenStruct, encode
 
 __all__ = ("Schema", "SchemaError", "annotated", "default_of", "description_of", "schema_of", "with_rules")
@@ -95,8 +96,12 @@ class _Maker:
             return self._open_struct(type_.cls, path, within)
         make = _PLAIN.get(type(type_))
         if make is None:
-            raise SchemaError(path, f"{_called(type_)} cannot be expressed in a definition: use another type")
-        return make(type_)
+            want = _REMEDIES.get(type(type_), "want a type of the table in docs/operators.md, such as str or Fields")
+            raise SchemaError(path, f"{_called(type_)} cannot be expressed in a definition: {want}")
+        made = make(type_)
+        if "enum" in made and "type" not in made:
+            raise SchemaError(path, f"the values {made['enum']} are of several types: want texts alone, or integers")
+        return made
 
     def _open_struct(self, cls: type[OpenStruct], path: str, within: tuple[type, ...]) -> Schema:
         declared = types.type_info(cls.__known__)
@@ -109,6 +114,10 @@ class _Maker:
         if cls in within:
             # A schema cannot refer to itself, so a recursive type is not checked below this level.
             return {"type": "object", _PRESERVE: True}
+        if cls is Quantity:
+            raise SchemaError(path, "a Quantity is no text in JSON: want int | str, and Quantity.parse(…) of its value")
+        if type_.tag is not None or type_.array_like:
+            raise SchemaError(path, f"{cls.__name__} has tag= or array_like=, which a definition cannot express")
         properties: dict[str, Schema] = {}
         for field in type_.fields:
             inner = f"{path}.{field.encode_name}" if path else field.encode_name
@@ -219,6 +228,20 @@ _PLAIN: Final[dict[type, Callable[[Any], Schema]]] = {
     types.RawType: lambda _: {_PRESERVE: True},
     types.EnumType: lambda type_: _described(_choice([member.value for member in type_.cls]), type_.cls),
     types.LiteralType: lambda type_: _choice(type_.values),
+}
+
+
+#: What to write in place of types that have no form in a definition, or another one than users of the API expect.
+_REMEDIES: Final[dict[type, str]] = {
+    types.TimeDeltaType: "want a number, such as timeout_seconds: int",
+    types.TimeType: "want str, with a pattern",
+    types.DecimalType: "want int | str, and Quantity.parse(…) of its value",
+    types.SetType: "want a list with list_set(), such as Annotated[list[str], list_set()]",
+    types.FrozenSetType: "want a list with list_set(), such as Annotated[list[str], list_set()]",
+    types.TupleType: "want a list, or a class of Fields",
+    types.DataclassType: "want a class of Fields",
+    types.TypedDictType: "want a class of Fields",
+    types.NamedTupleType: "want a class of Fields",
 }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import Client
+from kinformer.client import Client, NotFound
 from kinformer.clock import FakeClock
 from kinformer.envtest import eventually, running, turn
 from kinformer.models import V1ConfigMap, V1ObjectMeta
@@ -41,12 +43,45 @@ async def test_what_is_not_found_is_not_there_yet(kinformer_client: Client) -> N
         assert (await eventually(lambda: maps.get("a", "default"))).metadata.name == "a"
 
 
+async def test_what_is_read_of_nothing_is_not_there_yet() -> None:
+    found: dict[str, Any] = {"made": None}
+    statuses = iter([None, V1ObjectMeta(), V1ObjectMeta(labels={}), V1ObjectMeta(labels={"a": "b"})])
+
+    def check() -> None:
+        found["made"] = next(statuses, found["made"])
+        assert found["made"].labels.get("a")
+        found["labels"] = found["made"].labels["a"]
+
+    await eventually(check, seconds=5)
+    assert found["labels"] == "b"
+    with pytest.raises(AssertionError, match="the last time: KeyError: 'b'"):
+        await eventually(lambda: found["b"], seconds=0.01)
+
+
+async def test_nothing_raised_within_raises_is_not_there_yet(kinformer_client: Client) -> None:
+    maps = kinformer_client.resource(V1ConfigMap)
+    await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name="a", namespace="default")))
+    tries = []
+
+    async def is_gone() -> None:
+        tries.append(1)
+        with pytest.raises(NotFound):
+            await maps.get("a", "default")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(eventually, is_gone)
+        await eventually(lambda: tries)
+        await maps.delete("a", "default")
+
+
 async def test_other_errors_are_raised_at_once() -> None:
     def check() -> None:
         raise ValueError("a mistake of the test")
 
     with pytest.raises(ValueError, match="a mistake of the test"):
         await eventually(check)
+    with pytest.raises(AttributeError, match="labelz"):
+        await eventually(lambda: V1ObjectMeta().labelz)  # type: ignore[attr-defined]  # the mistake
 
 
 async def test_a_failure_says_what_was_wrong_the_last_time() -> None:

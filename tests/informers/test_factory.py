@@ -52,7 +52,8 @@ async def test_two_types_for_one_kind_are_an_error_that_names_both(client: Clien
     informers = SharedInformerFactory(client)
     informers.informer_for(V1ConfigMap)
 
-    with pytest.raises(InformerTypeConflict, match=r"configmaps has objects of type V1ConfigMap.*OnlyName"):
+    said = r"of configmaps has objects of type V1ConfigMap; it .*OnlyName as well: want informer_for\(V1ConfigMap\)"
+    with pytest.raises(InformerTypeConflict, match=said):
         informers.informer_for(OnlyName, V1ConfigMap)
 
 

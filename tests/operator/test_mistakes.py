@@ -6,8 +6,8 @@ import inspect
 import random
 import types
 from collections.abc import Callable
-from datetime import datetime
-from typing import Any, ClassVar, Final
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 import pytest
@@ -54,6 +54,10 @@ class Bare(CustomResource[Spec, None], group="example.com", version="v1", plural
 
 class Ruled(Fields):
     rules: ClassVar = ("self.size < 3",)
+
+
+class Tagged(Fields, tag=True):
+    size: int = 1
 
 
 class Drawn(Fields):
@@ -179,6 +183,26 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "a type that JSON lacks": (
         lambda _: definition_of(thing(fields_of(complex))),
         r"spec\.field: complex cannot be expressed in a definition",
+    ),
+    "a set": (
+        lambda _: definition_of(thing(fields_of(set[str]))),
+        r"spec\.field: set cannot .*: want a list with list_set\(\)",
+    ),
+    "a timedelta": (
+        lambda _: definition_of(thing(fields_of(timedelta))),
+        "timedelta cannot .*: want a number, such as",
+    ),
+    "a Quantity as a field": (
+        lambda _: definition_of(thing(fields_of(Quantity))),
+        r"spec\.field: a Quantity is no text in JSON: want int \| str, and Quantity\.parse",
+    ),
+    "values of two types": (
+        lambda _: definition_of(thing(fields_of(Literal["a", 1]))),
+        r"spec\.field: the values .* are of several types",
+    ),
+    "a tagged class": (
+        lambda _: definition_of(thing(fields_of(Tagged))),
+        r"spec\.field: Tagged has tag= or array_like=",
     ),
     "one type or another": (
         lambda _: definition_of(thing(fields_of(dict[str, str] | list[str]))),

@@ -82,8 +82,8 @@ class CustomStrategy(Strategy):
         if status_only:
             causes = self._status_problems(obj.get("status"), (old or {}).get("status"))
         else:
-            before = None if old is None else _without_metadata(old)
-            causes = list(dict.fromkeys(problems_of(_without_metadata(obj), self._body, "", before)))
+            before = None if old is None else _with_names_alone(old)
+            causes = list(dict.fromkeys(problems_of(_with_names_alone(obj), self._body, "", before)))
         if self._scale:
             causes += check_scale(obj, self._scale, status_only=status_only)
         if self._has_embedded and not status_only:
@@ -116,11 +116,10 @@ class CustomStrategy(Strategy):
 
     @cached_property
     def _body(self) -> dict[str, Any]:
-        """The schema without its part for the metadata. Metadata is checked in the same way for every object."""
-        properties = {key: one for key, one in (self._schema.get("properties") or {}).items() if key != "metadata"}
+        """The schema without what it requires of every object, which is checked in the same way for each kind."""
         of_kind = ("apiVersion", "kind", "metadata")
         needed = [key for key in self._schema.get("required") or () if key not in of_kind]
-        return {**self._schema, "properties": properties, "required": needed}
+        return {**self._schema, "required": needed}
 
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
         before = (old["metadata"].get("finalizers") or ()) if old is not None else ()
@@ -146,5 +145,7 @@ def _mentions(schema: Any, name: str) -> bool:
     return isinstance(schema, list) and any(_mentions(one, name) for one in schema)
 
 
-def _without_metadata(obj: Obj) -> Obj:
-    return {key: value for key, value in obj.items() if key != "metadata"}
+def _with_names_alone(obj: Obj) -> Obj:
+    """Of the metadata, a schema can restrict only the names."""
+    metadata = obj["metadata"]
+    return {**obj, "metadata": {key: metadata[key] for key in ("name", "generateName") if key in metadata}}

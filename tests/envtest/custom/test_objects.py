@@ -63,6 +63,21 @@ async def test_metadata_is_kept_also_where_the_schema_has_a_word_for_it(http: Ht
     assert (made["metadata"]["name"], made["metadata"]["labels"]) == ("w", {"a": "b"})
 
 
+async def test_a_schema_limits_names_of_new_objects(http: Http) -> None:
+    await define(http, of_spec())
+    await http.create(WIDGETS, {**widget(), "metadata": {"name": "longer"}})
+    schema = of_spec()
+    schema["properties"]["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}
+    await http("PATCH", DEFINITION, {"spec": {"versions": definition(schema)["spec"]["versions"]}}, MERGE)
+
+    [cause] = await refused(http, "POST", WIDGETS, {**widget(), "metadata": {"name": "longest"}})
+
+    told = "Too long: may not be more than 5 bytes"
+    assert cause == {"field": "metadata.name", "reason": "FieldValueTooLong", "message": told}
+    code, _ = await http("PATCH", f"{WIDGETS}/longer", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert code == 200
+
+
 async def test_a_custom_resource_says_what_it_is(http: Http) -> None:
     await define(http, of_spec())
     for fields, code, told in (
