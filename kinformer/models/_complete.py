@@ -135,7 +135,7 @@ def _rebuilt(value: Any) -> Any:
         return tuple([_rebuilt(item) for item in value])
     if issubclass(type_, OpenStruct):
         return type_._of(_rebuilt(value._known), _rebuilt(value.extra))
-    if _plan_of(type_) is _NOTHING:
+    if (_plans.get(type_) or _plan_of(type_)) is _NOTHING:
         return value
     lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
     changes = {
@@ -207,6 +207,7 @@ def is_lazy(attribute: str, type_: str, types: dict[str, str]) -> bool:
     return top_level and attribute != "metadata" and type_ not in ("str", "int", "float", "bool", "object", "datetime")
 
 
+@cache
 def _carriers(type_: type[msgspec.Struct]) -> list[str]:
     """The attributes that are or may contain lazy fields."""
     known: dict[str, str] = type_.openapi_types if issubclass(type_, Described) else {}
