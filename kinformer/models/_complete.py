@@ -138,9 +138,8 @@ def _rebuilt(value: Any) -> Any:
     if (_plans.get(type_) or _plan_of(type_)) is _NOTHING:
         return value
     lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
-    changes = {
-        name: _rebuilt(lazy[name].look(value) if name in lazy else getattr(value, name)) for name in _carriers(type_)
-    }
+    names = _carriers(type_)  # type: ignore[arg-type]  # mypy does not know that classes can be hashed
+    changes = {name: _rebuilt(lazy[name].look(value) if name in lazy else getattr(value, name)) for name in names}
     if type_.__struct_config__.frozen:
         return msgspec.structs.replace(value, **changes)
     made = copy.copy(value)

@@ -21,9 +21,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 
 from kinformer.simulation.faults import Faults
+from kinformer.simulation.forks import can_share, play_shared
 from kinformer.simulation.history import History
 from kinformer.simulation.oracles import Violation
 from kinformer.simulation.plan import Plan
@@ -260,6 +261,8 @@ def _shrunk(trial: Trial, run: Run, most: int) -> Failure:
 # -- several processes ------------------------------------------------------------------------------------------------
 
 _AT_ONCE = 8
+#: Plans that share a run. If one of them fails, the others have been played in vain.
+_TOGETHER = 32
 _trial: Trial | None = None
 
 
@@ -275,14 +278,22 @@ def _begin(pickled: bytes) -> None:
 
 def _play_here(tasks: list[_Task]) -> list[Run]:
     assert _trial is not None
-    return [Run.of(_trial.play(plan, faults)) for plan, faults in tasks]
+    return list(_play(_trial, tasks))
+
+
+def _play(trial: Trial, tasks: Iterable[_Task]) -> Iterator[Run]:
+    """Play plans in this process. Those without random faults share what happens before their first deviation."""
+    for (_, is_random), group in groupby(tasks, key=lambda task: (task[0].seed, task[1] is not None)):
+        while not is_random and can_share(trial) and (together := list(islice(group, _TOGETHER))):
+            yield from play_shared(trial, [plan for plan, _ in together], Run.of)
+        yield from (Run.of(trial.play(plan, faults)) for plan, faults in group)
 
 
 @contextmanager
 def _runner(trial: Trial, jobs: int) -> Iterator[Callable[[Iterable[_Task]], Iterator[Run]]]:
     """A function that plays plans, here or in `jobs` processes, and returns their runs in the plans' order."""
     if jobs <= 1:
-        yield lambda tasks: (Run.of(trial.play(plan, faults)) for plan, faults in tasks)
+        yield partial(_play, trial)
         return
     try:
         pickled = pickle.dumps(Trial(trial.scenario, trial.checks, trial.options, trial.runs))

@@ -14,6 +14,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import TypeAlias
 
 from kinformer.simulation.plan import (
     Away,
@@ -39,7 +40,7 @@ from kinformer.simulation.plan import (
     Upgrade,
 )
 
-__all__ = ("Faults", "FaultsError", "Injector", "moment_of")
+__all__ = ("Faults", "FaultsError", "Fork", "Injector", "moment_of")
 
 
 class FaultsError(ValueError):
@@ -180,6 +181,10 @@ def moment_of(deviation: Deviation) -> Hashable:
             return "change", deviation.change
 
 
+#: Returns another plan at a point with these moments, or None: see :mod:`kinformer.simulation.forks`.
+Fork: TypeAlias = Callable[[Sequence[Hashable]], Plan | None]
+
+
 @dataclass(eq=False)
 class Injector:
     """
@@ -189,10 +194,12 @@ class Injector:
 
     :param plan: the deviations that always happen, without a random draw
     :param faults: the rates of further faults; None for no others
+    :param fork: asked at each point for the plan with which the run goes on; see :data:`Fork`
     """
 
     plan: Plan
     faults: Faults | None = None
+    fork: Fork | None = None
     happened: list[Deviation] = field(default_factory=list, init=False)
     """All deviations so far, in the order in which they happened."""
     counts: Counter[Hashable] = field(default_factory=Counter, init=False)
@@ -201,8 +208,7 @@ class Injector:
     _left: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        for deviation in self.plan.deviations:
-            self._planned.setdefault(moment_of(deviation), []).append(deviation)
+        self._take(self.plan)
         self._random = random.Random(f"faults {self.plan.seed}")
         if self.faults is not None:
             self._left = self.faults.most
@@ -212,6 +218,11 @@ class Injector:
                 kinds = [name for name, rate in rates.items() if rate > 0 or name not in _LATER]
                 rates = {name: rates[name] for name in kinds if self._random.random() < 0.5}
             self._rates = {name: rate for name, rate in rates.items() if rate > 0}
+
+    def _take(self, plan: Plan) -> None:
+        self.plan = plan
+        for deviation in plan.deviations:
+            self._planned.setdefault(moment_of(deviation), []).append(deviation)
 
     @property
     def plan_as_it_happened(self) -> Plan:
@@ -336,6 +347,9 @@ class Injector:
     def _at(self, moments: tuple[Hashable, ...], kinds: dict[str, Callable[[], Deviation]]) -> tuple[Deviation, ...]:
         """The deviations at a point: all that the plan has for it. If it has none, at most one random fault."""
         found: tuple[Deviation, ...] = ()
+        if self.fork is not None and (plan := self.fork(moments)) is not None:
+            self.fork = None
+            self._take(plan)
         if self._planned:
             found = tuple(d for moment in moments for d in self._planned.pop(moment, ()))
         if not found and self._left and self._rates:

@@ -7,11 +7,12 @@ which the other runs are compared. If this run has violations itself, no fault i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from kinformer.simulation.faults import Faults
+from kinformer.simulation.faults import Faults, Fork
 from kinformer.simulation.history import History
 from kinformer.simulation.loop import Deadlock, Livelock
 from kinformer.simulation.oracles import Checks, Reference, Violation
@@ -67,6 +68,13 @@ class Trial:
 
     def __post_init__(self) -> None:
         self._run = self.runs or partial(run_world, options=self.options)
+        #: The seconds of CPU of the run without deviations, if they were measured.
+        self.cost = math.inf
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its runs are in simulated worlds."""
+        return self.runs is None
 
     @cached_property
     def _first(self) -> tuple[Outcome, Reference]:
@@ -94,15 +102,17 @@ class Trial:
         """
         return self._first[1]
 
-    def play(self, plan: Plan, faults: Faults | None = None) -> Outcome:
+    def play(self, plan: Plan, faults: Faults | None = None, fork: Fork | None = None) -> Outcome:
         """
         Run the scenario by a plan.
 
         :param plan: the seed, and the deviations that always happen
         :param faults: the rates of further faults; None for no others
+        :param fork: lets other plans branch off, in a simulated world only: see :mod:`kinformer.simulation.forks`
         :raises ScenarioError: if the run without deviations fails, and not by an assertion
         """
-        result = self._run(self.scenario, plan, faults=faults, checks=self.checks, reference=self.reference)
+        more = {} if fork is None else {"fork": fork}
+        result = self._run(self.scenario, plan, faults=faults, checks=self.checks, reference=self.reference, **more)
         return self._outcome(result)
 
     def _outcome(self, result: RunResult) -> Outcome:

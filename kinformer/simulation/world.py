@@ -38,7 +38,7 @@ from kinformer.informers import Snapshot
 from kinformer.logs import silenced
 from kinformer.manager import ControllerFactory, LeaderElection, Sharding
 from kinformer.simulation.determinism import deterministic
-from kinformer.simulation.faults import Faults
+from kinformer.simulation.faults import Faults, Fork
 from kinformer.simulation.loop import OWNER, Deadlock, Livelock, Owner, SimulatedLoop
 from kinformer.simulation.network import Network, NetworkOptions
 from kinformer.simulation.oracles import Checks, Ending, Oracles, Reference
@@ -170,6 +170,8 @@ class World(Stage[Process]):
             restart_after=restart_after,
             snapshot=snapshot,
         )
+        if snapshot is not None:
+            self.injector.fork = None  # the files would be shared with the processes of other plans
         process = self._keep(name, how, is_disturbed)
         process.next_controllers = controllers_of(next_controllers) if next_controllers is not None else None
         return process
@@ -364,6 +366,7 @@ def run_world(
     options: WorldOptions | None = None,
     checks: Checks | None = None,
     reference: Reference | None = None,
+    fork: Fork | None = None,
 ) -> RunResult:
     """
     Run a scenario in a new world. Errors of the scenario are in the result.
@@ -374,12 +377,13 @@ def run_world(
     :param options: the options of the world
     :param checks: which oracles are on, and how strict they are
     :param reference: the data of the run without deviations; None if this is that run
+    :param fork: lets other plans branch off: see :mod:`kinformer.simulation.forks`
     """
     collects = gc.isenabled()
     # The garbage collector would call finalizers at times that the seed does not decide.
     gc.disable()
     try:
-        return _run(scenario, plan or Plan(), faults, options or WorldOptions(), checks or Checks(), reference)
+        return _run(scenario, plan or Plan(), faults, options or WorldOptions(), checks or Checks(), reference, fork)
     finally:
         # The garbage collector starts again only here, when nothing refers to the world: its next run frees all of it.
         if collects:
@@ -393,12 +397,14 @@ def _run(
     options: WorldOptions,
     checks: Checks,
     reference: Reference | None,
+    fork: Fork | None,
 ) -> RunResult:
     loop = SimulatedLoop(plan.seed)
     worlds: list[World] = []
 
     def made() -> World:
         worlds.append(World(plan, faults, options, oracles, loop))
+        worlds[0].injector.fork = fork
         return worlds[0]
 
     # A world that settles after a shorter time is quiet only for that time at its end.
