@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import mmap
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
@@ -28,7 +27,6 @@ from kinformer.bench.warm import warm_start
 from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.index import namespace_index_func
 from kinformer.cache.testing import FakeControllerSource
-from kinformer.client import raw_body
 from kinformer.meta import accessor_for
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
@@ -41,10 +39,8 @@ Way: TypeAlias = Literal["streaming list", "pages"]
 Pods: TypeAlias = Literal["alike", "no two alike"]
 
 #: The one setting that is not the default. The defaults are: plain HTTP, one handler, pods that are alike.
-Setting: TypeAlias = Literal["", "over TLS", "over TLS, by aiohttp's parser", "five handlers", "no two pods alike"]
+Setting: TypeAlias = Literal["", "over TLS", "five handlers", "no two pods alike"]
 OVER_TLS: Final = "over TLS"
-#: Without :mod:`kinformer.client.raw_body`.
-PARSED: Final = "over TLS, by aiohttp's parser"
 FIVE_HANDLERS: Final = "five handlers"
 UNLIKE: Final = "no two pods alike"
 
@@ -54,22 +50,12 @@ async def throughput(
 ) -> Figures:
     handlers = 5 if setting == FIVE_HANDLERS else 1
     others = MODES[mode].handler(lambda: None)
-    alike, tls = setting != UNLIKE, setting in (OVER_TLS, PARSED)
+    alike, tls = setting != UNLIKE, setting == OVER_TLS
     try:
-        with _by_aiohttps_parser() if setting == PARSED else nullcontext():
-            async with informing(objects, mode, handlers=handlers, others=others, alike=alike, tls=tls) as bench:
-                return await bench.load(events, status=status)
+        async with informing(objects, mode, handlers=handlers, others=others, alike=alike, tls=tls) as bench:
+            return await bench.load(events, status=status)
     except CannotRun as error:
         return {FAILED: str(error)}
-
-
-@contextmanager
-def _by_aiohttps_parser() -> Iterator[None]:
-    base, raw_body._BASE = raw_body._BASE, object  # as with a version of aiohttp that lacks the private parts
-    try:
-        yield
-    finally:
-        raw_body._BASE = base
 
 
 async def versions(mode: str, objects: int = 10_000, events: int = 100_000) -> Figures:
@@ -306,9 +292,9 @@ CASES = {
     "throughput": Case(
         "100,000 events that change the status, through list, watch, queue, store and one handler",
         throughput,
-        each("mode", tuple(MODES)) + _settings(OVER_TLS, PARSED, FIVE_HANDLERS, UNLIKE),
+        each("mode", tuple(MODES)) + _settings(OVER_TLS, FIVE_HANDLERS, UNLIKE),
         each("mode", tuple(MODES), objects=2_000, events=10_000)
-        + _settings(OVER_TLS, PARSED, FIVE_HANDLERS, UNLIKE, objects=2_000, events=10_000),
+        + _settings(OVER_TLS, FIVE_HANDLERS, UNLIKE, objects=2_000, events=10_000),
         ("events/CPU-s",),
     ),
     "versions": Case(

@@ -9,18 +9,21 @@ request only.
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator
-from typing import Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 import aiohttp
 import anyio.lowlevel
 from yarl import URL
 
+from kinformer.client.dechunker import Piece
 from kinformer.client.errors import MAX_RETRY_AFTER, AnswerTooLarge, ClientError, DecodeError
 from kinformer.client.proxies import without_password
+from kinformer.client.response import Response
 from kinformer.logs.escaping import escaped
 
 __all__ = (
+    "Answer",
     "BodyReader",
     "check_encoding",
     "read_body",
@@ -36,6 +39,21 @@ _MAX_REFUSAL: Final = 2**20
 _STEP: Final = 2**18
 
 
+class Answer(Protocol):
+    """A response of ours, or one of aiohttp's."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def url(self) -> Any: ...
+
+    def close(self) -> object: ...
+
+
 class BodyReader(Protocol):
     """Takes the body of a successful response, piece by piece."""
 
@@ -43,15 +61,13 @@ class BodyReader(Protocol):
     def held(self) -> int:
         """Number of bytes that it holds and could not decode yet."""
 
-    def feed(self, data: bytes) -> None: ...
+    def feed(self, data: Piece) -> None: ...
 
     def restart(self) -> None:
         """Forget what came: the response begins again."""
 
 
-async def read_body(
-    response: aiohttp.ClientResponse, reader: BodyReader | None, limit: int, *, compressed: bool
-) -> bytes:
+async def read_body(response: Response, reader: BodyReader | None, limit: int, *, compressed: bool) -> bytes:
     """
     Read the whole body. If there is a reader, the reader gets it, and the result is empty.
 
@@ -60,71 +76,86 @@ async def read_body(
     :raises AnswerTooLarge: if that is not enough
     :raises DecodeError: if it is compressed although this was not asked for, or its compression is broken
     """
-    url = str(response.url)
     try:
-        check_encoding(response, compressed=compressed)
+        read = _Unpacked(response).read if check_encoding(response, compressed=compressed) else response.read
         refused = not 200 <= response.status < 300
-        if reader is None or refused:
-            return await _whole(response, url, _MAX_REFUSAL if refused else limit, cut=refused)
-        reader.restart()
-        async for piece in _unpacked(response, url):
-            reader.feed(piece)
-            if reader.held > limit:
-                raise AnswerTooLarge(url, limit)
+        if reader is not None and not refused:
+            reader.restart()
+            while pieces := await read():
+                for piece in pieces:
+                    reader.feed(piece)
+                    if reader.held > limit:
+                        raise AnswerTooLarge(response.url, limit)
+            response.release()
+            return b""
+        limit = _MAX_REFUSAL if refused else limit
+        found: list[Piece] = []
+        size = 0
+        while pieces := await read():
+            found += pieces
+            size += sum(map(len, pieces))
+            if size > limit:
+                if not refused:
+                    raise AnswerTooLarge(response.url, limit)
+                response.close()
+                return b"".join(found)
     except BaseException:
         response.close()
         raise
     response.release()
-    return b""
+    return b"".join(found)
 
 
-def check_encoding(response: aiohttp.ClientResponse, *, compressed: bool) -> None:
+def check_encoding(response: Answer, *, compressed: bool) -> bool:
     """
-    Check that the body is not compressed in a way that was not requested.
+    Check that the body is not compressed in a way that was not requested. Return whether it is compressed.
 
     :raises DecodeError: if it is
     """
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
-    if encoding and encoding != "identity" and not (compressed and encoding == "gzip"):
-        response.close()
-        raise DecodeError(f"the answer from {response.url} is compressed ({encoding[:20]!r}), which was not asked for")
+    if not encoding or encoding == "identity":
+        return False
+    if compressed and encoding == "gzip":
+        return True
+    response.close()
+    raise DecodeError(f"the answer from {response.url} is compressed ({encoding[:20]!r}), which was not asked for")
 
 
-async def _whole(response: aiohttp.ClientResponse, url: str, limit: int, *, cut: bool) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in _unpacked(response, url):
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit:
-            response.close()
-            if not cut:
-                raise AnswerTooLarge(url, limit)
-            break
-    return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+class _Unpacked:
+    """A body in gzip, which is decompressed in steps."""
+
+    __slots__ = ("_packed", "_response", "_unpack")
+
+    def __init__(self, response: Response):
+        self._response = response
+        self._packed = b""
+        self._unpack = zlib.decompressobj(wbits=31)
+
+    async def read(self) -> list[Piece]:
+        """
+        The next step; empty at the end.
+
+        :raises DecodeError: if it is not gzip
+        :raises aiohttp.ClientPayloadError: if it breaks off
+        """
+        unpack = self._unpack
+        try:
+            while True:
+                if piece := unpack.decompress(self._packed, _STEP):
+                    self._packed = unpack.unconsumed_tail
+                    await anyio.lowlevel.checkpoint()
+                    return [piece]
+                self._packed = b"".join(await self._response.read() or ())
+                if not self._packed:
+                    if not unpack.eof:
+                        raise aiohttp.ClientPayloadError("the compressed answer was cut off")
+                    return []
+        except zlib.error as error:
+            url = self._response.url
+            raise DecodeError(f"the answer from {url} is not in gzip, although its header says so: {error}") from None
 
 
-def _unpacked(response: aiohttp.ClientResponse, url: str) -> AsyncIterator[bytes]:
-    packed = response.headers.get("Content-Encoding", "").strip().lower() == "gzip"
-    return _gunzipped(response, url) if packed else response.content.iter_any()
-
-
-async def _gunzipped(response: aiohttp.ClientResponse, url: str) -> AsyncIterator[bytes]:
-    unpack = zlib.decompressobj(wbits=31)
-    try:
-        async for packed in response.content.iter_any():
-            piece = unpack.decompress(packed, _STEP)
-            while piece:
-                yield piece
-                await anyio.lowlevel.checkpoint()
-                piece = unpack.decompress(unpack.unconsumed_tail, _STEP)
-        if not unpack.eof:
-            raise aiohttp.ClientPayloadError("the compressed answer was cut off")
-    except zlib.error as error:
-        raise DecodeError(f"the answer from {url} is not in gzip, although its header says so: {error}") from None
-
-
-def redirected(url: URL, response: aiohttp.ClientResponse) -> URL:
+def redirected(url: URL, response: Response) -> URL:
     """
     The URL that a response redirects to.
 

@@ -19,10 +19,16 @@ _MAX_CHUNK_HEAD: Final = 256
 
 
 class Dechunker:
-    """Removes HTTP's chunked framing, a whole read at a time. Trailers are ignored."""
+    """
+    Removes HTTP's chunked framing, a whole read at a time. Trailers are ignored.
+
+    :ivar finished: whether the last chunk has come
+    :ivar is_exact: whether the body ended with it: neither trailers nor anything else came behind it
+    """
 
     def __init__(self) -> None:
         self.finished = False
+        self.is_exact = False
         self._head = b""  # the beginning of the next chunk's head, as far as it has come
         self._left = 0  # bytes of this chunk's body that are still to come
         self._skip = 0  # bytes of the line end after it that are still to come
@@ -59,6 +65,7 @@ class Dechunker:
             end = start + _chunk_size(raw[at:line_end])
             if end == start:
                 self.finished = True
+                self.is_exact = raw[start:] == b"\r\n"
                 break
             at = end + 2
             if end > size:

@@ -18,7 +18,7 @@ __all__ = ("MAX_IN_FLIGHT", "RateLimiter", "TokenBucket")
 
 #: The most requests at once, each on its own connection. A thousand creates over TLS took 1.0 s, and 0.33 ms of CPU
 #: each, with 32. With 128 they took 1.6 s and 0.42 ms each. (Responses came after 3 ms. When they came after 20 ms, it
-#: was 1.8 s with 32 and 2.5 s with 128.) A connection costs as much CPU as three requests, and one process does not
+#: was 1.8 s with 32 and 2.5 s with 128.) A connection costs as much CPU as five requests, and one process does not
 #: send faster than 32 connections can carry.
 MAX_IN_FLIGHT: Final = 32
 

@@ -13,9 +13,12 @@ waits for more. If there is no such place, the whole body is decoded at its end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from kinformer.client.types import ObjectList, Undecodable
+
+if TYPE_CHECKING:
+    from kinformer.client.dechunker import Piece
 
 __all__ = ("ListReader",)
 
@@ -57,14 +60,14 @@ class ListReader(Generic[T]):
         """Forget what came: the response begins again."""
         self._items: list[T] = []
         self._left_out: list[Undecodable] = []
-        self._pieces: list[bytes] = []
+        self._pieces: list[Piece] = []
         self._size = 0
         self._enough = _ENOUGH
         #: The bytes before the items, once they have been found.
         self._head = b""
         self._between = b""
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: Piece) -> None:
         """Add the next piece of the body."""
         self._pieces.append(data)
         self._size += len(data)

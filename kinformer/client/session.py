@@ -1,24 +1,21 @@
-"""Sessions: what aiohttp may do for this client, and what it must not do by itself.
+"""Session: what aiohttp may do for WebSockets, and what it must not do by itself.
 
-aiohttp's defaults are made for reading web pages. It sends a PUT or a DELETE again if the connection broke. It follows
-the redirect of a WebSocket and takes the caller's headers along. It takes an answer with many headers for a broken one.
-So every default that matters is set here and in :mod:`kinformer.client.connection`, and no other version and no other
+aiohttp's defaults are made for reading web pages. It sends a request again if the connection broke. It follows the
+redirect of a WebSocket and takes the caller's headers along. It takes an answer with many headers for a broken one. So
+every default that matters is set here and in :mod:`kinformer.client.connection`, and no other version and no other
 installed package changes it. `docs/client.md` lists the choices with their reasons.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 
-from kinformer.client.connection import Connector
+from kinformer.client.connection import CONNECT_TIMEOUT, Connector
 from kinformer.client.websocket import check_upgraded
 
-__all__ = ("CONNECT_TIMEOUT", "SentOnce", "new_session", "new_websocket_session")
-
-#: Seconds.
-CONNECT_TIMEOUT: Final = 30.0
+__all__ = ("SentOnce", "new_websocket_session")
 
 #: Limits of a response's head. An API server may send 4,096 characters of warnings, each in a header of its own, or
 #: all in one. aiohttp's own limits (8,190 bytes, 128 headers) would lose the answer to a write that has been made.
@@ -38,41 +35,21 @@ class SentOnce(aiohttp.ClientConnectionError):
         self.error = error
 
 
-def new_session(connector: Connector, read_timeout: float | None) -> aiohttp.ClientSession:
-    """
-    The session for requests. It owns the connector.
-
-    :param read_timeout: seconds without a byte after which a request fails; None: never
-    """
-    return aiohttp.ClientSession(
-        connector=connector,
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout),
-        middlewares=(_send_once,),
-        **_choices(),
-    )
-
-
-def new_websocket_session(connector: aiohttp.BaseConnector | None) -> aiohttp.ClientSession:
-    """The session for WebSockets. It uses the connections of another session, and reads the body of a refusal."""
+def new_websocket_session(connector: Connector) -> aiohttp.ClientSession:
+    """The session for WebSockets. It uses a connector of others, and reads the body of a refusal."""
     return aiohttp.ClientSession(
         connector=connector,
         connector_owner=False,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
         middlewares=(_open_here, _send_once),
-        **_choices(),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        raise_for_status=False,
+        trust_env=False,
+        max_line_size=_MAX_FIELD,
+        max_field_size=_MAX_FIELD,
+        max_headers=_MAX_HEADERS,
     )
-
-
-def _choices() -> dict[str, Any]:
-    return {
-        "cookie_jar": aiohttp.DummyCookieJar(),
-        "auto_decompress": False,
-        "raise_for_status": False,
-        "trust_env": False,
-        "max_line_size": _MAX_FIELD,
-        "max_field_size": _MAX_FIELD,
-        "max_headers": _MAX_HEADERS,
-    }
 
 
 async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:

@@ -1,4 +1,4 @@
-"""Transport: requests to one API server, over one aiohttp session.
+"""Transport: requests to one API server.
 
 A request is given as method, path and bytes. The result is the body of the response, or an error. As in client-go's
 rest.Request, a request may be sent several times in between: see :mod:`kinformer.client.tries`.
@@ -10,29 +10,26 @@ error of this request: what aiohttp raises for it becomes a :exc:`ClientError` h
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 import anyio
-from multidict import CIMultiDict
-from yarl import URL
 
+from kinformer.client.addressing import Addressing
 from kinformer.client.answers import BodyReader, check_encoding, read_body
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.config import Endpoint
-from kinformer.client.connection import Body, Connector, body_of
-from kinformer.client.credentials import Identity, checked_header
+from kinformer.client.connection import Connections
 from kinformer.client.dechunker import Piece
-from kinformer.client.errors import ClientError, ConfigError, ConnectionLost, DecodeError
+from kinformer.client.errors import ClientError, ConnectionLost, DecodeError
 from kinformer.client.metrics import HostMetrics
 from kinformer.client.options import DEFAULT_OPTIONS, ClientOptions
 from kinformer.client.queries import query_of
 from kinformer.client.reachability import Reachability
-from kinformer.client.session import new_session, new_websocket_session
+from kinformer.client.response import Response
+from kinformer.client.session import new_websocket_session
 from kinformer.client.status import About
 from kinformer.client.tries import MAX_RETRIES, Tries
 from kinformer.client.websocket import UpgradeRefused, WebSocket
@@ -64,61 +61,50 @@ class Transport:
         self.seen_warnings: set[str] = set()
         self.reachability = Reachability(endpoint.server, self.probe, self.clock, options.outage)
         self._in_flight = anyio.Semaphore(options.max_in_flight, fast_acquire=True)
-        self._session: aiohttp.ClientSession | None = None
+        self.addressing = Addressing(endpoint, options)
+        parts = urlsplit(endpoint.server)
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self._base = endpoint.server[len(self.origin) :]
+        self._connections: Connections | None = None
         self._websockets: aiohttp.ClientSession | None = None
-        # Not headers of the session: aiohttp sends those to proxies too, and to the targets of redirects.
-        self._headers = CIMultiDict(
-            {
-                "Accept": _JSON,
-                "Accept-Encoding": "gzip" if options.compression else "identity",
-                "User-Agent": options.user_agent or _user_agent(),
-            }
-        )
-        for name, value in endpoint.impersonation.headers():
-            self._headers.add(name, _checked(name, value))
-        for name, value in options.headers.items():
-            self._headers[name] = _checked(name, value)
-        self._made_for: Identity | None = None
-        self._own_headers = self._headers
-        self._options: dict[str, Any] = {}
 
     async def __aenter__(self) -> Transport:
-        self._session = self._new_session()
+        self._connections = self._new_connections()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        session, self._session = self._session, None
+        connections, self._connections = self._connections, None
         websockets, self._websockets = self._websockets, None
         with anyio.CancelScope(shield=True):
             if websockets is not None:
                 await websockets.close()
-            if session is not None:
-                await session.close()
+            if connections is not None:
+                await connections.close()
 
-    def _new_session(self) -> aiohttp.ClientSession:
-        """Make the session. Another one in its place has `request`, `close` and `connector`."""
-        return new_session(Connector(), self.options.read_timeout)
+    def _new_connections(self) -> Connections:
+        """Make the connections. Others in their place may take requests another way."""
+        return Connections(self.clock)
 
     @property
-    def session(self) -> aiohttp.ClientSession:
+    def connections(self) -> Connections:
         """
-        The session for requests.
+        The connections for requests.
 
         :raises ClientError: if the client is closed
         """
-        if self._session is None:
+        if self._connections is None:
             raise ClientError(f"the client of {self.endpoint.server} is closed")
-        return self._session
+        return self._connections
 
     @property
     def websockets(self) -> aiohttp.ClientSession:
         """
-        The session for WebSockets. It uses the same connections, and reads the body of a refusal.
+        The session for WebSockets. It has the same connector, and reads the body of a refusal.
 
         :raises ClientError: if the client is closed
         """
         if self._websockets is None:
-            self._websockets = new_websocket_session(self.session.connector)
+            self._websockets = new_websocket_session(self.connections.connector)
         return self._websockets
 
     async def request(
@@ -151,7 +137,7 @@ class Transport:
         started = clock.monotonic()
         if body is not None and (headers is None or "Content-Type" not in headers):
             headers = {"Content-Type": _JSON, **(headers or {})}
-        tries, options = Tries(self, method, self._url(path, params), about, retries), self.options
+        tries, options = Tries(self, method, self._target(path, params), about, retries), self.options
         try:
             while True:
                 if method == "DELETE" and self.deletions is not None:
@@ -201,13 +187,13 @@ class Transport:
         """
         if self.options.compression:
             headers = {**(headers or {}), "Accept-Encoding": "identity"}
-        tries = Tries(self, "GET", self._url(path, params), about, retries, is_stream=True)
+        tries = Tries(self, "GET", self._target(path, params), about, retries, is_stream=True)
         while True:
             try:
                 response = await tries.send(headers, None)
                 if 200 <= response.status < 300:
                     check_encoding(response, compressed=False)
-                    return BodyStream(response, str(tries.url))
+                    return BodyStream(response, tries.url)
                 data = await read_body(response, None, self.options.max_answer, compressed=self.options.compression)
             except BROKEN as error:
                 await tries.broken(error)
@@ -236,10 +222,10 @@ class Transport:
         :raises ConnectionLost: if the response did not begin
         :raises ClientError: if the server answers and opens no WebSocket
         """
-        tries = Tries(self, "CONNECT", self._url(path, params), about, MAX_RETRIES, is_stream=True)
+        tries = Tries(self, "CONNECT", self._target(path, params), about, MAX_RETRIES, is_stream=True)
         while True:
             try:
-                return WebSocket(await tries.upgrade(protocols), str(tries.url))
+                return WebSocket(await tries.upgrade(protocols), tries.url)
             except UpgradeRefused as refusal:
                 await tries.refused(refusal.response, refusal.data)
             except BROKEN as error:
@@ -251,44 +237,8 @@ class Transport:
         """Send one request, to see whether the server can be reached."""
         return await self.request("GET", "/version", retries=0)
 
-    def headers_for(self, identity: Identity, headers: Mapping[str, str] | None) -> CIMultiDict[str]:
-        """
-        The headers of a request.
-
-        :param headers: the request's own, which replace others of the same name
-        """
-        if identity is not self._made_for:
-            self._make_for(identity)
-        if headers is None:
-            return self._own_headers
-        own = self._own_headers.copy()
-        own.update(headers)
-        return own
-
-    def options_for(self, identity: Identity) -> dict[str, Any]:
-        """The options for aiohttp with each request. Unneeded ones are left out, because each costs time."""
-        if identity is not self._made_for:
-            self._make_for(identity)
-        return self._options
-
-    def _make_for(self, identity: Identity) -> None:
-        endpoint = self.endpoint
-        self._own_headers = self._headers.copy()
-        if identity.header and "Authorization" not in self._headers:
-            self._own_headers["Authorization"] = identity.header
-        self._options = {}
-        if tls := identity.tls or endpoint.tls:
-            # Set for each request: open connections keep the context that they were made with.
-            self._options["ssl"] = tls
-        if endpoint.server_hostname:
-            self._options["server_hostname"] = endpoint.server_hostname
-        if endpoint.proxy:
-            self._options["proxy"] = endpoint.proxy
-        self._made_for = identity
-
-    def _url(self, path: str, params: Mapping[str, str] | Sequence[tuple[str, str]] | None) -> URL:
-        query = f"?{query_of(params)}" if params else ""
-        return URL(f"{self.endpoint.server}{path}{query}", encoded=True)
+    def _target(self, path: str, params: Mapping[str, str] | Sequence[tuple[str, str]] | None) -> str:
+        return f"{self._base}{path}?{query_of(params)}" if params else self._base + path
 
 
 class BodyStream:
@@ -298,12 +248,11 @@ class BodyStream:
     :param url: the URL of the request
     """
 
-    __slots__ = ("_body", "_response", "url")
+    __slots__ = ("_response", "url")
 
-    def __init__(self, response: aiohttp.ClientResponse, url: str):
+    def __init__(self, response: Response, url: str):
         self.url = url
         self._response = response
-        self._body: Body = body_of(response)
 
     async def read(self) -> list[Piece] | None:
         """
@@ -313,35 +262,23 @@ class BodyStream:
         :raises ConnectionLost: if the connection broke, after everything that came before was read
         """
         try:
-            return await self._body.read()
+            return await self._response.read()
         except BROKEN as error:
             raise ConnectionLost(self.url, cause_of(error)) from error
 
     def interrupt(self) -> None:
         """Have a :meth:`read` that waits return None."""
-        self._body.interrupt()
+        self._response.interrupt()
 
     @property
     def has_unread(self) -> bool:
         """Whether :meth:`read` would not wait."""
-        return self._body.has_unread
+        return self._response.has_unread
 
     def close(self) -> None:
         """Close the connection. Closing it again has no effect."""
         self._response.close()
 
 
-def _not_understood(url: URL, error: Exception) -> DecodeError:
+def _not_understood(url: str, error: Exception) -> DecodeError:
     return DecodeError(f"the answer from {url} cannot be understood ({type(error).__name__})")
-
-
-def _checked(name: str, value: str) -> str:
-    try:
-        return checked_header(value)
-    except ConfigError:
-        raise ConfigError(f"the header {name!r} cannot be sent: want printable ASCII and no line breaks") from None
-
-
-@cache
-def _user_agent() -> str:
-    return f"kinformer/{version('kinformer')} ({sys.platform}) python/{sys.version_info[0]}.{sys.version_info[1]}"

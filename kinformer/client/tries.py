@@ -7,7 +7,7 @@ These rules say what each try needs, and when there is another:
   This holds for every verb, because the server has said that it did nothing.
 - A GET whose connection broke is sent again, ten times at most: first at once, because most such connections were
   idle and closed by the server just then, and later after a second. Any other verb is sent once, because its request
-  may have taken effect. aiohttp itself sends nothing again (see :mod:`kinformer.client.session`).
+  may have taken effect. Nothing else sends a request again (see :mod:`kinformer.client.connection`).
 - If the server refuses the credentials, they are renewed, and the request is sent again if they have changed. The same
   is done if client or server rejects the other's certificate.
 - A request for a WebSocket is sent again only if the server has said that it did nothing, because a command may have
@@ -18,23 +18,25 @@ These rules say what each try needs, and when there is another:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from kinformer.client.answers import redirected, retry_after, warning_text
+from kinformer.client.addressing import Addressing
+from kinformer.client.answers import Answer, redirected, retry_after, warning_text
 from kinformer.client.causes import NOT_CONNECTED, cause_of, is_of_tls, why_not_connected
 from kinformer.client.config import Endpoint
+from kinformer.client.connection import Connections, Way
 from kinformer.client.credentials import Identity
 from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.metrics import HostMetrics
 from kinformer.client.options import ClientOptions
-from kinformer.client.raw_body import RawBody
 from kinformer.client.reachability import Reachability
-from kinformer.client.session import CONNECT_TIMEOUT, SentOnce
+from kinformer.client.response import Response
+from kinformer.client.session import SentOnce
 from kinformer.client.status import About
 from kinformer.client.websocket import UpgradeRefused
 from kinformer.clock import Clock, move_on_after
@@ -58,12 +60,6 @@ _MAX_RENEWALS: Final = 3
 #: Seconds within which a server must begin to answer a watch.
 _STREAM_OPEN_TIMEOUT: Final = 65.0
 
-#: The most bytes of a watch that are held unread before the server has to wait. This is less than one read of an event
-#: loop (asyncio's 262,144 bytes, uvloop's 256,000), so that each read is decoded before the next one. Two reads at
-#: once, as uvloop would do, no longer fit the processor's faster caches, and an event takes 5 to 10 % more.
-_STREAM_BUFFER: Final = RawBody(3 * 2**16)
-_STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
-
 #: Seconds between two pings of a WebSocket. A proxy may close a connection on which nothing is sent, most of them after
 #: a minute. A peer that does not answer a ping within half of this time is gone.
 _HEARTBEAT: Final = 30.0
@@ -74,6 +70,8 @@ _CLOSE_WITHIN: Final = 2.0
 _FOR_WEBSOCKETS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 _GET: Final = "GET"
+#: The connection broke before anything was read.
+_NO_ANSWER: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 #: The headers that are sent to another origin.
 _FOR_OTHERS: Final = ("Accept", "Accept-Encoding", "User-Agent")
@@ -83,10 +81,12 @@ class Sender(Protocol):
     """
     The part of :class:`~kinformer.client.transport.Transport` that a try needs.
 
+    :ivar origin: scheme, host and port of the server's URL
     :ivar limiter: lets requests be sent; None for no limit
     :ivar seen_warnings: the server's warnings that were logged already
     """
 
+    origin: str
     endpoint: Endpoint
     clock: Clock
     options: ClientOptions
@@ -94,34 +94,44 @@ class Sender(Protocol):
     metrics: HostMetrics
     seen_warnings: set[str]
     reachability: Reachability
+    addressing: Addressing
 
     @property
-    def session(self) -> aiohttp.ClientSession:
-        """The session for requests."""
+    def connections(self) -> Connections:
+        """The connections for requests."""
 
     @property
     def websockets(self) -> aiohttp.ClientSession:
         """The session for WebSockets."""
-
-    def headers_for(self, identity: Identity, headers: Mapping[str, str] | None) -> CIMultiDict[str]:
-        """The headers of a request, with the identity's."""
-
-    def options_for(self, identity: Identity) -> dict[str, Any]:
-        """The options for aiohttp with each request."""
 
 
 class Tries:
     """
     One request through all its tries.
 
+    :param target: path and query of its URL
     :param limit: the most times that it is sent again
     :param is_stream: whether its response does not end
     """
 
-    __slots__ = ("_about", "_is_stream", "_limit", "_method", "_renewals", "_retries", "_transport", "_used", "url")
+    __slots__ = (
+        "_about",
+        "_is_stream",
+        "_limit",
+        "_method",
+        "_renewals",
+        "_retries",
+        "_target",
+        "_transport",
+        "_used",
+        "url",
+    )
 
-    def __init__(self, transport: Sender, method: str, url: URL, about: About, limit: int, *, is_stream: bool = False):
-        self.url = url
+    def __init__(
+        self, transport: Sender, method: str, target: str, about: About, limit: int, *, is_stream: bool = False
+    ):
+        self.url = transport.origin + target
+        self._target = target
         self._transport = transport
         self._method = method
         self._about = about
@@ -132,7 +142,7 @@ class Tries:
         #: The identity with which it was last sent.
         self._used: Identity = transport.endpoint.credentials.identity
 
-    async def send(self, headers: Mapping[str, str] | None, body: bytes | None) -> aiohttp.ClientResponse:
+    async def send(self, headers: Mapping[str, str] | None, body: bytes | None) -> Response:
         """
         Send it once.
 
@@ -145,7 +155,7 @@ class Tries:
         if credentials.is_due:
             await credentials.keep_fresh()
         self._used = identity = credentials.identity
-        response = await self._answer(transport.headers_for(identity, headers), body, identity)
+        response = await self._answer(headers, body, identity)
         metrics = transport.metrics
         metrics.answered(response.status, self._method)
         if not transport.reachability.is_up:
@@ -156,42 +166,37 @@ class Tries:
             self._warn(response.headers.getall("Warning"))
         return response
 
-    async def _answer(
-        self, headers: CIMultiDict[str], body: bytes | None, identity: Identity
-    ) -> aiohttp.ClientResponse:
-        """
-        Send it, follow redirects, and return the response once it has begun.
-
-        The time is limited by the clock. aiohttp's own timeouts begin again with each byte, so a head that comes byte
-        by byte would never end.
-        """
+    async def _answer(self, headers: Mapping[str, str] | None, body: bytes | None, identity: Identity) -> Response:
+        """Send it, follow redirects, and return the response once it has begun."""
         transport = self._transport
-        options = transport.options_for(identity)
-        limit = transport.options.read_timeout
+        addressing, connections = transport.addressing, transport.connections
+        route = addressing.route(identity, connections)
+        within = read_timeout = transport.options.read_timeout
         if self._is_stream:
-            options = {**options, "read_bufsize": _STREAM_BUFFER, "timeout": _STREAM_TIMEOUT}
-            limit = _STREAM_OPEN_TIMEOUT
-        with move_on_after(transport.clock, limit):
-            return await self._follow(headers, body, options)
-        if self._is_stream:
-            raise ConnectionLost(str(self.url), f"the server did not begin to answer within {limit:.0f} s")
-        raise TimeoutError
-
-    async def _follow(
-        self, headers: CIMultiDict[str], body: bytes | None, options: dict[str, Any]
-    ) -> aiohttp.ClientResponse:
-        request = self._transport.session.request
-        url = self.url
-        for _ in range(_MAX_REDIRECTS + 1):
-            response = await request(self._method, url, headers=headers, data=body, allow_redirects=False, **options)
-            if response.status not in _REDIRECTS or self._method != _GET or "Location" not in response.headers:
-                return response
-            target = redirected(url, response)
-            response.close()
-            if target.origin() != url.origin():
-                headers = CIMultiDict((name, headers[name]) for name in _FOR_OTHERS if name in headers)
-                options = {**options, "ssl": True, "server_hostname": None}
-            url = target
+            within, read_timeout = _STREAM_OPEN_TIMEOUT, None
+        fields = addressing.fields(identity, headers, route)
+        method, url, target = self._method, self.url, self._target
+        try:
+            for _ in range(_MAX_REDIRECTS + 1):
+                response = await route.exchange(
+                    method, url, target, fields, body, within=within, read_timeout=read_timeout
+                )
+                if response.status not in _REDIRECTS or method != _GET or "Location" not in response.headers:
+                    return response
+                response.close()
+                here, there = URL(url, encoded=True), redirected(URL(url, encoded=True), response)
+                if there.origin() != here.origin():
+                    all_headers = addressing.headers(identity, headers)
+                    way = Way(there.origin(), proxy=transport.endpoint.proxy)
+                    route = connections.route(way)
+                    fields = route.fields(
+                        CIMultiDict((name, all_headers[name]) for name in _FOR_OTHERS if name in all_headers)
+                    )
+                url, target = str(there), there.raw_path_qs
+        except TimeoutError:
+            if not self._is_stream:
+                raise
+            raise ConnectionLost(url, f"the server did not begin to answer within {within:.0f} s") from None
         raise ClientError(f"{self.url} redirects more than {_MAX_REDIRECTS} times")
 
     async def upgrade(self, protocols: Sequence[str]) -> aiohttp.ClientWebSocketResponse:
@@ -207,12 +212,12 @@ class Tries:
         if credentials.is_due:
             await credentials.keep_fresh()
         self._used = identity = credentials.identity
-        headers = transport.headers_for(identity, _FOR_WEBSOCKETS)
-        options = transport.options_for(identity)
+        headers = transport.addressing.headers(identity, _FOR_WEBSOCKETS)
+        options = transport.addressing.for_aiohttp(identity)
         with move_on_after(transport.clock, _STREAM_OPEN_TIMEOUT):
             try:
                 socket: aiohttp.ClientWebSocketResponse = await transport.websockets.ws_connect(
-                    self.url,
+                    URL(self.url, encoded=True),
                     headers=headers,
                     protocols=protocols,
                     heartbeat=_HEARTBEAT,
@@ -227,7 +232,7 @@ class Tries:
             if not transport.reachability.is_up:
                 transport.reachability.found()
             return socket
-        raise ConnectionLost(str(self.url), f"the server did not begin to answer within {_STREAM_OPEN_TIMEOUT:.0f} s")
+        raise ConnectionLost(self.url, f"the server did not begin to answer within {_STREAM_OPEN_TIMEOUT:.0f} s")
 
     async def broken(self, error: Exception) -> None:
         """
@@ -238,8 +243,7 @@ class Tries:
         """
         transport = self._transport
         transport.metrics.answered(0, self._method)
-        url = str(self.url)
-        at_once = isinstance(error, SentOnce) and not self._retries
+        url = self.url
         if isinstance(error, SentOnce):
             error = error.error
         if is_of_tls(error) and await self._renewed(
@@ -258,9 +262,11 @@ class Tries:
         if not retryable or self._retries >= self._limit:
             what = f"nothing came for {transport.options.read_timeout:g} s" if timed_out else cause_of(error)
             raise ConnectionLost(url, what) from error
+        # Most such connections were idle and closed by the server just then.
+        at_once = isinstance(error, _NO_ANSWER) and not self._retries
         await self._wait(0 if at_once else _RETRY_LOST_AFTER, f"the connection was lost: {cause_of(error)}")
 
-    async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> None:
+    async def refused(self, response: Answer, data: bytes) -> None:
         """
         Handle a refusal: wait until the request may be sent again.
 
@@ -279,7 +285,7 @@ class Tries:
             content_type=response.headers.get("Content-Type", ""),
             retry_after=seconds or 0,
             method=self._method,
-            url=str(self.url),
+            url=self.url,
             about=self._about,
         )
 
@@ -290,13 +296,13 @@ class Tries:
         self._renewals += 1
         if not await self._transport.endpoint.credentials.refresh(refused=refused, used=self._used):
             return False
-        log.debug("credentials_renewed", url=str(self.url))
+        log.debug("credentials_renewed", url=self.url)
         return True
 
     async def _wait(self, seconds: float, why: str) -> None:
         self._retries += 1
         level = log.info if seconds > _LONG_WAIT else log.debug
-        level("request_retried", method=self._method, url=str(self.url), why=why, delay=seconds, retry=self._retries)
+        level("request_retried", method=self._method, url=self.url, why=why, delay=seconds, retry=self._retries)
         await self._transport.clock.sleep(seconds)
 
     async def throttle(self, limiter: RateLimiter) -> None:
@@ -304,7 +310,7 @@ class Tries:
         waited = await limiter.accept()
         self._transport.metrics.throttled(self._method, waited)
         if waited > _LONG_THROTTLE:
-            log.info("request_throttled", method=self._method, url=str(self.url), seconds=round(waited, 3))
+            log.info("request_throttled", method=self._method, url=self.url, seconds=round(waited, 3))
 
     def _warn(self, headers: list[str]) -> None:
         # Each warning is logged once. Otherwise a controller would log a deprecation with each of its requests.
@@ -312,4 +318,4 @@ class Tries:
         for header in headers:
             if header not in seen and len(seen) < 1000:
                 seen.add(header)
-                log.warning("server_warning", url=str(self.url), warning=warning_text(header))
+                log.warning("server_warning", url=self.url, warning=warning_text(header))

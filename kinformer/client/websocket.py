@@ -14,7 +14,7 @@ from typing import Final
 import aiohttp
 import anyio
 
-from kinformer.client.answers import read_body
+from kinformer.client.answers import check_encoding
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.errors import ClientError, ConnectionLost
 
@@ -51,7 +51,13 @@ async def check_upgraded(response: aiohttp.ClientResponse) -> None:
     if response.status < _REFUSED:
         response.close()
         raise ClientError(f"{response.url} was to open a WebSocket, and answered {response.status}")
-    data = await read_body(response, None, _MAX_REFUSAL, compressed=False)
+    check_encoding(response, compressed=False)
+    data = b""
+    async for piece in response.content.iter_any():
+        data += piece
+        if len(data) > _MAX_REFUSAL:
+            break
+    response.close()
     raise UpgradeRefused(response, data)
 
 

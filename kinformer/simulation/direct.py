@@ -1,7 +1,7 @@
 """Direct requests: a simulated client calls the handler of a simulated server, without HTTP.
 
-HTTP is not the subject of a simulation, and was the greatest part of its cost. So a simulated transport has a
-:class:`DirectSession` in place of aiohttp's session. It hands each request to the server's handler as an object, over a
+HTTP is not the subject of a simulation, and was the greatest part of its cost. So a simulated transport has
+:class:`DirectConnections` in place of real ones. They hand each request to the server's handler as an object, over a
 :class:`Line`. Everything else is as over a connection in memory: requests, answers and the parts of a watch take a
 latency that is drawn from the seed, and stay in order. A line breaks at any time, also in the middle of an answer. A
 process that is dead or cut off sends nothing. A paused process gets what has arrived when it goes on. A server waits
@@ -29,13 +29,15 @@ from aiohttp.http import HttpVersion11, RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from kinformer.client.connection import Connector
-from kinformer.client.session import SentOnce
+from kinformer.client.connection import Connections, Fields, Route, Way
+from kinformer.client.permission import ask_permission
+from kinformer.client.response import Response
+from kinformer.clock import Clock, move_on_after
 from kinformer.envtest.serving import RequestHandler
 from kinformer.simulation.loop import OWNER, Owner
 from kinformer.simulation.network import HIGH, LOW, Network
 
-__all__ = ("DirectSession", "Line", "answering")
+__all__ = ("DirectConnections", "Line", "answering")
 
 #: The bytes of an answer's head, which a line does not send: see :meth:`Line.lose_after`.
 _HEAD: Final = 150
@@ -43,42 +45,50 @@ _HEAD: Final = 150
 _CLOSE_WITHIN: Final = 0.5
 
 
-class DirectSession:
+class DirectConnections(Connections):
     """
-    The part of :class:`aiohttp.ClientSession` that a transport uses.
+    Connections whose requests are direct. WebSockets use HTTP.
 
     :param network: has the servers
     """
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._connector: Connector | None = None
+    def __init__(self, clock: Clock, network: Network) -> None:
+        super().__init__(clock)
+        self.network = network
 
-    @property
-    def connector(self) -> Connector:
-        """A connector for WebSockets, which use HTTP."""
-        if self._connector is None:
-            self._connector = Connector()
-        return self._connector
+    def route(self, way: Way) -> Route:
+        return _DirectRoute(way, self)
 
-    async def request(
-        self, method: str, url: URL, *, headers: CIMultiDict[str], data: bytes | None = None, **_: Any
-    ) -> DirectResponse:
-        """
-        Send a request, and return the response once it has begun.
 
-        :raises aiohttp.ClientConnectorError: if the server does not listen, or the process has no network
-        :raises SentOnce: if the line broke before the answer
-        """
-        return await Line(self._network, method, url, headers, data).send()
+class _DirectRoute(Route):
+    """The way to a server whose handler is called."""
 
-    async def close(self) -> None:
-        if self._connector is not None:
-            await self._connector.close()
+    __slots__ = ("_direct",)
+
+    def __init__(self, way: Way, connections: DirectConnections) -> None:
+        super().__init__(way, connections)
+        self._direct = connections
+
+    async def exchange(
+        self,
+        method: str,
+        url: str,
+        target: str,
+        fields: Fields,
+        body: bytes | None,
+        *,
+        within: float | None,
+        read_timeout: float | None,
+    ) -> Response:
+        ask_permission()
+        with move_on_after(self._direct.clock, within):
+            line = Line(self._direct.network, method, URL(url, encoded=True), fields.headers, body)
+            return cast(Response, await line.send())
+        raise TimeoutError
 
 
 class DirectResponse:
-    """The part of :class:`aiohttp.ClientResponse` that a transport uses."""
+    """What :class:`~kinformer.client.response.Response` is, for a direct request."""
 
     __slots__ = ("_line", "content", "headers", "status", "url")
 
@@ -87,12 +97,17 @@ class DirectResponse:
         self.status = status
         self.headers = headers
         self.content = content
-        self.url = line.url
+        self.url = str(line.url)
+
+    async def read(self) -> list[bytes] | None:
+        return await self.content.read()
+
+    def interrupt(self) -> None:
+        self.content.interrupt()
 
     @property
-    def connection(self) -> SimpleNamespace:
-        """Where a transport looks for a body that it reads piece by piece."""
-        return SimpleNamespace(protocol=SimpleNamespace(raw=self.content))
+    def has_unread(self) -> bool:
+        return self.content.has_unread
 
     def close(self) -> None:
         self._line.hang_up()
@@ -138,7 +153,7 @@ class _Content:
         self._wake(is_interrupted=True)
 
     async def read(self) -> list[bytes] | None:
-        """See :class:`kinformer.client.connection.Body`."""
+        """See :meth:`kinformer.client.response.Response.read`."""
         while not self._arrived:
             if self._ended:
                 if self._error is not None:
@@ -153,11 +168,6 @@ class _Content:
         pieces, self._arrived = self._arrived, []
         self._line.note_read(sum(map(len, pieces)))
         return pieces
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        while pieces := await self.read():
-            for piece in pieces:
-                yield piece
 
 
 class _Sent:
@@ -249,7 +259,7 @@ class Line(AbstractStreamWriter):
         Send the request, and wait until the answer begins.
 
         :raises aiohttp.ClientConnectorError: if the server does not listen, or the process has no network
-        :raises SentOnce: if the line broke before the answer
+        :raises aiohttp.ClientOSError: if the line broke before the answer
         """
         if self.owner is not None and not self.owner.may_send():
             # A process that was killed by this is cancelled here, and sees no error.
@@ -304,7 +314,7 @@ class Line(AbstractStreamWriter):
             call()
 
     def _reset(self) -> None:
-        self._fail(SentOnce(aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer")))
+        self._fail(aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer"))
 
     def _refuse(self) -> None:
         self._fail(self._not_connected(errno.ECONNREFUSED, f"Connect call failed {self.url.host}:{self.url.port}"))

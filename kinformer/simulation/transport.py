@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import aiohttp
 import anyio.lowlevel
 
 from kinformer.client import ClientOptions, endpoint_from_url
+from kinformer.client.connection import Connections
 from kinformer.client.transport import Transport
 from kinformer.clock import Clock
 from kinformer.meta.requests import about
-from kinformer.simulation.direct import DirectSession
+from kinformer.simulation.direct import DirectConnections
 from kinformer.simulation.network import Network
 
 __all__ = ("SimulatedTransport",)
@@ -37,10 +37,8 @@ class SimulatedTransport(Transport):
         self._network = network
         self._sends_events = sends_events
 
-    def _new_session(self) -> aiohttp.ClientSession:
-        if self._network is None:
-            return super()._new_session()
-        return cast(aiohttp.ClientSession, DirectSession(self._network))
+    def _new_connections(self) -> Connections:
+        return Connections(self.clock) if self._network is None else DirectConnections(self.clock, self._network)
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:
         if not self._sends_events and method in ("POST", "PATCH") and about(method, path).resource in _EVENTS:

@@ -71,11 +71,10 @@ async def test_an_answer_that_nobody_asked_for_answers_nothing(
 ) -> None:
     async with idle_connection(server, client) as writer:
         server.answer(b"second")
-        connector: Any = client._transport.session.connector
-        ((idle, _),) = next(iter(connector._conns.values()))
+        (idle,) = client._transport.addressing._route.idle
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
         if noticed:
-            await eventually(lambda: idle.should_close)
+            await eventually(idle._transport.is_closing)
 
         assert await client.request("GET", "/x") == b"second"
 

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from multidict import CIMultiDict
+from yarl import URL
 
-from kinformer.client.connection import Connector
+from kinformer.client.connection import Connections, Way
 from kinformer.client.tls import ResumingContext, TlsSource
+from kinformer.clock import RealClock
 from tests.client.authority import Authority
 from tests.client.conftest import ScriptedServer
 
@@ -28,14 +31,17 @@ async def connected(
 ) -> ssl.SSLObject:
     """A connection of its own, which has answered once."""
     stream = server.stream()
-    async with (
-        aiohttp.ClientSession(connector=Connector()) as session,
-        session.get(url, ssl=context, server_hostname=name) as response,
-    ):
-        found = response.connection.transport.get_extra_info("ssl_object")
+    connections = Connections(RealClock())
+    route = connections.route(Way(URL(url), context, name))
+    try:
+        fields = route.fields(CIMultiDict())
+        response = await route.exchange("GET", url, "/", fields, None, within=60, read_timeout=60)
         await stream.send(b"one\n")
         await stream.end()
-        assert await response.read() == b"one\n"
+        assert b"".join(await response.read() or ()) == b"one\n"
+        found: ssl.SSLObject = response._wire._transport.get_extra_info("ssl_object")
+    finally:
+        await connections.close()
     return found
 
 

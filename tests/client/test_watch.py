@@ -711,7 +711,7 @@ async def test_an_event_at_the_timers_end_does_not_stop_the_timer(
 
     async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
         found = await in_background(events, tasks)
-        events._stream._body.feed(b"%x\r\n%s\r\n" % (len(line), line))
+        events._stream._response._wire.data_received(b"%x\r\n%s\r\n" % (len(line), line))
         clock.turn(90)
 
         assert await until(found, 1) == [("ADDED", "6")]
