@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kinformer.envtest import status
+from kinformer.envtest.handlers.bodies import delete_options_of
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
 from kinformer.envtest.registry import Resource
@@ -14,6 +15,13 @@ from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = ("evict",)
 
+_EVICTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "lastProbeTime": None,
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 _BUDGETS = ("policy", "v1", "poddisruptionbudgets")
 
 
@@ -25,6 +33,7 @@ def evict(
 
     :raises StatusError: NotFound; TooManyRequests, if a budget does not allow it now
     """
+    delete = delete_options_of(options)
     pod = operations.find(pods, namespace, name).decode()
     # The eviction itself was reviewed by webhooks. The delete that follows from it is not reviewed again.
     how = replace(call.write_options("DeleteOptions"), review=None)
@@ -32,15 +41,36 @@ def evict(
         how = replace(how, dry_run=True)
     if not _may_go_anyway(pod):
         _charge_budget(operations, namespace, name, pod, how.dry_run)
-    preconditions = options.get("preconditions") or {}
-    delete = DeleteOptions(
-        options.get("gracePeriodSeconds"),
-        options.get("propagationPolicy"),
-        None,
-        preconditions.get("uid"),
-        preconditions.get("resourceVersion"),
-    )
+    if not how.dry_run:
+        delete = _mark(operations, pods, namespace, name, delete, how)
     operations.delete(pods, namespace, name, delete, how)
+
+
+def _mark(
+    operations: Operations, pods: Resource, namespace: str, name: str, delete: DeleteOptions, how: WriteOptions
+) -> DeleteOptions:
+    """
+    Add the condition DisruptionTarget to a pod that is about to be deleted. A Job's failure policy may ask for it.
+
+    :return: the options for the delete. A precondition has the new version of the pod
+    :raises StatusError: Conflict if a precondition fails
+    """
+
+    def change(pod: Obj | None) -> Obj:
+        assert pod is not None
+        operations.check_preconditions(pods, pod["metadata"], delete)
+        conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+        old: Obj = next((one for one in conditions if one.get("type") == _EVICTED["type"]), {})
+        since = old.get("lastTransitionTime") if old.get("status") == _EVICTED["status"] else operations.now()
+        new = {**_EVICTED, "lastTransitionTime": since}
+        if old:
+            conditions[conditions.index(old)] = new
+        else:
+            conditions.append(new)
+        return pod
+
+    marked, _ = operations.update(pods, namespace, name, change, how, subresource="status", noted="-")
+    return delete if delete.resource_version is None else replace(delete, resource_version=str(marked.number))
 
 
 def _may_go_anyway(pod: Obj) -> bool:

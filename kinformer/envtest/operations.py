@@ -385,14 +385,6 @@ class Operations:
     def _check_lock(self, strategy: Strategy, metadata: Obj, old: Obj, before: Version) -> None:
         resource, name = strategy.resource, old["name"]
         asked = metadata.get("resourceVersion") or "0"
-        if (uid := metadata.get("uid")) and uid != old.get("uid"):
-            key = f"/registry/{resource.storage.resource}/{before.key}"
-            why = (
-                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-                f"UID in object meta: {old.get('uid', '')}"
-            )
-            raise status.conflict(resource.group_resource, name, why)
         if asked == "0" and not strategy.allow_unconditional_update:
             kind = GroupKind(resource.group, resource.plural)
             wrong = invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -461,7 +453,7 @@ class Operations:
         strategy = self.strategy(resource)
         before = self.find(resource, namespace, name)
         obj = before.decode()
-        self._check_preconditions(resource, obj["metadata"], options)
+        self.check_preconditions(resource, obj["metadata"], options)
         attributes = Attributes(
             "DELETE", resource, "", namespace, name, None, before.decode(), how.user, how.dry_run, how.options
         )
@@ -496,7 +488,10 @@ class Operations:
         return self.storage.update(resource.storage, before, obj)
 
     @staticmethod
-    def _check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:
+    def check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:
+        """
+        :raises StatusError: Conflict if the object has another uid or version than a delete asks for
+        """
         # This error has the kind where other errors have the resource, as in Kubernetes.
         what = GroupResource(resource.group, resource.kind)
         for name, asked, there, end in (

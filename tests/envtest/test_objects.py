@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
 import pytest
 
+from kinformer.envtest import ApiServer
 from tests.envtest.conftest import Http
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -131,6 +133,37 @@ async def test_an_eviction_waits_for_its_budget(http: Http) -> None:
     budget = await http.get(f"{BUDGETS}/b")
     assert (budget["status"]["disruptionsAllowed"], list(budget["status"]["disruptedPods"])) == (0, ["p"])
     assert "deletionTimestamp" in (await http.get(f"{PODS}/p"))["metadata"]
+
+
+async def test_an_evicted_pod_gets_a_condition_before_it_is_deleted(http: Http) -> None:
+    made = await http.create(PODS, pod("p", nodeName="n"))
+    version = made["metadata"]["resourceVersion"]
+
+    async def evict(version: str) -> int:
+        options = {"preconditions": {"resourceVersion": version}}
+        code, _ = await http("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}, "deleteOptions": options})
+        return code
+
+    assert await evict("1") == 409
+    assert await http.get(f"{PODS}/p") == made
+    assert await evict(version) == 201
+    evicted = await http.get(f"{PODS}/p")
+    assert "deletionTimestamp" in evicted["metadata"]
+    assert [(one["type"], one["reason"]) for one in evicted["status"]["conditions"]] == [
+        ("DisruptionTarget", "EvictionByEvictionAPI")
+    ]
+
+
+async def test_a_pod_that_gets_a_finalizer_is_marked_by_one_write() -> None:
+    headers = {"Authorization": "Bearer t"}
+    async with ApiServer(plugins=False, token="t") as server, aiohttp.ClientSession(headers=headers) as session:
+        http = Http(server, session)
+        made = await http.create(PODS, pod("p"))
+        options = {"gracePeriodSeconds": 0, "propagationPolicy": "Foreground"}
+        code, marked = await http("DELETE", f"{PODS}/p", options)
+        assert (code, marked["metadata"]["finalizers"]) == (200, ["foregroundDeletion"])
+        versions = [int(one["metadata"]["resourceVersion"]) for one in (made, marked)]
+        assert versions[1] == versions[0] + 1
 
 
 async def test_a_write_through_a_pods_subresource_changes_only_its_part(http: Http) -> None:

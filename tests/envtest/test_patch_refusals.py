@@ -114,6 +114,14 @@ async def test_a_value_of_a_wrong_type_cannot_be_applied(http: Http) -> None:
     )
 
 
+@pytest.mark.parametrize(("method", "code"), [("PATCH", 422), ("PUT", 409)])
+async def test_another_uid_is_a_conflict_in_updates_and_invalid_in_patches(http: Http, method: str, code: int) -> None:
+    made = await http.create(DEPLOYMENTS, deployment("d"))
+    body = {**made, "metadata": {**made["metadata"], "uid": "u"}}
+    type_ = MERGE if method == "PATCH" else "application/json"
+    assert (await http(method, f"{DEPLOYMENTS}/d", body, type_))[0] == code
+
+
 async def test_what_has_a_uid_is_not_created_by_an_apply(http: Http) -> None:
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "n", "uid": "u"}}
     code, refused = await http("PATCH", f"{DEPLOYMENTS}/n?fieldManager=m", body, APPLY)

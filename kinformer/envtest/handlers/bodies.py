@@ -25,6 +25,7 @@ __all__ = (
     "decode_delete_options",
     "decode_foreign",
     "decode_object",
+    "delete_options_of",
     "finish_object",
     "media_type",
     "not_registered",
@@ -335,7 +336,7 @@ def decode_delete_options(call: Call) -> DeleteOptions:
 
     :raises StatusError: BadRequest; Invalid for options that contradict themselves
     """
-    data: Any = {}
+    data: Obj = {}
     if call.body:
         data = _check_form(_read(call, status.bad_request)[0], status.bad_request)
         if data.get("kind", "DeleteOptions") != "DeleteOptions":
@@ -348,27 +349,35 @@ def decode_delete_options(call: Call) -> DeleteOptions:
         if dry_run := data.get("dryRun"):
             query["dryRun"] = ",".join(dry_run)
         call.query = query
-    options = DeleteOptions()
+    else:
+        for name, value in (
+            ("gracePeriodSeconds", call.number("gracePeriodSeconds")),
+            ("orphanDependents", call.is_set("orphanDependents") if "orphanDependents" in call.query else None),
+            ("propagationPolicy", call.query.get("propagationPolicy")),
+        ):
+            data[name] = value
+    return delete_options_of(data)
+
+
+def delete_options_of(data: Obj) -> DeleteOptions:
+    """
+    Options of a delete from their JSON data.
+
+    :raises StatusError: Invalid for options that contradict themselves
+    """
     preconditions = data.get("preconditions") or {}
-    options.uid = preconditions.get("uid")
-    options.resource_version = preconditions.get("resourceVersion")
-    grace = data.get("gracePeriodSeconds")
-    if grace is None:
-        grace = call.number("gracePeriodSeconds")
-    options.grace_period = grace
-    orphan = data.get("orphanDependents")
-    if orphan is None and "orphanDependents" in call.query:
-        orphan = call.is_set("orphanDependents")
-    options.orphan_dependents = orphan
-    options.propagation = data.get("propagationPolicy") or call.query.get("propagationPolicy") or None
-    _validate_delete_options(options)
-    return options
-
-
-def _validate_delete_options(options: DeleteOptions) -> None:
-    field, policy = "propagationPolicy", options.propagation
+    options = DeleteOptions(
+        data.get("gracePeriodSeconds"),
+        data.get("propagationPolicy") or None,
+        data.get("orphanDependents"),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+    )
+    field, policy, causes = "propagationPolicy", options.propagation, []
     if policy is not None and options.orphan_dependents is not None:
-        text = "orphanDependents and deletionPropagation cannot be both set"
-        raise status.invalid_options("DeleteOptions", invalid(field, policy, text))
+        causes.append(invalid(field, policy, "orphanDependents and deletionPropagation cannot be both set"))
     if policy is not None and policy not in _POLICIES:
-        raise status.invalid_options("DeleteOptions", not_supported(field, policy, (*_POLICIES, "nil")))
+        causes.append(not_supported(field, policy, (*_POLICIES, "nil")))
+    if causes:
+        raise status.invalid_options("DeleteOptions", *causes)
+    return options

@@ -91,6 +91,8 @@ def update(operations: Operations, call: Call) -> Answer:
     def change(old: Obj | None) -> Obj:
         if old is None:
             call.authorize(replace(call.action, verb="create"))
+        else:
+            _check_uid(call, obj["metadata"].get("uid"), old["metadata"].get("uid"))
         return obj
 
     how = call.write_options("UpdateOptions")
@@ -98,6 +100,21 @@ def update(operations: Operations, call: Call) -> Answer:
     if created:
         call.warnings += strategy.warnings(obj)
     return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
+
+
+def _check_uid(call: Call, asked: str | None, uid: str) -> None:
+    """
+    Check that the object of an update is still the one that the client has read. A patch has no such precondition.
+
+    :raises status.StatusError: Conflict
+    """
+    if asked and asked != uid:
+        key = "/".join(filter(None, ("/registry", call.resource.storage.resource, call.namespace, call.name)))
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {asked}, UID in object meta: {uid}"
+        )
+        raise status.conflict(call.resource.group_resource, call.name, why)
 
 
 def _own_name(call: Call, obj: Obj) -> None:
@@ -240,6 +257,8 @@ def _marked(operations: Operations, call: Call) -> Version | None:
     before = operations.storage.get(_PODS, call.namespace, call.name)
     if before is None or options.grace_period != 0 or options.uid is not None or options.resource_version is not None:
         return None
+    if options.orphan_dependents or options.propagation in ("Orphan", "Foreground"):
+        return None  # the pod gets a finalizer
     obj = before.decode()
     metadata = obj["metadata"]
     if "deletionTimestamp" in metadata or metadata.get("finalizers"):
