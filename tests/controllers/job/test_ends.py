@@ -454,7 +454,7 @@ async def test_a_job_that_has_failed_is_told_of_once() -> None:
     assert world.recorder.events == ["Warning BackoffLimitExceeded j: Job has reached the specified backoff limit"]
 
 
-async def test_a_job_does_not_end_while_a_pod_of_its_cannot_be_deleted() -> None:
+async def test_a_job_ends_only_after_its_pods_are_deleted() -> None:
     world = World(job_of(parallelism=3, completions=3, backoff_limit=0), [pod(), pod("Running"), pod("Running")])
     stays = world.informers.informer_for(V1Pod).indexer.list()[-1].metadata.name
 
