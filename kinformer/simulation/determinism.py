@@ -3,7 +3,7 @@
 While the block of :func:`deterministic` runs, these are replaced:
 
 * time: the functions of :mod:`time`, ``datetime.now()`` and ``utcnow()``, and ``date.today()``; the machine's time zone
-  is UTC (the variable TZ)
+  is UTC (the variable TZ), and ``now()`` and ``today()`` know the zone to which a plan has moved a process
 * randomness: the module :mod:`random`, a :class:`random.Random` without a seed, and ``os.urandom``, which :mod:`uuid`
   and :mod:`secrets` use
 * threads: work for a thread runs in the loop's thread
@@ -57,6 +57,9 @@ class Source(Protocol):
     def timestamp(self) -> float:
         """The wall-clock time of the process that asks, in seconds since 1970."""
 
+    def zone(self) -> _datetime.timedelta:
+        """By how much the local time of the process that asks is ahead of UTC."""
+
 
 @contextmanager
 def deterministic(source: Source, seed: object) -> Iterator[None]:
@@ -109,12 +112,12 @@ def _functions_of_chance(draw: random.Random) -> list[tuple[Any, str, Any]]:
 
 
 def _methods_of_datetime(source: Source) -> dict[str, Any]:
-    timestamp = source.timestamp
+    timestamp, zone = source.timestamp, source.zone
 
     def now(cls: Any, tz: _datetime.tzinfo | None = None) -> Any:
-        # Local time is UTC in a simulated world, so that the machine's time zone does not change a run.
+        # Local time is UTC unless a plan says otherwise, so that the machine's time zone does not change a run.
         found = cls.fromtimestamp(timestamp(), _UTC)
-        return found.replace(tzinfo=None) if tz is None else found.astimezone(tz)
+        return (found + zone()).replace(tzinfo=None) if tz is None else found.astimezone(tz)
 
     def utcnow(cls: Any) -> Any:
         return cls.fromtimestamp(timestamp(), _UTC).replace(tzinfo=None)
@@ -126,7 +129,7 @@ def _today(source: Source) -> Callable[[Any], Any]:
     def today(cls: Any) -> Any:
         if issubclass(cls, _Datetime):
             return cls.now()
-        now = _Datetime.fromtimestamp(source.timestamp(), _UTC)
+        now = _Datetime.fromtimestamp(source.timestamp(), _UTC) + source.zone()
         return cls(now.year, now.month, now.day)
 
     return today

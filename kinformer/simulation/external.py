@@ -7,7 +7,7 @@ server listens for it at an address of its own, so it is known which requests ar
 
 Faults are those of a plan: they happen between the command and the server, or to the command's process, which is killed
 and started again. Oracles judge what the server saw. What needs the inside of a process is not judged: stores, handlers
-and syncs. Two faults are not possible: ``jump`` needs the process's wall clock, and ``split`` its Lease.
+and syncs. Three faults are not possible: ``jump`` and ``zone`` need the process's wall clock, and ``split`` its Lease.
 
 Time is real. So a plan causes the same faults at the same requests, writes and events, but two runs are not the same
 byte for byte. Faults that last some seconds are made shorter, by :attr:`ExternalOptions.hurry`.
@@ -45,7 +45,7 @@ from kinformer.envtest.serving import RequestHandler
 from kinformer.logs import silenced
 from kinformer.simulation.faults import Faults
 from kinformer.simulation.oracles import Checks, Ending, Oracles, Reference
-from kinformer.simulation.plan import Jump, Plan, PlanError, Split
+from kinformer.simulation.plan import Jump, Plan, PlanError, Split, Zone
 from kinformer.simulation.server import DisturbedServer, DisturbedWorld, Sender
 from kinformer.simulation.stage import NotSettled, RunResult, Stage
 
@@ -267,6 +267,9 @@ class ExternalProcess:
     def jump(self, seconds: float) -> None:
         """Do nothing: a command has the machine's clock. Plans with this fault are refused."""
 
+    def move(self, hours: float, life: Any = None) -> None:
+        """Do nothing: a command has the machine's time zone. Plans with this fault are refused."""
+
     def split(self, seconds: float) -> None:
         """Do nothing: it is not known which Lease a command has. Plans with this fault are refused."""
 
@@ -455,10 +458,10 @@ def run_external(
     """
     plan, checks = plan or Plan(), checks or Checks()
     for deviation in plan.deviations:
-        if isinstance(deviation, Jump | Split):
+        if isinstance(deviation, Jump | Split | Zone):
             raise PlanError(f"{deviation} cannot happen to a command: it is for simulated processes")
     if faults is not None:
-        faults = replace(faults, jump=0.0, split=0.0)
+        faults = replace(faults, jump=0.0, split=0.0, zone=0.0)
     oracles = Oracles(replace(checks, quiet=min(checks.quiet, options.quiet)), reference)
     with silenced():
         return anyio.run(partial(_run, scenario, plan, faults, options, oracles))

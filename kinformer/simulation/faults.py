@@ -38,6 +38,7 @@ from kinformer.simulation.plan import (
     Split,
     Stale,
     Upgrade,
+    Zone,
 )
 
 __all__ = ("Faults", "FaultsError", "Fork", "Injector", "moment_of")
@@ -74,6 +75,7 @@ class Faults:
     :param postpone: at an event
     :param stale: at an event
     :param upgrade: after a write; it has an effect only on a process that has a next version
+    :param zone: after a write. By default zero: it only touches code that uses local time
     :param most: the most faults in a run. After them nothing more goes wrong, and everything has to settle
     :param swarm: whether each seed leaves out about half of the kinds, which makes runs differ more from one another
         (Groce et al., "Swarm testing", ISSTA 2012)
@@ -99,6 +101,7 @@ class Faults:
     postpone: float = 0.0
     stale: float = 0.0
     upgrade: float = 0.0
+    zone: float = 0.0
     most: int = 4
     swarm: bool = True
 
@@ -148,7 +151,7 @@ RATES = tuple(entry.name for entry in fields(Faults) if entry.name not in ("most
 
 # The points of the injector at which each kind can happen.
 _PLACES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("crash", "restart", "pause", "jump", "split", "partition", "upgrade"), ("write",)),
+    **dict.fromkeys(("crash", "restart", "pause", "jump", "split", "partition", "upgrade", "zone"), ("write",)),
     "conflict": ("try",),
     **dict.fromkeys(("cut", "refuse"), ("request",)),
     "delay": ("request", "event"),
@@ -156,14 +159,14 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "restart_server": ("change",),
     **dict.fromkeys(("away", "lag"), ("user",)),
 }
-_LATER = frozenset({"partition", "away", "lag", "repeat", "postpone", "stale", "upgrade"})
+_LATER = frozenset({"partition", "away", "lag", "repeat", "postpone", "stale", "upgrade", "zone"})
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 def moment_of(deviation: Deviation) -> Hashable:
     """The point at which a deviation happens. Only one deviation of a kind can happen at one point."""
     match deviation:
-        case Crash() | Restart() | Pause() | Jump() | Split() | Partition() | Upgrade():
+        case Crash() | Restart() | Pause() | Jump() | Split() | Partition() | Upgrade() | Zone():
             return "write", deviation.actor, deviation.write
         case Conflict():
             return "try", deviation.actor, deviation.write
@@ -258,6 +261,7 @@ class Injector:
                 "split": lambda: Split(actor, number, draw.choice((20.0, 60.0))),
                 "partition": lambda: Partition(actor, number, draw.choice((5.0, 20.0, 60.0))),
                 "upgrade": lambda: Upgrade(actor, number),
+                "zone": lambda: Zone(actor, number, draw.choice((1.0, 5.0, 12.0))),
             },
         )
 

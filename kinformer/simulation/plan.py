@@ -380,6 +380,21 @@ class Upgrade(_Deviation):
 
 
 @dataclass(frozen=True, slots=True)
+class Zone(_Deviation):
+    """
+    The process is killed after its n-th write, and starts again on a machine in another time zone.
+
+    What it wrote down in local time, and without the zone, means another time now.
+
+    :param hours: how many hours the local time is ahead of UTC; it was UTC before
+    """
+
+    actor: str
+    write: int
+    hours: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
 class RestartServer(_Deviation):
     """
     The API server starts again after the n-th change in its storage. All connections break.
@@ -411,6 +426,7 @@ Deviation: TypeAlias = (
     | Postpone
     | Stale
     | Upgrade
+    | Zone
     | RestartServer
 )
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -404,6 +405,16 @@ class Process:
             self.options = replace(self.options, controllers=self.next_controllers)
             self.next_controllers = None
             self.kill(life, "for an upgrade")
+
+    def move(self, hours: float, life: Life | None = None) -> None:
+        """
+        Kill the present life. The next one runs in another time zone.
+
+        :param hours: how many hours the zone is ahead of UTC
+        :param life: the life to kill; None for the present one
+        """
+        self.clock.zone = timedelta(hours=hours)
+        self.kill(life, "to move to another time zone")
 
     def doom(self, life: Life, within: float) -> None:
         """Kill a life at its next request, or after `within` seconds if there is none."""

@@ -22,10 +22,12 @@ class ProcessClock:
     The clock of a process: the loop's time, and a wall clock that may be wrong.
 
     :ivar skew: by how many seconds its wall clock is ahead of the others
+    :ivar zone: by how much its local time is ahead of UTC
     """
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.skew = 0.0
+        self.zone = timedelta()
         self._loop = loop
         self._rate = 1.0
         self._set_at = self._set_to = 0.0

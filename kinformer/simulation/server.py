@@ -42,6 +42,7 @@ from kinformer.simulation.plan import (
     Restart,
     Split,
     Upgrade,
+    Zone,
 )
 from kinformer.simulation.process import Life
 from kinformer.simulation.watches import DisturbedWatch, WatchedWorld
@@ -90,6 +91,9 @@ class DisturbedProcess(Protocol):
 
     def upgrade(self, life: Any = None) -> None:
         """Kill a life. The next one runs the next version, if there is one."""
+
+    def move(self, hours: float, life: Any = None) -> None:
+        """Kill a life. The next one runs in another time zone, so many hours ahead of UTC."""
 
     def go_away(self, writes: int, seconds: float) -> None:
         """Kill the present life. The next one begins after so many writes of the user, or seconds."""
@@ -356,6 +360,8 @@ class DisturbedHandler:
                 process.isolate(seconds)
             case Upgrade():
                 process.upgrade(life)
+            case Zone(hours=hours):
+                process.move(hours, life)
 
     @staticmethod
     def _cut(exchange: Exchange, wire: Wire, response: web.StreamResponse) -> None:

@@ -35,6 +35,7 @@ from kinformer.simulation.plan import (
     Split,
     Stale,
     Upgrade,
+    Zone,
 )
 from kinformer.simulation.trial import Outcome
 
@@ -145,6 +146,7 @@ KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType
         "postpone": _at("object", Postpone),
         "stale": _at("resource", partial(Stale, version=-1), partial(Stale, version=-3)),
         "upgrade": _at("write", Upgrade),
+        "zone": _at("write", Zone),
         "restart_server": _at("change", partial(RestartServer, history="gone")),
     }
 )

@@ -24,6 +24,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -353,9 +354,17 @@ class _Time:
         self._began = EPOCH.timestamp()
 
     def timestamp(self) -> float:
-        owner = OWNER.get()
-        process: Process | None = getattr(owner, "process", None)
+        process = self._process()
         return self._began + self.monotonic() + (process.clock.skew if process is not None else 0.0)
+
+    def zone(self) -> timedelta:
+        process = self._process()
+        return process.clock.zone if process is not None else timedelta()
+
+    @staticmethod
+    def _process() -> Process | None:
+        process: Process | None = getattr(OWNER.get(), "process", None)
+        return process
 
 
 def run_world(

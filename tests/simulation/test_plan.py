@@ -32,6 +32,7 @@ from kinformer.simulation.plan import (
     Split,
     Stale,
     Upgrade,
+    Zone,
 )
 
 LINES = {
@@ -55,6 +56,7 @@ LINES = {
     "seed=17 postpone(manager,pods/default/web-0,event=2,seconds=9)": Postpone("manager", "pods/default/web-0", 2, 9),
     "seed=17 stale(manager,pods,event=2,version=-3)": Stale("manager", "pods", 2, -3),
     "seed=17 upgrade(manager,write=2)": Upgrade("manager", 2),
+    "seed=17 zone(manager,write=3,hours=12)": Zone("manager", 3, 12.0),
     "seed=17 restartserver(change=12,kept)": RestartServer(12, "kept"),
 }
 

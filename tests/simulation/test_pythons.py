@@ -41,6 +41,9 @@ class _Source:
     def timestamp(self) -> float:
         return 1_767_225_600 + self.monotonic()
 
+    def zone(self) -> datetime.timedelta:
+        return datetime.timedelta()
+
 
 class _Echo(asyncio.Protocol):
     """Gives back what it gets, a little later."""

@@ -21,15 +21,16 @@ APP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "lab
 
 
 def controller_of_apps(
-    context: ControllerContext, name: str, sync: Callable[[V1ConfigMap], Awaitable[None]]
+    context: ControllerContext, name: str, sync: Callable[[V1ConfigMap], Awaitable[float | None]]
 ) -> Controller:
-    """A controller that calls `sync` with each ConfigMap that has the label ``app``."""
+    """A controller that calls `sync` with each ConfigMap that has the label ``app``, and again when `sync` says."""
     informer = context.informers.informer_for(V1ConfigMap)
 
-    async def sync_key(key: str) -> None:
+    async def sync_key(key: str) -> float | None:
         app = informer.indexer.get_by_key(key)
         if app is not None and "app" in (app.metadata.labels or {}):
-            await sync(app)
+            return await sync(app)
+        return None
 
     return Controller(name, sync_key, clock=context.clock).watch(informer)
 
