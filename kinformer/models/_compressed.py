@@ -31,6 +31,7 @@ __all__ = (
     "SHORTEST",
     "Dictionary",
     "compression_is_possible",
+    "dictionaries",
     "dictionary_of",
     "expanded",
     "holds",
@@ -56,7 +57,8 @@ SHORTEST: Final = 200
 #: Higher levels take more time, and give parts that are at most a tenth smaller.
 _LEVEL: Final = 1
 
-_dictionaries: Final[dict[int, Dictionary]] = {}
+#: All dictionaries of this process by their numbers. Without any, no part that was compressed can be read.
+dictionaries: Final[dict[int, Dictionary]] = {}
 
 
 def compression_is_possible() -> bool:
@@ -100,10 +102,14 @@ class Dictionary:
         except zstandard.ZstdError as error:
             raise ValueError(f"the dictionary is damaged: {error}") from None
         self._codecs = _Codecs()
-        _dictionaries[self.number] = self
+        dictionaries[self.number] = self
 
-    def compress(self, part: msgspec.Raw | bytes) -> msgspec.Raw:
-        """Compress a part, which is JSON."""
+    def compress(self, part: msgspec.Raw | bytes, *, marked: bool = True) -> msgspec.Raw:
+        """
+        Compress a part, which is JSON.
+
+        :param marked: give it a fingerprint, for :func:`holds`
+        """
         codecs = self._codecs
         compressor = codecs.compressor
         if compressor is None:
@@ -111,7 +117,7 @@ class Dictionary:
                 level=_LEVEL, dict_data=self._dictionary, write_dict_id=False
             )
         frame = compressor.compress(part)
-        header = _HEADER.pack(_CODE, _COUNTED + len(frame), _EXTENSION, self.number, fingerprint(part))
+        header = _HEADER.pack(_CODE, _COUNTED + len(frame), _EXTENSION, self.number, fingerprint(part) if marked else 0)
         return msgspec.Raw(header + frame)
 
     def expand(self, frame: memoryview) -> bytes:
@@ -136,11 +142,11 @@ def dictionary_of(part: msgspec.Raw) -> Dictionary | None:
     view: memoryview[Any] = memoryview(part)
     if len(view) <= _HEADER.size or view[0] != _CODE:
         return None
-    return _dictionaries.get(_NUMBER.unpack_from(view, _NUMBER_AT)[0])
+    return dictionaries.get(_NUMBER.unpack_from(view, _NUMBER_AT)[0])
 
 
 def holds(part: msgspec.Raw, json: msgspec.Raw) -> bool:
-    """Whether a part is compressed and has this JSON. False for a part that another process compressed."""
+    """Whether a part is compressed and marked, and has this JSON. False for one that another process compressed."""
     view: memoryview[Any] = memoryview(part)
     return (
         len(view) > _HEADER.size
@@ -158,7 +164,7 @@ def expanded(part: memoryview) -> bytes | None:
     if part[0] != _CODE or len(part) <= _HEADER.size:
         return None
     (number,) = _NUMBER.unpack_from(part, _NUMBER_AT)
-    dictionary = _dictionaries.get(number)
+    dictionary = dictionaries.get(number)
     if dictionary is None:
         raise msgspec.DecodeError("the dictionary that it was compressed with is not here")
     return dictionary.expand(part[_HEADER.size :])

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
-from kinformer.models._compressed import SHORTEST, Dictionary, dictionary_of
+from kinformer.models._compressed import SHORTEST, Dictionary, dictionaries, dictionary_of
 from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
-from kinformer.models._packed import json_of
+from kinformer.models._packed import json_of, unpacked
 
 __all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "filling", "marks_of", "named")
 
@@ -131,9 +131,12 @@ class LazyField:
         :raises ObjectDecodeError: if they do not fit the field's type
         """
         try:
-            return (self._reader or self._made_reader())(json_of(raw))
+            # The form is looked at only where a part may be compressed: most bytes are JSON.
+            return (self._reader or self._made_reader())(json_of(raw) if dictionaries else raw)
         except DECODE_ERRORS as error:
             fault = fault_of(error)
+        if (json := unpacked(raw)) is not None:
+            return self.decoded(obj, json)
         # Outside the except, because decoders' errors quote their input and must not be the context of this one.
         raise ObjectDecodeError(named(obj), fault.under(self.json_name))
 
@@ -144,7 +147,7 @@ class LazyField:
 
     def _fill(self, obj: Any, raw: msgspec.Raw) -> Any:
         value = self.decoded(obj, raw)
-        if (dictionary := dictionary_of(raw)) is not None:
+        if dictionaries and (dictionary := dictionary_of(raw)) is not None:
             _compress_parts(value, dictionary)
         with filling:
             now = self.peek(obj)
@@ -191,7 +194,7 @@ def _compress_parts(value: Any, dictionary: Dictionary) -> None:
     for field in lazy.values():
         part = field.peek(value)
         if type(part) is msgspec.Raw:
-            field.poke(value, part.copy() if len(part) < SHORTEST else dictionary.compress(part))
+            field.poke(value, part.copy() if len(part) < SHORTEST else dictionary.compress(part, marked=False))
 
 
 def named(obj: Any) -> str:

@@ -29,7 +29,11 @@ def _share_pod_spec(spec: Any) -> None:
         spec.service_account_name = once(spec.service_account_name, spec.service_account_name)
     if spec.service_account is not None:  # its old name; the server sends both
         spec.service_account = once(spec.service_account, spec.service_account)
-    for toleration in spec.tolerations or ():  # the server adds two to each pod
+
+
+def _share_tolerations(tolerations: Any) -> None:
+    make_room()
+    for toleration in tolerations:  # the server adds two to each pod
         if toleration.key is not None:
             toleration.key = once(toleration.key, toleration.key)
         if toleration.operator is not None:
@@ -53,8 +57,12 @@ def _share_pod_status(status: Any) -> None:
         status.phase = once(status.phase, status.phase)
     if status.host_ip is not None:
         status.host_ip = once(status.host_ip, status.host_ip)
+
+
+def _share_conditions(conditions: Any) -> None:
+    make_room()
     since = None
-    for condition in status.conditions or ():
+    for condition in conditions:
         if condition.type is not None and condition.status is not None:
             condition.type = once(condition.type, condition.type)
             condition.status = once(condition.status, condition.status)
@@ -93,4 +101,6 @@ SHARERS: Final[Mapping[str, Callable[[Any], None]]] = {
     "list[V1Container]": _share_containers,
     "list[V1ContainerStatus]": _share_container_statuses,
     "list[V1Endpoint]": _share_endpoints,
+    "list[V1PodCondition]": _share_conditions,
+    "list[V1Toleration]": _share_tolerations,
 }

@@ -285,7 +285,7 @@ def texts(first: int, count: int) -> list[V1ConfigMap]:
 
 def forget_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at the start of a process."""
-    monkeypatch.setattr(_compressed, "_dictionaries", {})
+    monkeypatch.setattr(_compressed, "dictionaries", {})
     _compression._compression_of.cache_clear()
 
 

@@ -184,7 +184,7 @@ def test_a_pickle_can_be_read_where_the_dictionary_is_not(monkeypatch: pytest.Mo
     unread, was_read = pickle.dumps(compressed()), compressed()
     assert was_read.spec.node_name
     read = pickle.dumps(was_read)
-    monkeypatch.setattr(_compressed, "_dictionaries", {})
+    monkeypatch.setattr(_compressed, "dictionaries", {})
 
     assert pickle.loads(unread) == pickle.loads(read) == pod(500)
 
