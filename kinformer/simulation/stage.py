@@ -85,6 +85,7 @@ class RunResult:
         return self.refer()
 
 
+# More than 15 fields: what every simulated world has; its parts (injector, history, oracles) are classes of their own.
 class Stage(User, abc.ABC, Generic[P]):
     """
     See the module. The requests of the user are the methods of :class:`~kinformer.simulation.user.User`.

@@ -19,6 +19,7 @@ __all__ = ("SimulatedTransport",)
 _EVENTS: Final = ("events", "events.events.k8s.io")
 
 
+# More than 15 fields: two beside those of the transport that it stands for.
 class SimulatedTransport(Transport):
     """
     A transport of a simulated process, or of the user.

@@ -33,6 +33,7 @@ LOW_PRIORITY = -100
 _SLACK = 64
 
 
+# More than 15 fields: one over, with those of every queue: the line, what waits for it, and what was handed out.
 class PriorityQueue(WorkQueue[T]):
     """
     A work queue with priorities, delays and rate limits.

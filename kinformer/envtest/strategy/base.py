@@ -59,6 +59,7 @@ def _generation(obj: Obj) -> Any:
     return obj["metadata"].get("generation")
 
 
+# More than 15 fields: the settings in which kinds differ, each a row of kinds.yaml.
 class Strategy:
     """
     How objects of one resource are written.
