@@ -1,4 +1,7 @@
-"""The server's own admission plug-ins: those of kube-apiserver's defaults that change its answers."""
+"""The server's own admission plug-ins: those of kube-apiserver's defaults that change its answers.
+
+:class:`StoredObjects` is what the plug-ins of installed packages see of the storage.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any
 from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.admission import AdmissionPlugin, Attributes
-from kinformer.envtest.operations import timestamp
+from kinformer.envtest.operations import Operations, timestamp
+from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.meta.names import GroupResource
@@ -20,6 +24,7 @@ __all__ = (
     "NamespaceLifecycle",
     "Priority",
     "SigningRequests",
+    "StoredObjects",
     "TopologyLabels",
     "topology_labels",
 )
@@ -38,11 +43,13 @@ _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PROTECTED = ("default", "kube-system", "kube-public")
 
 
-class NamespaceLifecycle(AdmissionPlugin):
-    """Objects are created only in namespaces that exist and are not being deleted. Some are never deleted."""
-
+class _StoragePlugin(AdmissionPlugin):
     def __init__(self, storage: Storage):
         self._storage = storage
+
+
+class NamespaceLifecycle(_StoragePlugin):
+    """Objects are created only in namespaces that exist and are not being deleted. Some are never deleted."""
 
     def admit(self, attributes: Attributes) -> None:
         if attributes.operation == "DELETE":
@@ -64,11 +71,8 @@ class NamespaceLifecycle(AdmissionPlugin):
 _SYSTEM_PRIORITIES = frozenset(one["metadata"]["name"] for one in SYSTEM_CLASSES)
 
 
-class Priority(AdmissionPlugin):
+class Priority(_StoragePlugin):
     """A pod gets the priority of its class, or of the default class. A request cannot give it another priority."""
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
 
     def admit(self, attributes: Attributes) -> None:
         pod, kind = attributes.object, attributes.resource.group_resource
@@ -121,7 +125,7 @@ def _default_priority(storage: Storage) -> dict[str, Any] | None:
     return {**default, "name": default["metadata"]["name"]}
 
 
-class DefaultClasses(AdmissionPlugin):
+class DefaultClasses(_StoragePlugin):
     """Claims and ingresses without a class get the class that is marked as the default."""
 
     _ANNOTATIONS = (
@@ -129,9 +133,6 @@ class DefaultClasses(AdmissionPlugin):
         "storageclass.beta.kubernetes.io/is-default-class",
         "ingressclass.kubernetes.io/is-default-class",
     )
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
 
     def admit(self, attributes: Attributes) -> None:
         obj, what = attributes.object, attributes.resource.group_resource
@@ -163,11 +164,8 @@ def topology_labels(storage: Storage, node: str) -> dict[str, str]:
     return {name: labels[name] for name in _TOPOLOGY if name in labels}
 
 
-class TopologyLabels(AdmissionPlugin):
+class TopologyLabels(_StoragePlugin):
     """A pod that is created with a node gets the node's zone and region as labels, as it does from a binding."""
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
 
     def admit(self, attributes: Attributes) -> None:
         pod = attributes.object
@@ -178,11 +176,8 @@ class TopologyLabels(AdmissionPlugin):
             pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **labels}
 
 
-class ClaimResize(AdmissionPlugin):
+class ClaimResize(_StoragePlugin):
     """A claim can be expanded only if it is bound, and if its class allows it."""
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
 
     def validate(self, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old_object
@@ -236,3 +231,35 @@ class SigningRequests(AdmissionPlugin):
 
 def _conditions(request: dict[str, Any]) -> list[Any]:
     return (request.get("status") or {}).get("conditions") or []
+
+
+class StoredObjects:
+    """The objects for plug-ins, without HTTP. See :class:`~kinformer.envtest.admission.ObjectClient`."""
+
+    def __init__(self, operations: Operations):
+        self._operations = operations
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> dict[str, Any] | None:
+        found = self._operations.storage.get(GroupResource(group, plural), namespace, name)
+        return found.decode() if found is not None else None
+
+    def list(self, group: str, plural: str, namespace: str = "") -> list[dict[str, Any]]:
+        log = self._operations.storage.log(GroupResource(group, plural))
+        return [version.decode() for version in log.select(namespace)]
+
+    def update_status(self, group: str, plural: str, obj: dict[str, Any]) -> dict[str, Any]:
+        metadata = obj["metadata"]
+        stored, _ = self._operations.update(
+            self._resource(group, plural),
+            metadata.get("namespace", ""),
+            metadata["name"],
+            lambda _: obj,
+            subresource="status",
+        )
+        return stored.decode()
+
+    def _resource(self, group: str, plural: str) -> Resource:
+        found = self._operations.registry.by_storage(GroupResource(group, plural))
+        if found is None:
+            raise LookupError(f"{GroupResource(group, plural)} is not served")
+        return found

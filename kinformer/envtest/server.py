@@ -32,7 +32,6 @@ from kinformer.envtest.handlers.http import HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.loops import Loops
-from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import (
     ClaimResize,
@@ -40,6 +39,7 @@ from kinformer.envtest.plugins import (
     NamespaceLifecycle,
     Priority,
     SigningRequests,
+    StoredObjects,
     TopologyLabels,
 )
 from kinformer.envtest.policies import Policies

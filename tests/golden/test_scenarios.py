@@ -21,7 +21,7 @@ from kinformer.envtest import ApiServer
 from kinformer.envtest.admission import AdmissionContext
 from kinformer.envtest.certificates import Authority
 from kinformer.envtest.loops import WITHOUT_KUBELET
-from kinformer.envtest.objects import StoredObjects
+from kinformer.envtest.plugins import StoredObjects
 from kinformer.manager import known_controllers
 from kinformer_controllers.shared.quota.admission import QuotaPlugin
 from tests.controllers.scenarios.allowed import managers_with_their_permissions, rules_of

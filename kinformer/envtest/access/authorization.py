@@ -10,23 +10,76 @@ stored ClusterRole replaces the default one of the same name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.access.rules import Action, Rule, permits
 from kinformer.envtest.admission import User
 from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 from kinformer.meta.selectors import label_selector_as_selector
 
-__all__ = ("BUILT_IN", "EVERYTHING", "MASTERS", "Action", "Authorizer")
+__all__ = ("BUILT_IN", "EVERYTHING", "MASTERS", "Action", "Authorizer", "Rule", "permits")
 
 _GROUP = "rbac.authorization.k8s.io"
 #: The users in this group may do everything.
 MASTERS = "system:masters"
 _KNOWN = "system:authenticated"
 _ACCOUNT = "system:serviceaccount:"
+
+
+#: A rule of a role: JSON data, as in the API.
+Rule = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """
+    What a user wants to do.
+
+    :param path: the path of a request for a non-resource URL, e.g. ``/version``
+    """
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def what(self) -> str:
+        """The resource as in rules: with the subresource after a slash, if there is one."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def permits(rule: Rule, action: Action) -> bool:
+    if not _has(rule, "verbs", action.verb):
+        return False
+    if action.path:
+        return _is_path_of(rule, action.path)
+    if not _has(rule, "apiGroups", action.group) or not _is_resource_of(rule, action.what):
+        return False
+    names = rule.get("resourceNames") or ()
+    return not names or action.name in names
+
+
+def _has(rule: Rule, field: str, value: str) -> bool:
+    return not {"*", value}.isdisjoint(rule.get(field) or ())
+
+
+def _is_resource_of(rule: Rule, what: str) -> bool:
+    _, slash, part = what.partition("/")
+    return _has(rule, "resources", what) or bool(slash and f"*/{part}" in (rule.get("resources") or ()))
+
+
+def _is_path_of(rule: Rule, path: str) -> bool:
+    return any(
+        path == one or (one.endswith("*") and path.startswith(one.rstrip("*")))
+        for one in rule.get("nonResourceURLs") or ()
+    )
 
 
 class Authorizer:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from kinformer.envtest import status
-from kinformer.envtest.access.authorization import EVERYTHING, MASTERS, Action, Authorizer
-from kinformer.envtest.access.rules import Rule, missing, shown
+from kinformer.envtest.access.authorization import EVERYTHING, MASTERS, Action, Authorizer, Rule, permits
 from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 
-__all__ = ("Escalation",)
+__all__ = ("Escalation", "missing", "shown")
 
 _GROUP = "rbac.authorization.k8s.io"
 _ROLES = ("clusterroles", "roles")
 _BINDINGS = ("clusterrolebindings", "rolebindings")
+#: The names of a rule's fields in Kubernetes' error texts, in their order there.
+_FIELDS = {
+    "apiGroups": "APIGroups",
+    "resources": "Resources",
+    "nonResourceURLs": "NonResourceURLs",
+    "resourceNames": "ResourceNames",
+    "verbs": "Verbs",
+}
 
 
 class Escalation(AdmissionPlugin):
@@ -82,3 +91,44 @@ class Escalation(AdmissionPlugin):
 def _without_owners(obj: dict[str, Any]) -> dict[str, Any]:
     ignored = ("ownerReferences", "finalizers", "resourceVersion", "managedFields")
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key not in ignored}}
+
+
+def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """The parts of `wanted` that `held` does not cover. Each part has one verb, one resource and at most one name."""
+    return [part for rule in wanted for part in _parts(rule) if not any(permits(one, _action(part)) for one in held)]
+
+
+def shown(rules: Iterable[Rule]) -> list[str]:
+    """Rules as in Kubernetes' error texts. Rules that differ only in their verbs are shown as one."""
+    merged: dict[str, Rule] = {}
+    for rule in rules:
+        key = json.dumps({**rule, "verbs": []} if "nonResourceURLs" not in rule else rule, sort_keys=True)
+        merged.setdefault(key, {**rule, "verbs": []})["verbs"].extend(rule["verbs"])
+    return sorted({_text(rule) for rule in merged.values()})
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in rule.get("verbs") or ():
+                part = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+                names = rule.get("resourceNames") or ()
+                yield from ({**part, "resourceNames": [name]} for name in names)
+                if not names:
+                    yield part
+    for path in rule.get("nonResourceURLs") or ():
+        for verb in rule.get("verbs") or ():
+            yield {"nonResourceURLs": [path], "verbs": [verb]}
+
+
+def _action(part: Rule) -> Action:
+    """What a part of a rule allows. It has no name if the part has none; a rule for some names does not allow that."""
+    [verb] = part["verbs"]
+    if "nonResourceURLs" in part:
+        return Action(verb, path=part["nonResourceURLs"][0])
+    return Action(verb, part["apiGroups"][0], part["resources"][0], name=part.get("resourceNames", [""])[0])
+
+
+def _text(rule: Rule) -> str:
+    parts = [f"{said}:[{' '.join(map(json.dumps, rule[name]))}]" for name, said in _FIELDS.items() if rule.get(name)]
+    return f"{{{', '.join(parts)}}}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.envtest.apply.applying import Applied, NotMergeable, apply_configuration, check_mergeable
+from kinformer.envtest.apply.applying import NotMergeable, apply_configuration, check_mergeable
 from kinformer.envtest.apply.managed import (
     Entry,
     Managed,
@@ -16,7 +16,6 @@ from kinformer.envtest.apply.scopes import Scope, scope_of
 from kinformer.envtest.apply.trees import Tree
 
 __all__ = (
-    "Applied",
     "Entry",
     "Managed",
     "Manager",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -31,24 +30,11 @@ from kinformer.envtest.apply.trees import (
     union,
 )
 
-__all__ = ("Applied", "NotMergeable", "apply_configuration", "check_mergeable")
+__all__ = ("NotMergeable", "apply_configuration", "check_mergeable")
 
 _FIRST = "before-first-apply"
 _KUBECTL = "kubectl"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """
-    The result of an apply.
-
-    :param obj: the object. It may share parts with the object before the apply
-    :param managed: its managed fields
-    """
-
-    obj: dict[str, Any]
-    managed: Managed | None
 
 
 def apply_configuration(
@@ -59,7 +45,7 @@ def apply_configuration(
     manager: str,
     now: str,
     force: bool,
-) -> Applied:
+) -> tuple[dict[str, Any], Managed | None]:
     """
     Apply a manager's configuration to an object.
 
@@ -68,6 +54,7 @@ def apply_configuration(
     :param wanted: the configuration, with kind and apiVersion
     :param now: the time for the managed fields
     :param force: take over fields that other managers own
+    :return: the object, which may share parts with `live`, and its managed fields
     :raises StatusError: Conflict if another manager owns a field with another value, and `force` is not set
     """
     before = live if live is not None else {"kind": wanted["kind"], "apiVersion": wanted["apiVersion"], "metadata": {}}
@@ -102,7 +89,7 @@ def apply_configuration(
         left.append(Entry(me, time, Fields.of_tree(mine)))
     if manager == _KUBECTL:
         _follow_annotation(merged, wanted)
-    return Applied(merged, Managed(left) if left else None)
+    return merged, Managed(left) if left else None
 
 
 def _pruned(merged: Any, last: Tree, owned: Tree, shape: Shape) -> Any:

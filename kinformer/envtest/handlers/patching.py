@@ -197,12 +197,12 @@ def _applier(operations: Operations, call: Call) -> Patcher:
         finish_object(call, operations.strategy(resource), copy.deepcopy(wanted), refuse=refuse)
         live = whole if whole["metadata"].get("uid") else None
         managed = _live_managed(operations, call)
-        applied = apply_configuration(live, managed, wanted, scope, call.manager, operations.now(), force)
+        obj, applied = apply_configuration(live, managed, wanted, scope, call.manager, operations.now(), force)
         if twice:
             _tell_of_yaml(call, f"error converting YAML to JSON: {twice}")
-        owned = applied.managed if applied.managed is not None else Managed(())
-        metadata = {name: value for name, value in applied.obj["metadata"].items() if name != "managedFields"}
-        return {**applied.obj, "metadata": {**metadata, "managedFields": owned}}
+        owned = applied if applied is not None else Managed(())
+        metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+        return {**obj, "metadata": {**metadata, "managedFields": owned}}
 
     return Patcher(operations, call, apply, creates=call.target.subresource is None)
 

@@ -14,7 +14,7 @@ import yaml
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
-from kinformer.envtest.objects import StoredObjects
+from kinformer.envtest.plugins import StoredObjects
 from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
 from tests.controllers.groupquota.webhook_proxy import GivenUids, proxy
 from tests.controllers.shared.quota.serving import make_namespace, quota_server

@@ -10,7 +10,7 @@ import pytest
 
 from kinformer.client import AlreadyExists, Client, Conflict, DeleteOptions, Forbidden, NotFound
 from kinformer.envtest import ApiServer
-from kinformer.envtest.objects import StoredObjects
+from kinformer.envtest.plugins import StoredObjects
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import Quantity
 from kinformer.meta.resourcelist import ResourceList, load, mask, total

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.envtest.access.rules import missing, shown
+from kinformer.envtest.access.escalation import missing, shown
 from tests.envtest.access.conftest import ROLES, bind, bind_cluster_role, binding
 from tests.envtest.conftest import Http
 

@@ -10,7 +10,7 @@ from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.admission import AdmissionContext
-from kinformer.envtest.objects import StoredObjects
+from kinformer.envtest.plugins import StoredObjects
 from kinformer_controllers.shared.quota.admission import QuotaPlugin
 
 __all__ = ("make_namespace", "make_pod", "make_quota", "quota_server")
