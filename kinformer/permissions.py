@@ -24,12 +24,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
+
+from kinformer.arguments import want_text
 
 __all__ = ("RECORD_EVENTS", "Permission", "Rule", "allow", "permissions_of", "policy_rules")
 
 _RESOURCE = re.compile(r"(?P<name>[a-z0-9-]+|\*)(?:\.(?P<group>[a-z0-9.-]+|\*))?(?:/(?P<part>[a-z0-9-]+|\*))?")
 _VERB = re.compile(r"[a-z]+|\*")
+#: The verbs of Kubernetes. Other APIs may have verbs of their own, but none that looks like a misspelt one of these.
+_VERBS = (
+    *("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
+    *("bind", "escalate", "impersonate", "use", "approve", "sign", "attest", "proxy"),
+)
 
 
 class Permission(NamedTuple):
@@ -81,7 +89,10 @@ class Rule:
         for verb in self.verbs:
             if not _VERB.fullmatch(verb):
                 raise ValueError(f"{verb!r} is not a verb: want one like 'list'")
+            if verb not in _VERBS and (meant := get_close_matches(verb, _VERBS, 1, 0.8)):
+                raise ValueError(f"{verb!r} is not a verb: did you mean {meant[0]!r}?")
         for resource in self.resources:
+            want_text(resource, "a resource of a rule", "its plural, such as 'pods' or 'deployments.apps/status'")
             if not _RESOURCE.fullmatch(resource):
                 raise ValueError(f"{resource!r} is not a resource: want one like 'pods' or 'deployments.apps/status'")
 

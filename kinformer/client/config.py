@@ -412,4 +412,6 @@ def _checked_url(url: str | None, what: str) -> str:
 
 
 def _why_missing(path: str) -> str:
+    if "://" in path:
+        return "want a file; a server's address is connect(url=…)"
     return "it is a folder" if Path(path).expanduser().is_dir() else "there is no such file"

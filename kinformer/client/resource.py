@@ -15,11 +15,13 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 from urllib.parse import quote
 
 import msgspec
 
+from kinformer.arguments import want_text
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import EndlessList, UnsupportedMediaType
 from kinformer.client.follow import Change, follow, until
@@ -475,16 +477,28 @@ class Resource(PodVerbs, Generic[T]):
         :raises ValueError: if a name is invalid, or a namespace is needed and missing
         """
         path = self._prefix
+        if not isinstance(namespace, str) or not isinstance(name, (str, NoneType)):
+            self._check_names(namespace, name)
         if namespace:
             if self.namespaced is False:
                 raise ValueError(f"{self.gvr.group_resource} belong to no namespace, but {namespace!r} was given")
             path += f"/namespaces/{_segment(namespace, 'namespace')}"
         elif self.namespaced and (creating or name is not None):
-            raise ValueError(f"{self.gvr.group_resource} belong to a namespace: an empty one may not be set")
+            own, _, alone = (name or "").rpartition("/")
+            example = f"{alone!r}, {own!r}" if own else f"{name or 'object'!r}, 'default'"
+            raise ValueError(
+                f"{self.gvr.group_resource} belong to a namespace: an empty one may not be set; want a name and a "
+                f"namespace, as in {example}"
+            )
         path += f"/{self.gvr.resource}"
         if name is not None:
             path += f"/{_segment(name, 'name')}"
         return f"{path}/{quote(subresource)}" if subresource else path
+
+    def _check_names(self, namespace: object, name: object) -> None:
+        kind = self.gvr.group_resource
+        want_text(name or "", f"the name of {kind}", "a text: the arguments are (name, …, namespace)")
+        want_text(namespace, f"the namespace of {kind}", "a text: the arguments are (name, …, namespace)")
 
     async def _send(
         self,

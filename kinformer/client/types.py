@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
 
+from kinformer.arguments import want_text
 from kinformer.meta import SelectorError, accessor_of, parse_selector
 from kinformer.meta.fields import parse_field_selector
 from kinformer.meta.shards import ShardSelectorError, parse_shard_selector
@@ -109,6 +110,8 @@ class ListOptions:
     def __post_init__(self) -> None:
         # Checked here, because an informer would send a wrong selector to the server again and again.
         if self.label_selector or self.field_selector:
+            want_text(self.label_selector, "label_selector", "a text, as in 'app=web,tier in (a, b)'")
+            want_text(self.field_selector, "field_selector", "a text, as in 'metadata.name=web'")
             _check_selectors(self.label_selector, self.field_selector)
         if self.shard_selector:
             _check_shard_selector(self.shard_selector)

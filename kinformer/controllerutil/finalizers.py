@@ -25,8 +25,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
+from kinformer.arguments import want
 from kinformer.client import Client, NotFound, PatchType
 from kinformer.meta import ObjectName, accessor_of
 from kinformer.record import WARNING, EventRecorder
@@ -156,6 +158,9 @@ class Finalizer:
         :raises Conflict: if the object has changed since it was read. Let this exception leave the sync: the key is
             then synced again
         """
+        want(
+            cleanup, callable(cleanup), f"the clean-up of {self.name}", "the function itself, as in cleanup=self.remove"
+        )
         accessor = accessor_of(obj)
         key, uid = accessor.object_name(obj), accessor.uid(obj)
         if has_finalizer(obj, self.name) and self._held.get(key) != uid:
@@ -172,7 +177,9 @@ class Finalizer:
             return obj
         if has_finalizer(obj, self.name):
             try:
-                await cleanup(obj)
+                done = cleanup(obj)
+                want(done, isawaitable(done), f"the result of the clean-up of {self.name}", "an async function")
+                await done
             except Exception as error:
                 if self._events is not None:
                     self._events.event(obj, WARNING, "CleanupFailed", str(error) or type(error).__name__)

@@ -226,7 +226,7 @@ def set_controller_reference(owner: Any, obj: Any, gvk: GroupVersionKind | None 
         return
     metadata = obj.metadata
     if not isinstance(metadata, V1ObjectMeta):
-        raise TypeError(f"the metadata of {type(obj).__qualname__} is no V1ObjectMeta: it cannot name owners")
+        raise TypeError(f"the metadata of {type(obj).__qualname__} is no V1ObjectMeta: want V1ObjectMeta(name=…)")
     kept = [found for found in metadata.owner_references or () if found.uid != uid]
     metadata.owner_references = [*kept, reference]
     if namespace and not there:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from kinformer.arguments import want_several
 from kinformer.cache import TransformFunc
 from kinformer.client import ListOptions
 
@@ -53,8 +54,7 @@ def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[s
         return None if namespace is None else {namespace: EVERYTHING}
     if namespace:
         raise ValueError(f"namespace is {namespace!r}, and namespaces are given as well: want one of the two")
-    if isinstance(namespaces, str):
-        raise TypeError(f"namespaces is {namespaces!r}: want a list of names")
+    want_several(namespaces, "namespaces", "a list of names")
     if not namespaces:
         raise ValueError("namespaces is empty: leave it out for all namespaces")
     if "" in namespaces:

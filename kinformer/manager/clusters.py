@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import anyio
 
+from kinformer.arguments import want_several
 from kinformer.client import Client, ClientOptions, ConfigError, connect
 from kinformer.client.kubeconfig import KubeconfigContext, default_kubeconfig, existing_files, read_contexts
 from kinformer.clock import Clock, RealClock
@@ -118,6 +119,7 @@ class KubeconfigContexts:
         clock: Clock | None = None,
     ) -> None:
         self._path = os.fspath(path) if path is not None else default_kubeconfig()
+        want_several(contexts, "contexts", "a list of names, as in contexts=['west']")
         self._contexts = tuple(dict.fromkeys(contexts))
         self._clock = clock or RealClock()
 

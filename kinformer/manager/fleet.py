@@ -31,6 +31,7 @@ from typing import Any, Unpack
 import anyio
 from anyio.abc import TaskGroup
 
+from kinformer.arguments import want
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientOptions
 from kinformer.client.options import DEFAULT_OPTIONS
@@ -43,6 +44,7 @@ from kinformer.manager.clusters import Cluster, ClusterSource
 from kinformer.manager.configuration import COMPONENT
 from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import make_endpoint
+from kinformer.manager.given import check_given
 from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import Inspector
 from kinformer.manager.inspection.fleet import FleetInspector
@@ -100,6 +102,8 @@ class Fleet:
         clock: Clock | None = None,
         **options: Unpack[FleetOptions],
     ) -> None:
+        check_given(options.get("known"), endpoint, leader_election, sharding)
+        want(source, hasattr(source, "run"), "the source of a fleet", "a ClusterSource, such as KubeconfigContexts(…)")
         if any(it is not None and it.client is not None for it in (leader_election, sharding)):
             raise OptionError("the Leases of a fleet are in its clusters: give no client for them")
         self._source = source

@@ -18,6 +18,7 @@ from typing import Any
 
 import anyio
 
+from kinformer.arguments import want
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
@@ -40,6 +41,7 @@ from kinformer.manager.configuration import COMPONENT, configuration
 from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
 from kinformer.manager.election import Election, LeaderElection
 from kinformer.manager.endpoint import make_endpoint
+from kinformer.manager.given import check_given
 from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import Inspector
 from kinformer.manager.loading import make_controllers
@@ -132,6 +134,8 @@ class Manager:
         clusters: Mapping[str, Client] | None = None,
     ) -> None:
         clock = clock or RealClock()
+        check_given(known, endpoint, leader_election, sharding)
+        want(webhooks, webhooks is None or hasattr(webhooks, "serve"), "webhooks of a manager", "WebhookServing(…)")
         if informers is not None and namespaces:
             raise OptionError("a manager is given namespaces and informers: give the namespaces to the informers")
         informers = informers or SharedInformerFactory(client, namespaces=namespaces or None, clock=clock)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
+from kinformer.arguments import want_several
 from kinformer.manager.names import find_name
 
 __all__ = ("BUILTIN", "UnknownControllerError", "select_controllers")
@@ -58,6 +59,7 @@ def select_controllers(
     :param is_off: tells which controllers neither word switches on: they run only if they are named
     :raises UnknownControllerError: if `selection` has a name that is not known, with or without a dash
     """
+    want_several(selection, "controllers", "a list of names, as in controllers=['web']")
     known, own = list(known), set(builtin)
     entries: list[str] = []
     unknown: list[str] = []

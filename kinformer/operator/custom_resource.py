@@ -26,19 +26,32 @@ apply. Classes of :class:`OpenFields` and :class:`OpenResource` keep such fields
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 import msgspec
 
+from kinformer.arguments import want, want_several
 from kinformer.models import OpenStruct, ResourceInfo, V1ObjectMeta
 
 __all__ = ("Column", "CustomResource", "DefinitionOptions", "Fields", "OpenFields", "OpenResource", "Scale")
 
 Spec = TypeVar("Spec")
 Status = TypeVar("Status")
+
+#: Keywords of a class statement that are msgspec's.
+_OF_STRUCTS = frozenset(
+    (
+        *("tag", "tag_field", "rename", "omit_defaults", "forbid_unknown_fields", "frozen", "order", "eq", "kw_only"),
+        *("repr_omit_defaults", "array_like", "gc", "weakref", "dict", "cache_hash"),
+    )
+)
+#: Parameters of a metaclass that are no keywords.
+_NO_KEYWORDS = frozenset(("mcls", "name", "bases", "namespace", "config"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +154,7 @@ class OpenFields(OpenStruct, rename="camel", omit_defaults=True):
     __slots__ = ()
 
 
-def _check_names(name: str, group: str, plural: str) -> None:
+def _check_names(name: str, group: str, version: str, plural: str) -> None:
     """
     :raises TypeError: if a server would refuse them
     """
@@ -149,6 +162,16 @@ def _check_names(name: str, group: str, plural: str) -> None:
         raise TypeError(f"the custom resource {name} has the plural {plural!r}: want small letters, such as 'webapps'")
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+", group):
         raise TypeError(f"the custom resource {name} has the group {group!r}: want a domain, such as 'example.com'")
+    if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", version):
+        raise TypeError(f"the custom resource {name} has the version {version!r}: want one such as 'v1' or 'v1beta1'")
+
+
+def _instead_of(keyword: str) -> str:
+    """What to write in place of an unknown keyword of a class statement."""
+    if keyword == "scope":
+        return "want namespaced=False for objects that belong to no namespace"
+    known = [name for name in inspect.signature(_CustomResourceMeta.__new__).parameters if name not in _NO_KEYWORDS]
+    return f"want {' or '.join(get_close_matches(keyword, known, 2, 0.5)) or ', '.join(known)}"
 
 
 def _types_of(cls: type[Any]) -> list[Any]:
@@ -183,10 +206,21 @@ class _CustomResourceMeta(msgspec.StructMeta):
         deprecated: str | bool = False,
         **config: Any,
     ) -> Any:
+        if unknown := [keyword for keyword in config if keyword not in _OF_STRUCTS]:
+            raise TypeError(f"the class statement of {name} has no {unknown[0]}: {_instead_of(unknown[0])}")
+        for keyword, several in {
+            "short_names": short_names,
+            "categories": categories,
+            "selectable": selectable,
+        }.items():
+            want_several(several, f"{keyword} of {name}", f"a tuple, as in {keyword}=('a',)")
+        want_several(columns, f"columns of {name}", "a tuple, as in columns=(Column('Size', 'spec.size'),)")
+        for column in columns:
+            want(column, isinstance(column, Column), f"a column of {name}", "Column('Size', 'spec.size')")
         cls: Any = super().__new__(mcls, name, bases, namespace, **config)
         given = {"group": group, "version": version, "plural": plural}
         if group and version and plural:
-            _check_names(name, group, plural)
+            _check_names(name, group, version, plural)
             if all(isinstance(type_, TypeVar) for of in cls.__mro__ for type_ in _types_of(of)):
                 raise TypeError(
                     f"the custom resource {name} has no types: want {name}(CustomResource[Spec, Status], …)"

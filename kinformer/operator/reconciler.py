@@ -24,12 +24,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
 
+from kinformer.arguments import want, want_several
 from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.controllerutil.applying import Applier
 from kinformer.controllerutil.finalizers import Finalizer
 from kinformer.controllerutil.writing import update_status_if_changed
 from kinformer.manager import Controller, ControllerContext, ControllerOptions, Requeue
 from kinformer.manager.predicates import Predicate, annotations_changed, any_of, generation_changed, labels_changed
+from kinformer.meta.validation import label_value_errors
 from kinformer.models import resource_for
 from kinformer.operator.daemons import Daemons
 from kinformer.operator.related import Found, Relation
@@ -43,6 +45,9 @@ __all__ = ("OptionsOf", "Reconciler")
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+#: Of `reconcile` and `daemon`: the reconciler itself, and the object.
+_PARAMETERS = 2
 
 
 # More than 15 fields: half of them are what an author declares, the others what the methods work with.
@@ -94,18 +99,36 @@ class Reconciler(ABC, Generic[T]):
                 (cls.resource_type,) = get_args(base)
         if not isinstance(getattr(cls, "resource_type", None), type):
             raise TypeError(f"{cls.__qualname__} does not say what it reconciles: want Reconciler[SomeType]")
-        own = cls.__dict__.get("reconcile")
-        if inspect.isfunction(own) and not inspect.iscoroutinefunction(inspect.unwrap(own)):
-            raise TypeError(f"{cls.__qualname__}.reconcile is not async: want async def reconcile(self, obj)")
-        if not isinstance(cls.owns, (tuple, list)) or not all(isinstance(owned, type) for owned in cls.owns):
-            raise TypeError(
-                f"{cls.__qualname__}.owns is {cls.owns!r}: want a tuple of types, as in owns = (V1Service,)"
-            )
         if not cls.name:
             raise TypeError(f"{cls.__qualname__} has no name: want a class attribute such as name = 'webapp'")
+        cls._check_attributes()
         if "permissions" not in cls.__dict__:
             related = [relation.type for relation in _declared(cls, Relation).values()]
             cls.permissions = (*_permissions_of(cls.resource_type, cls.owns, related), *cls.needs)
+
+    @classmethod
+    def _check_attributes(cls) -> None:
+        """
+        :raises TypeError: if what the class declares cannot be used
+        """
+        name = cls.__qualname__
+        want(cls.name, not label_value_errors(cls.name), f"{name}.name", "letters, digits, '-', '_' and '.'")
+        is_types = isinstance(cls.owns, (tuple, list)) and all(isinstance(owned, type) for owned in cls.owns)
+        want(cls.owns, is_types, f"{name}.owns", "a tuple of types, as in owns = (V1Service,)")
+        for rules in ("needs", "permissions"):
+            want_several(getattr(cls, rules), f"{name}.{rules}", f"a tuple, as in {rules} = (allow('get', 'pods'),)")
+        want_several(cls.when, f"{name}.when", "a tuple, as in when = (generation_changed,)")
+        is_webhooks = cls.webhooks is None or callable(getattr(cls.webhooks, "validating", None))
+        want(cls.webhooks, is_webhooks, f"{name}.webhooks", "a Webhooks, whose functions are registered with it")
+        options = vars(cls).get("options")
+        want(options, not isinstance(options, type), f"{name}.options", "OptionsOf(…) of this class")
+        for method in ("reconcile", "daemon"):
+            function = vars(cls).get(method)
+            if inspect.isfunction(function):
+                if not inspect.iscoroutinefunction(inspect.unwrap(function)):
+                    raise TypeError(f"{name}.{method} is not async: want async def {method}(self, obj)")
+                takes = len(inspect.signature(function).parameters)
+                want(function, takes == _PARAMETERS, f"{name}.{method}", f"async def {method}(self, obj)")
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
+from kinformer.arguments import want_several
 from kinformer.cache import SharedIndexInformer
 from kinformer.manager import ControllerContext, KeysOf
 from kinformer.meta import accessor_for
@@ -93,7 +94,11 @@ class Relation(ABC, Generic[S]):
     def _keys(self, obj: Any, namespaced: bool) -> Iterator[str]:
         """The keys of what an object names."""
         namespace = accessor_for(type(obj)).namespace(obj) if namespaced else ""
-        for name in self._names_of(obj):
+        names = self._names_of(obj)
+        want_several(
+            names, f"what {self._index_name} returns", "a list of names, as in lambda job: [job.metadata.name]"
+        )
+        for name in names:
             if name:
                 yield f"{namespace}/{name}" if namespace and "/" not in name else name
 

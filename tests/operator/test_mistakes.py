@@ -16,7 +16,16 @@ from kinformer.cache import SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import Client, ConfigError, PatchType, connect
 from kinformer.envtest import ApiServer
-from kinformer.manager import Controller, ControllerContext, Manager, RequeueAfter, select_controllers
+from kinformer.manager import (
+    Controller,
+    ControllerContext,
+    Fleet,
+    KubeconfigContexts,
+    Manager,
+    RequeueAfter,
+    generation_changed,
+    select_controllers,
+)
 from kinformer.manager.syncs import seconds_of
 from kinformer.meta import Quantity
 from kinformer.models import V1ConfigMap, V1Deployment, V1ObjectMeta, V1Pod, from_dict, resource_for
@@ -25,6 +34,7 @@ from kinformer.operator import (
     Column,
     CustomResource,
     Fields,
+    Finalizer,
     Reconciler,
     add_finalizer,
     definition_of,
@@ -34,6 +44,8 @@ from kinformer.operator import (
     set_controller_reference,
     update_status_if_changed,
 )
+from kinformer.operator.webhooks import Webhooks
+from kinformer.permissions import allow
 
 
 class Spec(Fields):
@@ -68,13 +80,30 @@ META: Final = V1ObjectMeta(name="a", namespace="default")
 SIZED: Final = Sized(metadata=META, spec=Spec())
 BARE: Final = Bare(metadata=META, spec=Spec())
 #: What a type checker would refuse.
-WRONG: Final[Any] = {"name": "Pod", "class": V1Pod, "naive": datetime(2026, 1, 1)}
+WRONG: Final[Any] = {
+    "name": "Pod",
+    "class": V1Pod,
+    "naive": datetime(2026, 1, 1),
+    "list": [],
+    "dict": {},
+    "labels": {"app": "web"},
+    "port": 8080,
+    "true": True,
+    "pod": V1Pod(metadata=V1ObjectMeta(name="a")),
+    "url": "http://127.0.0.1:1",
+}
 
 
 async def sync(key: str) -> None: ...
 
 
 def plain(key: str) -> Any: ...
+
+
+async def objectless(self: Any) -> None: ...
+
+
+def follow(self: Any, obj: Any) -> None: ...
 
 
 def thing(spec: Any = Spec, **words: Any) -> Any:
@@ -140,7 +169,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
         lambda _: reconciler(reconcile=plain),
         r"Bares\.reconcile is not async: want async def reconcile\(self, obj\)",
     ),
-    "owns without a tuple": (lambda _: reconciler(owns=V1Pod), r"Bares\.owns is <class .*V1Pod'>: want a tuple of"),
+    "owns without a tuple": (lambda _: reconciler(owns=V1Pod), r"Bares\.owns is V1Pod: want a tuple of"),
     "a reconciler without a name": (lambda _: reconciler(name=""), r"Bares has no name: want a class attribute"),
     "a misspelt controller": (
         lambda _: select_controllers(["site-operater"], ["site-operator"]),
@@ -269,6 +298,95 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "an object without a name": (
         lambda client: Applier(client, "web").apply(V1ConfigMap(metadata=V1ObjectMeta(namespace="default"))),
         r"the name is empty: want metadata\.name",
+    ),
+    "a name with spaces": (lambda _: reconciler(name="My Bares"), "Bares.name is 'My Bares': want letters"),
+    "a reconcile without an object": (
+        lambda _: reconciler(reconcile=objectless),
+        r"Bares\.reconcile is objectless: want async def reconcile\(self, obj\)",
+    ),
+    "a plain daemon": (lambda _: reconciler(daemon=follow), r"Bares\.daemon is not async: want async def daemon"),
+    "needs without a tuple": (
+        lambda _: reconciler(needs=allow("get", "pods")),
+        r"Bares\.needs is Rule.*: want a tuple, as in needs = \(allow",
+    ),
+    "when without a tuple": (
+        lambda _: reconciler(when=generation_changed),
+        r"Bares\.when is generation_changed: want a tuple, as in when = \(generation_changed,\)",
+    ),
+    "options without OptionsOf": (lambda _: reconciler(options=Spec), r"Bares\.options is Spec: want OptionsOf"),
+    "a function for webhooks": (lambda _: reconciler(webhooks=sync), r"Bares\.webhooks is sync: want a Webhooks"),
+    "a misspelt verb": (lambda _: allow("lst", "pods"), "'lst' is not a verb: did you mean 'list'"),
+    "a class for a resource": (
+        lambda _: allow("get", WRONG["class"]),
+        "a resource of a rule is V1Pod: want its plural, such as 'pods'",
+    ),
+    "an operation for operations": (
+        lambda _: Webhooks("bares").validating(Bare, operations=WRONG["name"]),
+        r"operations is 'Pod': want a tuple, as in operations=\('CREATE',\)",
+    ),
+    "webhooks with spaces": (lambda _: Webhooks("My Hooks"), "the name of webhooks is 'My Hooks': want small letters"),
+    "a version with a dot": (lambda _: thing(version="1.0"), "has the version '1.0': want one such as 'v1'"),
+    "a scope": (lambda _: thing(scope="Cluster"), "of Thing has no scope: want namespaced=False"),
+    "a misspelt keyword": (lambda _: thing(colums=()), "of Thing has no colums: want columns"),
+    "a text for short names": (
+        lambda _: thing(short_names="th"),
+        r"short_names of Thing is 'th': want a tuple, as in short_names=\('a',\)",
+    ),
+    "a path for a column": (
+        lambda _: thing(columns=("spec.size",)),
+        r"a column of Thing is 'spec\.size': want Column\('Size', 'spec.size'\)",
+    ),
+    "a name for controllers": (
+        lambda client: Manager(client, known={}, controllers="web"),
+        r"controllers is 'web': want a list of names, as in controllers=\['web'\]",
+    ),
+    "a list for known": (
+        lambda client: Manager(client, known=WRONG["list"]),
+        r"known is \[\]: want a dict of factories, as in \{'web': WebApps\}",
+    ),
+    "a port for an endpoint": (
+        lambda client: Manager(client, endpoint=WRONG["port"]),
+        r"endpoint is 8080: want a host and a port, as in \('127\.0\.0\.1', 8080\)",
+    ),
+    "True for an election": (
+        lambda client: Manager(client, leader_election=WRONG["true"]),
+        r"leader_election is True: want LeaderElection\(…\), or None",
+    ),
+    "webhooks for their serving": (
+        lambda client: Manager(client, known={}, webhooks=WRONG["port"]),
+        r"webhooks of a manager is 8080: want WebhookServing\(…\)",
+    ),
+    "a name for contexts": (
+        lambda _: KubeconfigContexts(contexts="west"),
+        r"contexts is 'west': want a list of names, as in contexts=\['west'\]",
+    ),
+    "a dict for a fleet's source": (
+        lambda _: Fleet(WRONG["dict"]),
+        "the source of a fleet is {}: want a ClusterSource, such as KubeconfigContexts",
+    ),
+    "a dict for a selector": (
+        lambda client: client.resource(V1Pod).list("default", label_selector=WRONG["labels"]),
+        "label_selector is {'app': 'web'}: want a text, as in 'app=web",
+    ),
+    "a patch before its namespace": (
+        lambda client: client.resource(Sized).patch("a", WRONG["name"], {"spec": {}}),
+        r"the namespace of sizeds\.example\.com is {'spec': {}}: want a text: the arguments are \(name, …, namespace\)",
+    ),
+    "an object for its name": (
+        lambda client: client.resource(V1Pod).delete(WRONG["pod"], "default"),
+        "the name of pods is V1Pod.*: want a text: the arguments are",
+    ),
+    "a key for a name": (
+        lambda client: client.resource(V1Pod).get("default/a"),
+        "pods belong to a namespace.*; want a name and a namespace, as in 'a', 'default'",
+    ),
+    "a called clean-up": (
+        lambda client: Finalizer("example.com/dns", client).ensure(SIZED, WRONG["dict"]),
+        r"the clean-up of example\.com/dns is {}: want the function itself, as in cleanup=self\.remove",
+    ),
+    "a URL for a kubeconfig": (
+        lambda _: connect(WRONG["url"]).__aenter__(),
+        r"kubeconfig http://127\.0\.0\.1:1: want a file; a server's address is connect\(url=…\)",
     ),
     "no try": (lambda _: retry_on_conflict(lambda: sync(""), tries=0), "tries is 0: want at least 1"),
     "a token for no server": (lambda _: connect(token="x").__aenter__(), "has token and no url"),

@@ -32,9 +32,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, Unpack, cast
 
+from kinformer.arguments import want
 from kinformer.client.status import reason_of
 from kinformer.logs import get_logger
 from kinformer.manager import ControllerContext
+from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import ObjectDecodeError, decode, encode, resource_for, to_dict
 from kinformer.operator.webhooks.json_diff import create_json_patch
 from kinformer.operator.webhooks.registered import Hook, HookOptions, hook_settings
@@ -125,9 +127,13 @@ class Webhooks:
     The webhooks of one operator.
 
     :param name: the name of their configurations: ``webapp-operator``
+    :raises TypeError: if it is no name of an object
     """
 
     def __init__(self, name: str) -> None:
+        want(
+            name, not dns1123_subdomain_errors(name), "the name of webhooks", "small letters, such as 'webapp-operator'"
+        )
         self.name = name
         self.hooks: dict[str, Hook] = {}
         self._conversions: dict[tuple[str, str], dict[tuple[str, str], Callable[[Any], Any]]] = {}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict
 
+from kinformer.arguments import want_several
 from kinformer.client.keywords import check_names
 from kinformer.meta import parse_selector
 from kinformer.meta.selectors import Operator
@@ -152,6 +153,8 @@ def hook_settings(type_: type[Any], mutates: bool, options: HookOptions) -> dict
     check_names(options, HookOptions)
     resource = resource_for(type_)
     operations, timeout = options.get("operations", ("CREATE", "UPDATE")), options.get("timeout", 10)
+    want_several(operations, "operations", "a tuple, as in operations=('CREATE',)")
+    want_several(options.get("subresources", ()), "subresources", "a tuple, as in subresources=('status',)")
     if unknown := [operation for operation in operations if operation not in _OPERATIONS]:
         raise ValueError(f"{unknown[0]!r} is not an operation: want some of {', '.join(_OPERATIONS)}")
     chosen = {name: str(options.get(name, values[0])) for name, values in _CHOICES.items()}

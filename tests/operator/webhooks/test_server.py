@@ -455,7 +455,8 @@ def test_an_address_that_is_none_is_an_error(address: dict[str, Any], said: str)
 
 
 async def test_what_a_server_refuses_comes_out(api_server: ApiServer) -> None:
-    webhooks = Webhooks("Not A Name")
+    webhooks = Webhooks("shops")
+    webhooks.name = "Not A Name"  # the server refuses it, too
     webhooks.validating(WebApp)(lambda request: None)
     async with connect(url=api_server.url, token=api_server.token) as client:
         with pytest.raises(ApiError):
