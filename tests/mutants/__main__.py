@@ -58,7 +58,7 @@ def sample(areas: Sequence[Area], count: int, seed: int) -> list[Task]:
 
 def survivors(areas: Sequence[Area], printed: str) -> list[Task]:
     """
-    The mutants that survived a run, each at the place that is nearest to its old one; without those that are no more.
+    The mutants that survived a run, each at the line that is nearest to its old one; without those that are no more.
 
     :param printed: what the run has printed
     """
@@ -66,8 +66,8 @@ def survivors(areas: Sequence[Area], printed: str) -> list[Task]:
     everything = sample(areas, sys.maxsize, seed=0)
     for path, line, mistake in _SURVIVED.findall(printed):
         alike = [task for task in everything if (task.path, task.mutant.mistake) == (path, mistake)]
-        if alike:
-            found[min(alike, key=lambda task: abs(task.mutant.line - int(line)))] = None
+        distance = min((abs(task.mutant.line - int(line)) for task in alike), default=None)
+        found |= dict.fromkeys(task for task in alike if abs(task.mutant.line - int(line)) == distance)
     return list(found)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.mutants.__main__ import Task, sample, survivors
 from tests.mutants.forking import run
 from tests.mutants.operators import mutants_of
 from tests.mutants.running import AREAS, ROOT, Suite
@@ -80,6 +84,21 @@ def test_tests_of_a_statement_come_first_and_fast_before_slow_ones() -> None:
         (["fast", "slow"], 900.0, 970.0, 166.5),
         (["other"], 120.0, 150.0, 43.5),
     ]
+
+
+def test_survivors_of_an_earlier_run_are_found_where_they_are_now() -> None:
+    areas = [area for area in AREAS if area.package == "kinformer/workqueue"]
+    often = Counter((task.path, task.mutant.mistake) for task in sample(areas, sys.maxsize, seed=1))
+
+    def again(move: int, tasks: Sequence[Task]) -> set[tuple[str, str]]:
+        lines = [f"survived  {task.path}:{task.mutant.line + move}: {task.mutant.mistake}" for task in tasks]
+        lines.append("survived  kinformer/workqueue/gone.py:1: loop: break -> continue")
+        return {(task.path, str(task.mutant)) for task in survivors(areas, "\n".join(lines))}
+
+    tasks = sample(areas, 99, seed=1)
+    single = [task for task in tasks if often[task.path, task.mutant.mistake] == 1]
+    assert again(9, single) == {(task.path, str(task.mutant)) for task in single}
+    assert again(0, tasks) == {(task.path, str(task.mutant)) for task in tasks}
 
 
 def test_survivors_are_listed_as_long_as_they_are_mutants() -> None:
