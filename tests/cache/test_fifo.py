@@ -81,8 +81,14 @@ def test_what_is_deleted_before_its_turn_is_not_processed() -> None:
 def test_a_process_function_may_delete_what_is_still_queued() -> None:
     queue: FIFO[Pod] = FIFO(POD)
     queue.replace([pod("foo"), pod("bar"), pod("baz")])
+    processed: list[tuple[str, bool]] = []
 
-    assert queue.drain(lambda _, __: queue.delete(pod("bar"))) == 2
+    def process(obj: Pod, in_initial_list: bool) -> None:
+        processed.append((obj.metadata.name, in_initial_list))
+        queue.delete(pod("bar"))
+
+    assert queue.drain(process) == 2
+    assert processed == [("foo", True), ("baz", True)]
     assert queue.has_synced
 
 

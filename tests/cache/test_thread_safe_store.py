@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -105,19 +106,40 @@ def test_objects_without_metadata_leave_the_version_of_the_last_list() -> None:
 
 def test_a_transaction_is_visible_to_its_thread_now_and_others_later() -> None:
     store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
-    seen: list[list[str]] = []
-    reader = threading.Thread(target=lambda: seen.append(store.by_index("letters", "a")))
+    reads: dict[Callable[[], object], object] = {
+        lambda: store.get("two"): "ac",
+        store.list: ["ab", "ac"],
+        store.list_keys: ["one", "two"],
+        store.copy: {"one": "ab", "two": "ac"},
+        lambda: store.by_index("letters", "a"): ["ab", "ac"],
+        lambda: store.index_keys("letters", "a"): ["one", "two"],
+        lambda: store.list_index_func_values("letters"): ["a", "ab", "ac"],
+        store.get_indexers: {"letters": first_two_letters},
+        store.last_store_sync_resource_version: "7",
+    }
+    all_begin = threading.Barrier(len(reads) + 1, timeout=60)
+    seen: dict[Callable[[], object], object] = {}
 
+    def read(look: Callable[[], object]) -> None:
+        all_begin.wait()
+        seen[look] = look()
+
+    readers = [threading.Thread(target=read, args=(look,)) for look in reads]
+    for reader in readers:
+        reader.start()
     with store.transaction():
         store.add("one", "ab")
         assert store.list() == ["ab"]
-        reader.start()
-        reader.join(0.005)
-        assert seen == []
+        all_begin.wait()
+        for reader in readers:
+            reader.join(0.005)
+        assert seen == {}
         store.add("two", "ac")
-    reader.join()
+        store.bookmark("7")
+    for reader in readers:
+        reader.join()
 
-    assert seen == [["ab", "ac"]]
+    assert seen == reads
 
 
 def test_a_transaction_that_raises_is_over() -> None:

@@ -169,6 +169,9 @@ async def test_the_next_process_is_told_the_caches_and_then_the_changes(client: 
             "add comes red",
         ]
         assert second.informer.lists == 0
+        late = Told()
+        second.informer.add_event_handler(late)
+        await eventually(lambda: set(AFTER) <= set(late.calls))
 
 
 async def test_after_a_compaction_only_the_differences_to_the_list_are_told(
