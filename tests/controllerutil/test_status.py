@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kinformer.controllerutil.writing import ObjectReplaced, write_status
-from kinformer.models import V1ReplicaSetStatus
+from kinformer.controllerutil.writing import ObjectReplaced, update_status_if_changed, write_status
+from kinformer.models import V1ConfigMap, V1ObjectMeta, V1ReplicaSetStatus
 from tests.controllers.objects import FakeServer, conflict, make_rs, not_found
 
 
@@ -73,3 +73,10 @@ async def test_an_object_that_is_gone_is_not_found() -> None:
 
     with pytest.raises(Exception, match="not found"):
         await write_status(server, make_rs(), status(1))
+
+
+async def test_a_kind_without_a_status_is_an_error() -> None:
+    server: Any = FakeServer()
+
+    with pytest.raises(TypeError, match="V1ConfigMap has no status"):
+        await update_status_if_changed(server, V1ConfigMap(metadata=V1ObjectMeta(name="a")), {})

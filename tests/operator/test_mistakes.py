@@ -278,10 +278,6 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
         lambda client: update_status_if_changed(client, BARE, Spec()),
         "Bare has no status: want CustomResource",
     ),
-    "a status of a kind without one": (
-        lambda client: update_status_if_changed(client, V1ConfigMap(metadata=V1ObjectMeta(name="a")), {}),
-        "V1ConfigMap has no status",
-    ),
     "a strategic patch": (
         lambda client: client.resource(Sized).patch("a", {}, "default", patch_type=PatchType.STRATEGIC),
         r"takes no strategic merge patch: leave patch_type out, or give PatchType\.MERGE",
