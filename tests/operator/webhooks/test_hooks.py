@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.models import V1ConfigMap
+from kinformer.models import V1ConfigMap, V2HorizontalPodAutoscaler
 from kinformer.operator import CustomResource
 from kinformer.operator.webhooks import AdmissionRequest, BadReview, Denied, Webhooks
 from kinformer.operator.webhooks.reviews import read_admission, read_conversion, read_timeout
@@ -235,9 +235,10 @@ def test_what_cannot_be_converted_is_told(desired: str, obj: dict[str, Any], sai
     assert "convertedObjects" not in response
 
 
-def test_versions_of_two_kinds_cannot_be_converted() -> None:
+@pytest.mark.parametrize("other", [V1ConfigMap, V2HorizontalPodAutoscaler, WebApp])
+def test_only_versions_of_one_kind_can_be_converted(other: type[Any]) -> None:
     with pytest.raises(ValueError, match="want two versions of one kind"):
-        Webhooks("w").converting(WebApp, V1ConfigMap)
+        Webhooks("w").converting(WebApp, other)
 
 
 # -- reviews
