@@ -140,14 +140,23 @@ class Applier:
         :raises Conflict: if other field managers own some of the fields, and `force` is False
         :raises Invalid: if the server refuses the object
         """
-        resource = await self._client.resource_for_object(obj)
+        return await self._apply(await self._client.resource_for_object(obj), obj, force=force)
+
+    async def _apply(
+        self, resource: Resource[Any], obj: T, *, force: bool, found: tuple[Any] | None = None
+    ) -> Written[T]:
+        """
+        :param found: the object at the server, or None in its place, if it was read just now
+        """
         key = accessor_of(obj).key(obj)
         wanted = encode(obj)
         last = self._applied.get((resource.gvr, key))
         cached = self._cached(resource, key)
         if last is not None and cached is not None and last.wanted == wanted and _same(cached, last):
             return Written(cached, Outcome.UNCHANGED)
-        before = cached if cached is not None else await _there(resource, obj)
+        before = cached
+        if before is None:
+            (before,) = found or (await _there(resource, obj),)
         after: T = await resource.apply(obj, field_manager=self.field_manager, force=force)
         self._applied[resource.gvr, key] = _Applied(wanted, accessor_of(after).uid(after), comparable(after))
         if before is None:
@@ -175,9 +184,11 @@ class Applier:
         set_controller_reference(owner, owned, gvk)
         resource = await self._client.resource_for_object(owned)
         accessor = accessor_of(owned)
+        found = None
         there = self._cached(resource, accessor.key(owned))
         if there is None:
             there = await _there(resource, owned)
+            found = (there,)
         if there is not None and (current := get_controller_of(there)) is not None:
             owners = accessor_of(owner)
             if current.uid != owners.uid(owner):
@@ -185,7 +196,7 @@ class Applier:
                     f"{resource.gvr.group_resource} {accessor.key(owned)} is controlled by {current.kind} "
                     f"{current.name}: it cannot belong to {owners.key(owner)} as well"
                 )
-        return await self.apply(owned, force=force)
+        return await self._apply(resource, owned, force=force, found=found)
 
     def forget(self, obj: Any) -> None:
         """Forget an object. Call this when it will not be applied again, to free memory."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
 
 from kinformer.arguments import want, want_several
@@ -45,9 +45,6 @@ __all__ = ("OptionsOf", "Reconciler")
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-#: Of `reconcile` and `daemon`: the reconciler itself, and the object.
-_PARAMETERS = 2
 
 
 # More than 15 fields: half of them are what an author declares, the others what the methods work with.
@@ -127,8 +124,7 @@ class Reconciler(ABC, Generic[T]):
             if inspect.isfunction(function):
                 if not inspect.iscoroutinefunction(inspect.unwrap(function)):
                     raise TypeError(f"{name}.{method} is not async: want async def {method}(self, obj)")
-                takes = len(inspect.signature(function).parameters)
-                want(function, takes == _PARAMETERS, f"{name}.{method}", f"async def {method}(self, obj)")
+                want(function, _takes_an_object(function), f"{name}.{method}", f"async def {method}(self, obj)")
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context
@@ -267,6 +263,14 @@ class OptionsOf(Generic[V]):
         # From now on the attribute of the object comes first, and they are not read again.
         values = vars(reconciler)[self._name] = reconciler.context.read(self._type)
         return values
+
+
+def _takes_an_object(method: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(method).bind("self", "obj")
+    except TypeError:
+        return False
+    return True
 
 
 def _declared(cls: type[Any], kind: type[Any]) -> dict[str, Any]:

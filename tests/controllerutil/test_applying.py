@@ -113,7 +113,9 @@ async def test_an_owned_object_has_its_owner_and_is_in_its_namespace(client: Cli
     app = await client.resource(WebApp).create(web_app())
     wanted = V1ConfigMap(metadata=V1ObjectMeta(name="c"), data={"a": "1"})
 
-    written = await Applier(client, "shop-operator").ensure_owned(app, wanted)
+    async with watched(client) as (applier, counted, _):
+        written = await applier.ensure_owned(app, wanted)
+        assert counted.sent == ["GET", "PATCH"]
 
     assert is_controlled_by(written.object, app.metadata.uid or "")
     assert written.object.metadata.namespace == "default"
