@@ -261,7 +261,8 @@ class _Writer:
         type_ = self._type(schema, hint, in_status, owner)
         left = {name: value for name, value in schema.items() if type_.made.get(name, _MISSING) != value}
         left |= {name: None for name in type_.made if name not in schema}
-        meta = {argument: left.pop(name) for name, argument in type_.limits.items() if name in left}
+        # A limit such as 1.0, as in files that `kinformer crd` printed, is none of an int in Python.
+        meta = {argument: _whole(left.pop(name)) for name, argument in type_.limits.items() if name in left}
         if "ge" in meta and left.get("exclusiveMinimum") is True:
             del left["exclusiveMinimum"]
             meta["gt"] = meta.pop("ge")
@@ -422,6 +423,10 @@ def _keywords(options: Mapping[str, Any]) -> Iterator[str]:
             yield f"    {name}=(\n" + "".join(f"        {item},\n" for item in value) + "    ),"
         else:
             yield f"    {name}={_literal(value)},"
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _literal(value: Any) -> str:

@@ -7,8 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from kinformer.client import Client
 from kinformer.envtest import eventually, running
+from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, Manager
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta, V1Pod, V1Secret
 from kinformer.operator import OptionsOf, Reconciler, Referred, Related
@@ -121,3 +124,16 @@ def test_permissions_follow_from_what_is_declared() -> None:
         permissions_of(allow(verbs, resource) for resource, verbs in wanted.items())
     )
     assert Own.permissions == (allow("list", "pods"),)
+
+
+async def test_a_text_for_names_is_an_error_that_names_the_relation(client: Client) -> None:
+    class Texts(Reconciler[WebApp]):
+        name = "texts"
+        pods = Related(V1Pod, lambda pod: pod.metadata.name)
+
+        async def reconcile(self, obj: WebApp) -> None: ...
+
+    texts = Texts(ControllerContext(client, SharedInformerFactory(client)))
+
+    with pytest.raises(TypeError, match=r"what .*Texts\.pods returns is 'a': want a list of names"):
+        texts.pods.keys_of(V1Pod(metadata=V1ObjectMeta(name="a", namespace="default")))

@@ -70,6 +70,21 @@ def test_objects_with_one_schema_share_a_class(wanted: dict[str, Any]) -> None:
     assert text.count("Annotated[OvensItem, Meta(description=") == 1
 
 
+def plain_source(spec: dict[str, Any]) -> str:
+    """The module for a definition whose spec has these properties."""
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    version = {"name": "v1", "storage": True, "served": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "Plain", "plural": "plains"}
+    definition = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    return source_of({"kind": "CustomResourceDefinition", "spec": definition})
+
+
+def test_limits_of_integers_may_be_written_with_a_point() -> None:
+    size = {"type": "integer", "format": "int64", "minimum": 1.0, "maximum": 9.0}
+
+    assert "size: Annotated[int, Meta(ge=1, le=9)]" in plain_source({"size": size})
+
+
 @pytest.mark.parametrize(
     ("spec", "imports"),
     [
@@ -80,12 +95,7 @@ def test_objects_with_one_schema_share_a_class(wanted: dict[str, Any]) -> None:
     ids=["nothing", "a time", "words"],
 )
 def test_a_module_imports_what_its_classes_use(spec: dict[str, Any], imports: list[str]) -> None:
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
-    version = {"name": "v1", "storage": True, "served": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"kind": "Plain", "plural": "plains"}
-    definition = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
-
-    lines = source_of({"kind": "CustomResourceDefinition", "spec": definition}).splitlines()
+    lines = plain_source(spec).splitlines()
 
     assert [line for line in lines if line.startswith(("from datetime", "from typing"))] == imports
 
