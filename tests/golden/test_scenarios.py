@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
 
 import anyio
 import pytest
+from click.testing import CliRunner
 
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
@@ -25,6 +24,7 @@ from kinformer.envtest.plugins import StoredObjects
 from kinformer.manager import known_controllers
 from kinformer_controllers.shared.quota.admission import QuotaPlugin
 from tests.controllers.scenarios.allowed import managers_with_their_permissions, rules_of
+from tests.golden.__main__ import golden
 from tests.golden.controllers import SCENARIOS, apis_for, controllers_for, missing_for
 from tests.golden.pace import NotSettled, RealPace, TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, ScenarioError, replay
@@ -211,14 +211,15 @@ def test_the_command_plays_files_and_says_what_came_of_them(tmp_path: Path) -> N
     steps = [{"create": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c-{i}"}, "x-count": 2}}]
     good.write_text(json.dumps({"name": "good", "steps": steps, "want": []}))
     bad.write_text(json.dumps({"name": "bad", "steps": steps, "want": [{"Pod": []}]}))
-    command = [sys.executable, "-m", "tests.golden", "scenario", "--no-controllers"]
 
-    played = subprocess.run([*command, good, bad], capture_output=True, text=True, check=False)
-    missing = subprocess.run([*command, tmp_path / "none.json"], capture_output=True, text=True, check=False)
+    played, missing = (
+        CliRunner().invoke(golden, ["scenario", "--no-controllers", *map(str, files)])
+        for files in ((good, bad), (tmp_path / "none.json",))
+    )
 
-    assert played.returncode == 1
+    assert played.exit_code == 1
     assert "good: passed in" in played.stdout
     assert "bad: failed in" in played.stdout
     assert played.stdout.endswith("1 passed, 1 failed\n")
-    assert missing.returncode == 1
+    assert missing.exit_code == 1
     assert missing.stderr == f"Error: {tmp_path / 'none.json'}: No such file or directory\n"

@@ -281,7 +281,7 @@ def test_two_are_equal_when_their_dicts_are(one: dict[str, Any], other: dict[str
     assert (lazy(json.dumps(one).encode()) != lazy(json.dumps(other, indent=1).encode())) == (one != other)
 
 
-@settings(stateful_step_count=30)
+@settings(max_examples=50, stateful_step_count=30)
 class BesideADict(RuleBasedStateMachine):
     """Whatever is done to a lazy dict and to a plain one, they stay the same, and each call gives the same."""
 

@@ -116,7 +116,7 @@ async def counted(world: World, factory: Callable[[ControllerContext], Controlle
     await world.settled()
 
 
-def test_an_update_that_is_lost_by_put_is_found_and_its_twin_clean() -> None:
+def test_an_update_lost_by_put_is_found_and_its_twin_clean() -> None:
     broken = Trial(partial(counted, factory=partial(make_counter, forgets_version=True)))
 
     (failure,) = systematic(broken, kinds=["hide"]).failures
