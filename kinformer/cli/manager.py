@@ -123,6 +123,7 @@ async def run(
         delete_qps=kube_api_delete_qps,
         delete_burst=kube_api_delete_burst,
         outage=outage,
+        lazy=True,
     )
     common: FleetOptions = {
         "controllers": selection,

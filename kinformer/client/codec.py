@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import msgspec
@@ -73,16 +73,17 @@ _type_meta = msgspec.json.Decoder(_TypeMeta)
 _list_meta = msgspec.json.Decoder(_ListMeta)
 
 
-def decode_as(type_: type[T], data: bytes, url: str = "") -> T:
+def decode_as(type_: type[T], data: bytes, url: str = "", *, lazy: bool = False) -> T:
     """
     Decode a response.
 
+    :param lazy: leave its lazy fields undecoded
     :raises DecodeError: if it does not fit the type
     """
     if type_ is bytes:
         return data  # type: ignore[return-value]  # T is bytes here
     try:
-        return decode(type_, data)
+        return decode(type_, data, lazy=lazy)
     except msgspec.MsgspecError as error:
         where = f" from {url}" if url else ""
         raise DecodeError(f"the answer{where} is not a {type_.__name__}: {error}") from None
@@ -93,10 +94,12 @@ class ObjectCodec(Generic[T]):
     Encodes and decodes objects of one type at one resource.
 
     :param api_version: the objects' apiVersion, ``""`` if it is not known
+    :param lazy: whether single objects keep lazy fields, as those of lists do
     """
 
-    def __init__(self, type_: type[T], api_version: str, kind: str):
+    def __init__(self, type_: type[T], api_version: str, kind: str, *, lazy: bool = False):
         self.type = type_
+        self._decode = partial(decode_as, type_, lazy=lazy)
         self.api_version = api_version
         self.kind = kind
         #: Dicts are decoded as their parts, and made from these in a second step. None for all other types.
@@ -151,7 +154,7 @@ class ObjectCodec(Generic[T]):
 
         :raises DecodeError: if it does not fit the type
         """
-        return decode_as(self.type, data, url)
+        return self._decode(data, url)
 
     def decode_deleted(self, data: bytes, url: str = "") -> T | Status:
         """

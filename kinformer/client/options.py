@@ -36,6 +36,9 @@ class ClientOptions:
         plain lists, not streaming ones, because watches are never compressed.
     :param max_answer: the most bytes of one response that are held in memory at once; a larger response is an error.
         Informers read lists of any length, because they decode them as they arrive.
+    :param lazy: leave spec and status of single objects in answers undecoded until they are read, as they are in lists
+        and caches. Otherwise an answer that does not fit its type is a :exc:`DecodeError`; with this, reading the field
+        raises :exc:`~kinformer.models.ObjectDecodeError`. Most answers to writes are never read.
     :param outage: what to do while the server cannot be reached
     """
 
@@ -51,6 +54,7 @@ class ClientOptions:
     max_in_flight: int = MAX_IN_FLIGHT
     compression: bool = False
     max_answer: int = 2**28
+    lazy: bool = False
     outage: OutageOptions | None = None
 
     def limiter(self, clock: Clock) -> RateLimiter | None:

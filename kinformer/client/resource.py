@@ -89,7 +89,7 @@ class Resource(PodVerbs, Generic[T]):
         self.namespaced = namespaced
         self._transport = transport
         self._about_all = About(gvr.group_resource)
-        self._codec: ObjectCodec[T] = ObjectCodec(type_, gvr.api_version, kind)
+        self._codec: ObjectCodec[T] = ObjectCodec(type_, gvr.api_version, kind, lazy=transport.options.lazy)
         self._prefix = f"/apis/{gvr.group}/{gvr.version}" if gvr.group else f"/api/{gvr.version}"
         self._strategic = gvr in _builtin_gvrs()
         self._scales: Subresource[V1Scale] | None = None
@@ -543,7 +543,7 @@ class Subresource(Generic[S]):
     def __init__(self, parent: Resource[Any], name: str, type_: type[S], *, api_version: str = "", kind: str = ""):
         self._parent = parent
         self._name = name
-        self._codec: ObjectCodec[S] = ObjectCodec(type_, api_version, kind)
+        self._codec: ObjectCodec[S] = ObjectCodec(type_, api_version, kind, lazy=parent._transport.options.lazy)
 
     async def get(self, name: str, namespace: str = "") -> S:
         return await self._do("GET", name, namespace, None, {})

@@ -14,7 +14,7 @@ from kinformer.client.errors import ApiError, NotFound, has_status_cause
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta.validation import dns1123_subdomain_errors
-from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec, complete
 from kinformer.record import NORMAL, WARNING, EventRecorder
 
 __all__ = (
@@ -80,6 +80,7 @@ def pod_from_template(
         raise PodControlError("unable to create pods, no labels")
     if reference is not None:
         _check_reference(reference)
+    complete(template)  # otherwise its containers are decoded anew for each pod that is sent
     return V1Pod(
         api_version="v1",
         kind="Pod",

@@ -28,15 +28,17 @@ __all__ = ("decode", "decoder_for", "from_dict")
 T = TypeVar("T")
 
 
-def decode(type_: type[T], data: bytes | str) -> T:
+def decode(type_: type[T], data: bytes | str, *, lazy: bool = False) -> T:
     """
     Decode an object from JSON completely: no field stays lazy.
 
+    :param lazy: let fields stay lazy
     :raises msgspec.DecodeError: if it is not JSON
     :raises ObjectDecodeError: if it does not fit the type; the text names the path
     """
     try:
-        return complete(decoder_for(type_).decode(data))
+        decoded = decoder_for(type_).decode(data)
+        return decoded if lazy else complete(decoded)
     except DECODE_ERRORS as error:
         if type(error) in (msgspec.DecodeError, ObjectDecodeError):  # not JSON, or described already
             raise

@@ -130,8 +130,9 @@ class EventCorrelator:
     def correlate(self, event: CoreV1Event) -> Correlated:
         """Decide what to write for `event`, and remember the event."""
         event, key = self._aggregate(event)
-        patch = self._observe(event, key)
-        return Correlated(event, patch, self._spam.is_spam(event))
+        skip = self._spam.is_spam(event)
+        patch = self._observe(event, key, is_written=not skip)
+        return Correlated(event, patch, skip)
 
     def update_state(self, event: CoreV1Event) -> None:
         """Remember the name, count and version that the server returned for a written event."""
@@ -171,8 +172,12 @@ class EventCorrelator:
             source=event.source,
         )
 
-    def _observe(self, event: CoreV1Event, key: str) -> dict[str, Any] | None:
-        """Count the event. If it is not the first, turn it into the earlier one's successor and return the patch."""
+    def _observe(self, event: CoreV1Event, key: str, *, is_written: bool) -> dict[str, Any] | None:
+        """
+        Count the event. If it is not the first, turn it into the earlier one's successor, and return the patch.
+
+        :param is_written: whether the patch is needed
+        """
         seen = self._observed.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None and seen.times > 0:
@@ -180,9 +185,10 @@ class EventCorrelator:
             event.metadata.resource_version = seen.resource_version
             event.first_timestamp = seen.first
             event.count = seen.times + 1
-            patch = {"count": event.count, "lastTimestamp": _rfc3339(event.last_timestamp)}
-            if event.message:
-                patch["message"] = event.message
+            if is_written:
+                patch = {"count": event.count, "lastTimestamp": _rfc3339(event.last_timestamp)}
+                if event.message:
+                    patch["message"] = event.message
         self._remember(key, event)
         return patch
 

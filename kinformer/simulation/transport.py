@@ -34,7 +34,7 @@ class SimulatedTransport(Transport):
     def __init__(
         self, url: str, token: str, agent: str, *, clock: Clock, network: Network | None, sends_events: bool = True
     ) -> None:
-        super().__init__(endpoint_from_url(url, token=token), ClientOptions(user_agent=agent), clock=clock)
+        super().__init__(endpoint_from_url(url, token=token), ClientOptions(user_agent=agent, lazy=True), clock=clock)
         self._network = network
         self._sends_events = sends_events
 

@@ -29,7 +29,16 @@ from kinformer.client import (
 )
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupVersionResource, shard_selectors
-from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1NodeCondition, V1ObjectMeta, V1Pod, V1Scale
+from kinformer.models import (
+    ObjectDecodeError,
+    V1ConfigMap,
+    V1Namespace,
+    V1Node,
+    V1NodeCondition,
+    V1ObjectMeta,
+    V1Pod,
+    V1Scale,
+)
 from tests.client.conftest import ScriptedServer
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
@@ -624,3 +633,16 @@ async def test_a_struct_may_be_asked_for_where_a_model_is_served(server: Scripte
     assert (await pods.get("p", "ns")).metadata.name == "p"
     with pytest.raises(LookupError):
         client.resource(dict, Widget)
+
+
+async def test_answers_may_stay_the_servers_bytes_until_they_are_read(server: ScriptedServer) -> None:
+    server.answer({"metadata": {"name": "a"}, "spec": {"nodeName": 5}, "status": {"phase": "Pending"}}, times=3)
+    async with connect(url=server.url, options=ClientOptions(lazy=True)) as client:
+        pods = client.resource(V1Pod)
+        ephemeral = pods.subresource("ephemeralcontainers", V1Pod)
+        found = [await pods.get("a", "ns"), await pods.create({}, "ns"), await ephemeral.get("a", "ns")]
+
+    for pod in found:
+        assert (pod.metadata.name, pod.status.phase) == ("a", "Pending")
+        with pytest.raises(ObjectDecodeError, match=r"Pod a.*spec\.nodeName"):
+            _ = pod.spec
