@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
+from dataclasses import replace
 from pathlib import Path
 
-from scripts.compat import read_report, with_table
+from scripts.compat.outcome import Outcome, read_report, row, with_table
+from scripts.compat.suites import ENVIRONMENTS, ROOT, SUITES
 
-ROOT = Path(__file__).parents[2]
-SUITES = tomllib.loads((ROOT / "scripts" / "compat.toml").read_text())["suites"]
 REPORT = """<testsuites><testsuite>
 <testcase classname="a" name="test_good"/>
 <testcase classname="a" name="test_left_out"><skipped/></testcase>
@@ -23,10 +22,18 @@ def test_the_table_has_each_suite_and_only_causes_that_are_declared() -> None:
     _, _, table = (ROOT / "docs" / "other-clients.md").read_text().partition("| suite | passed |")
     rows = [line.strip("| ").split(" | ") for line in table.partition("\n\n")[0].splitlines()[2:]]
 
-    assert [re.split("==|,", row[0])[0] for row in rows] == list(SUITES)
-    for (_, *row), suite in zip(rows, SUITES.values(), strict=True):
-        causes = re.findall(r"\d+: (.*?)(?:<br>|$)", row[-1])
-        assert set(causes) <= set(suite.get("causes", {}).values())
+    assert [row[0] for row in rows] == [suite.shown for suite in SUITES.values()]
+    for (_, *results), suite in zip(rows, SUITES.values(), strict=True):
+        causes = re.findall(r"\d+: (.*?)(?:<br>|$)", results[-1])
+        assert set(causes) <= set(suite.causes.values())
+        assert suite.environment in ENVIRONMENTS
+
+
+def test_a_row_says_what_failed_and_what_was_left_out() -> None:
+    outcome = Outcome(passed=2, causes={"no containers": ["a", "b"]}, unexplained=["c"])
+    suite = replace(next(iter(SUITES.values())), shown="x", left_out="slow ones")
+
+    assert row(suite, outcome) == "| x | 2 | 3 | 0 | 2: no containers<br>left out: slow ones |"
 
 
 def test_a_new_table_leaves_the_rest_of_the_page_alone() -> None:

@@ -26,6 +26,9 @@ from kinformer.sync import Informer
 
 __all__ = ("WorkloadInformer",)
 
+#: Seconds without an event after which the watch is checked: it may be open and dead.
+_SILENT = 10
+
 Object = dict[str, Any]
 Handler = Callable[[str, Object], None]
 
@@ -66,7 +69,7 @@ class WorkloadInformer:
             client = self._open.enter_context(self._connect())
             resource = client.resource(dict, tuple(self._of[part] for part in ("group", "version", "plural")))
             self._open.enter_context(self._catching_up)
-            self._informer = self._open.enter_context(resource.informer(self._of["namespace"]))
+            self._informer = self._open.enter_context(resource.informer(self._of["namespace"], idle_timeout=_SILENT))
             for handler in (self._tell_subscribers, *self._handlers):
                 self._register(self._informer, handler)
 

@@ -1,7 +1,11 @@
-"""What happens to readers of OpenSandbox's informer and of ours."""
+"""What happens to readers of OpenSandbox's informer and of ours.
+
+Version 0.2.0 has the bugs that its users reported, and other methods. Its tests are skipped beside a later version.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import threading
 from collections.abc import Callable, Iterator
@@ -16,17 +20,23 @@ from anyio.from_thread import start_blocking_portal
 from kubernetes.client import ApiClient, Configuration, CustomObjectsApi
 
 import kinformer.sync
-from kinformer.envtest import ApiServer
+from kinformer.envtest import ApiServer, eventually
 
 #: OpenSandbox follows BatchSandboxes. Any kind will do here, so this is one that needs no definition.
 KIND: dict[str, Any] = {"group": "coordination.k8s.io", "version": "v1", "namespace": "default", "plural": "leases"}
 
 
-def theirs() -> Any:
-    """The class of the package's one file. The package itself imports half of a server."""
+def theirs(*, before: bool) -> Any:
+    """
+    The class of the package's one file. The package itself imports half of a server.
+
+    :param before: whether 0.2.0 is wanted
+    """
     found = importlib.util.find_spec("opensandbox_server")
     if found is None or found.origin is None:
         pytest.skip("opensandbox-server is not installed")
+    if (version := importlib.metadata.version("opensandbox-server")).startswith("0.2.") != before:
+        pytest.skip(f"it is of another version than {version}")
     path = Path(found.origin).parent / "services" / "k8s" / "informer.py"
     spec = importlib.util.spec_from_file_location("theirs", path)
     assert spec is not None
@@ -50,11 +60,22 @@ class Cluster:
     def create(self, name: str) -> None:
         self.api.create_namespaced_custom_object(**KIND, body={"metadata": {"name": name}})
 
+    def label(self, name: str, **labels: str) -> None:
+        self.api.patch_namespaced_custom_object(**KIND, name=name, body={"metadata": {"labels": labels}})
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        async def wait() -> None:
+            await eventually(holds)
+
+        self.run(wait)
+
     def delete(self, name: str) -> None:
         self.api.delete_namespaced_custom_object(**KIND, name=name)
 
     def informer(self, whose: str, **options: Any) -> Any:
-        class_: Any = theirs() if whose == "theirs" else opensandbox_informer.WorkloadInformer
+        class_: Any = opensandbox_informer.WorkloadInformer
+        if whose != "ours":
+            class_ = theirs(before=whose == "before")
         if whose == "ours":
             options["connect"] = lambda: kinformer.sync.connect(url=self.server.url, token=self.server.token)
         informer = class_(partial(self.api.list_namespaced_custom_object, **KIND), **options)
@@ -75,6 +96,10 @@ def cluster() -> Iterator[Cluster]:
             informer.stop()
         cluster.run(server.faults.close_watches)
         cluster.api.api_client.close()
+
+
+def state(obj: dict[str, Any] | None) -> str:
+    return str(((obj or {}).get("metadata", {}).get("labels") or {}).get("state", ""))
 
 
 class Told:
@@ -169,3 +194,37 @@ def test_their_handlers_miss_a_deletion_that_no_watch_has_seen(
     seen += told.until("ADDED", "d")
     assert [each for each in seen if each[0] == "DELETED"] == deletion
     assert informer.get_if_synced("a") is None
+
+
+@pytest.mark.parametrize("whose", ["before", "theirs"])
+def test_behind_a_silent_connection_theirs_is_read_as_if_it_were_new(
+    whose: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """#1533: every new sandbox was taken for one that does not start, and was deleted."""
+    monkeypatch.setattr(opensandbox_informer, "_SILENT", 0.1)
+    cluster.create("a")
+    theirs, ours = cluster.informer(whose), cluster.informer("ours")
+    read = theirs.get if whose == "before" else theirs.get_if_synced
+    cluster.until(lambda: read("a") is not None and ours.get_if_synced("a") is not None)
+    cluster.run(partial(cluster.server.faults.stall_watches, later=False))
+    cluster.label("a", state="running")
+    cluster.until(lambda: state(ours.get_if_synced("a")) == "running")
+    assert state(read("a")) == ""
+
+
+@pytest.mark.parametrize(("whose", "shown"), [("before", ""), ("ours", "running")])
+def test_a_late_answer_overwrote_what_the_watch_had_brought(whose: str, shown: str, cluster: Cluster) -> None:
+    """#1673, and #1322: nothing listed again, so the old state stayed."""
+    cluster.create("a")
+    informer = cluster.informer(whose)
+    read = informer.get if whose == "before" else informer.get_if_synced
+    cluster.until(lambda: read("a") is not None)
+    late = cluster.api.get_namespaced_custom_object(**KIND, name="a")
+    cluster.label("a", state="running")
+    cluster.until(lambda: state(read("a")) == "running")
+    if whose == "before":
+        informer.update_cache(late)  # as its client did with every answer
+    else:
+        informer.invalidate()
+        cluster.until(lambda: read("a") is not None)
+    assert state(read("a")) == shown

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import kubernetes.config.kube_config
 import pytest
 from kubernetes_asyncio.config import kube_config
 
@@ -80,7 +81,11 @@ class Prefect:
 async def prefect(kinformer_api_server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prefect:
     kinformer_api_server.write_kubeconfig(tmp_path / "kubeconfig")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "kubeconfig"))  # read at import
+    for module in (
+        kube_config,
+        kubernetes.config.kube_config,
+    ):  # kopf uses one of them
+        monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "kubeconfig"))
     monkeypatch.setenv("PREFECT_OBSERVER_VERSIONS", str(tmp_path / "versions"))
     monkeypatch.setattr(prefect_observer, "REMEMBER_EVERY", 0.05)
     prefect = Prefect()

@@ -1,6 +1,6 @@
 """A server like ``kinformer apiserver --system-pods``, where commands in containers run on this machine.
 
-    python -m scripts.compat_server KUBECONFIG
+    python -m scripts.compat.server KUBECONFIG
 
 ``make compat`` runs it for suites whose tests need the output of commands such as ``ls`` or ``date``. Do not use it for
 anything else: its clients can run any command on this machine.

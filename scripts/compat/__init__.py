@@ -1,0 +1,1 @@
+"""The test suites of other projects, run against the embedded server: ``make compat``."""
