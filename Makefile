@@ -68,10 +68,11 @@ lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproje
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(BIN)/python scripts/lowest.py > $(LOWEST)/requirements.txt
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check -r $(LOWEST)/requirements.txt
-	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check pytest pytest-timeout pytest-asyncio hypothesis
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check pytest pytest-timeout pytest-asyncio pytest-xdist hypothesis
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
-	$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider tests/cache tests/client tests/manager tests/meta tests/models \
-		tests/envtest/custom tests/expressions tests/envtest/test_server.py tests/envtest/test_tls.py tests/fuzz \
+	$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal \
+		tests/cache tests/client tests/manager tests/meta tests/models tests/envtest/custom tests/expressions \
+		tests/envtest/test_server.py tests/envtest/test_tls.py tests/fuzz \
 		--ignore tests/manager/test_tracing.py  # needs OpenTelemetry's SDK, which wants its own version of the API
 
 compat: $(STAMP) ## the test suites of other projects against the embedded server, in an environment of their own

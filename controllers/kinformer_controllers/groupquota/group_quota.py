@@ -93,10 +93,6 @@ class Selects:
         label, name = self.application
         return bool(accessor_of(obj).labels(obj).get(label) == name)
 
-    def tells_apart(self, labels: Mapping[str, str], others: Mapping[str, str]) -> bool:
-        """Whether it selects a namespace with one set of labels and not with the other."""
-        return self.namespaces is not None and self.namespaces.matches(labels) != self.namespaces.matches(others)
-
 
 @dataclass(frozen=True, slots=True)
 class GroupQuota(Quota):

@@ -19,7 +19,6 @@ __all__ = (
     "external_manager",
     "is_finished",
     "is_indexed",
-    "is_succeeded",
     "is_suspended",
     "limits_failures_per_index",
     "parallelism",
@@ -94,13 +93,5 @@ def external_manager(job: V1Job) -> str | None:
 
 def is_finished(job: V1Job) -> bool:
     """Whether the Job is complete or has failed."""
-    return _has(job, ("Complete", "Failed"))
-
-
-def is_succeeded(job: V1Job) -> bool:
-    return _has(job, ("Complete",))
-
-
-def _has(job: V1Job, types: tuple[str, ...]) -> bool:
     conditions = (job.status.conditions if job.status is not None else None) or ()
-    return any(condition.type in types and condition.status == "True" for condition in conditions)
+    return any(condition.type in ("Complete", "Failed") and condition.status == "True" for condition in conditions)

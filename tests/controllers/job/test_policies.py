@@ -10,7 +10,7 @@ import pytest
 from kinformer.models import V1Pod
 from kinformer_controllers.job.counting import Backoff, remaining_for_index, remaining_seconds
 from kinformer_controllers.job.intervals import Indexes
-from kinformer_controllers.job.jobs import is_finished, is_succeeded
+from kinformer_controllers.job.jobs import is_finished
 from kinformer_controllers.job.pods import finished_at
 from kinformer_controllers.job.policies import Verdict, match_failure_policy, success_message
 from tests.controllers.job.world import NOW, job_of, pod_of, stamp
@@ -317,22 +317,20 @@ def test_a_pods_end_is_its_last_containers_or_an_estimate(
 
 
 @pytest.mark.parametrize(
-    ("conditions", "finished", "succeeded"),
+    ("conditions", "finished"),
     [
-        pytest.param([], False, False, id="Job doesn't have any conditions"),
-        pytest.param([("Complete", "True")], True, True, id="Job is completed and condition is true"),
-        pytest.param([("Complete", "False")], False, False, id="Job is completed and condition is false"),
-        pytest.param([("Complete", "Unknown")], False, False, id="Job is completed and condition is unknown"),
-        pytest.param([("Suspended", "False"), ("Complete", "True")], True, True, id="multiple, one of them complete"),
-        pytest.param([("Failed", "True")], True, False, id="Job is failed and condition is true"),
-        pytest.param([("Failed", "False")], False, False, id="Job is failed and condition is false"),
-        pytest.param([("Failed", "Unknown")], False, False, id="Job is failed and condition is unknown"),
-        pytest.param([("Complete", "False"), ("Failed", "Unknown")], False, False, id="none of them true"),
+        pytest.param([], False, id="Job doesn't have any conditions"),
+        pytest.param([("Complete", "True")], True, id="Job is completed and condition is true"),
+        pytest.param([("Complete", "False")], False, id="Job is completed and condition is false"),
+        pytest.param([("Complete", "Unknown")], False, id="Job is completed and condition is unknown"),
+        pytest.param([("Suspended", "False"), ("Complete", "True")], True, id="multiple, one of them complete"),
+        pytest.param([("Failed", "True")], True, id="Job is failed and condition is true"),
+        pytest.param([("Failed", "False")], False, id="Job is failed and condition is false"),
+        pytest.param([("Failed", "Unknown")], False, id="Job is failed and condition is unknown"),
+        pytest.param([("Complete", "False"), ("Failed", "Unknown")], False, id="none of them true"),
     ],
 )
-def test_a_job_has_finished_when_it_is_complete_or_failed(
-    conditions: list[tuple[str, str]], finished: bool, succeeded: bool
-) -> None:
+def test_a_job_has_finished_when_it_is_complete_or_failed(conditions: list[tuple[str, str]], finished: bool) -> None:
     job = job_of(status={"conditions": [{"type": type_, "status": status} for type_, status in conditions]})
 
-    assert (is_finished(job), is_succeeded(job)) == (finished, succeeded)
+    assert is_finished(job) is finished
