@@ -79,6 +79,20 @@ TARGETS = (
         "events/s",
         at_least=True,
     ),
+    Target(
+        "First reads of spec and status, 10,000 pods",
+        40_000,
+        _figure("touch", f"{READS_MORE}, objects 10,000", "events/CPU-s"),
+        "events/CPU-s",
+        at_least=True,
+    ),
+    Target(
+        "First reads of spec and status, 100,000 pods",
+        25_000,
+        _figure("touch", f"{READS_MORE}, objects 100,000", "events/CPU-s"),
+        "events/CPU-s",
+        at_least=True,
+    ),
     Target("First sync, 10,000 pods", 0.3, _figure("sync", f"{_NO_MANAGED}, objects 10,000", "seconds"), "s"),
     Target(
         "First sync, 100,000 decoded pods, without the system's time, which is for fresh memory",
@@ -112,6 +126,12 @@ TARGETS = (
         "The same for pods with labels and owners of their own",
         5,
         _figure("memory", f"{AS_GIVEN}, objects 10,000, no two alike", "KiB/object"),
+        "KiB/pod",
+    ),
+    Target(
+        "The same, compressed",
+        2,
+        _figure("memory", f"{AS_GIVEN}, objects 10,000, no two alike, compressed", "KiB/object"),
         "KiB/pod",
     ),
     Target(

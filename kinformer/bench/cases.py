@@ -38,6 +38,10 @@ Way: TypeAlias = Literal["streaming list", "pages"]
 #: Whether many pods have the same labels and owner, or no two pods do.
 Pods: TypeAlias = Literal["alike", "no two alike"]
 
+#: Whether the parts of the cache that nobody reads are compressed.
+Cache: TypeAlias = Literal["plain", "compressed"]
+COMPRESSED: Final = "compressed"
+
 #: The one setting that is not the default. The defaults are: plain HTTP, one handler, pods that are alike.
 Setting: TypeAlias = Literal["", "over TLS", "five handlers", "no two pods alike"]
 OVER_TLS: Final = "over TLS"
@@ -62,9 +66,29 @@ async def versions(mode: str, objects: int = 10_000, events: int = 100_000) -> F
     return await throughput(mode, "", objects, events, status=False)
 
 
-async def first_sync(mode: str, objects: int, way: Way = "streaming list", pods: Pods = "alike") -> Figures:
-    async with informing(objects, mode, use_watch_list=way == "streaming list", alike=pods == "alike") as bench:
-        return bench.synced
+async def first_sync(
+    mode: str, objects: int, way: Way = "streaming list", pods: Pods = "alike", cache: Cache = "plain"
+) -> Figures:
+    try:
+        async with informing(
+            objects,
+            mode,
+            use_watch_list=way == "streaming list",
+            alike=pods == "alike",
+            compress=cache == COMPRESSED,
+        ) as bench:
+            return bench.synced
+    except CannotRun as error:
+        return {FAILED: str(error)}
+
+
+async def first_touch(mode: str, objects: int, cache: Cache = "plain") -> Figures:
+    """Events each of which is the first of its pod. A handler that reads spec and status is the first to read them."""
+    try:
+        async with informing(objects, mode, compress=cache == COMPRESSED) as bench:
+            return await bench.load(objects)
+    except CannotRun as error:
+        return {FAILED: str(error)}
 
 
 async def fresh_memory(gib: float) -> Figures:
@@ -312,6 +336,18 @@ CASES = {
         ("us CPU/event",),
         lower_is_better=True,
     ),
+    "touch": Case(
+        "Events each of which is the first of its pod",
+        first_touch,
+        tuple(
+            {"mode": mode, "objects": objects}
+            for mode in (AS_GIVEN, READS_MORE, "all fields but managedFields decoded at once")
+            for objects in (10_000, 100_000)
+        )
+        + each("mode", (AS_GIVEN, READS_MORE), objects=10_000, cache=COMPRESSED),
+        each("mode", (AS_GIVEN, READS_MORE), objects=2_000),
+        ("events/CPU-s",),
+    ),
     "sync": Case(
         "First sync of so many pods",
         first_sync,
@@ -345,7 +381,8 @@ CASES = {
         "Memory that a cached pod takes, and the peak of a sync over what stays",
         first_sync,
         tuple({"mode": mode, "objects": 10_000} for mode in MODES if mode not in (READS_MORE, DICTS_READ_MORE))
-        + each("mode", (AS_GIVEN, DICTS), objects=10_000, pods="no two alike"),
+        + each("mode", (AS_GIVEN, DICTS), objects=10_000, pods="no two alike")
+        + each("mode", (AS_GIVEN,), objects=10_000, pods="no two alike", cache=COMPRESSED),
         each("mode", (AS_GIVEN, DICTS), objects=2_000),
         ("KiB/object",),
         lower_is_better=True,

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from kinformer.bench.measure import Stopwatch, current_kib, peak_kib, reset_peak
-from kinformer.bench.results import Figures
+from kinformer.bench.results import CannotRun, Figures
 from kinformer.bench.servers import Replay, replay
 from kinformer.cache import (
     NAMESPACE_INDEX,
@@ -198,6 +198,7 @@ async def informing(
     others: Callable[[Any, Any], Any] = lambda old, new: None,
     beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
     use_watch_list: bool = True,
+    compress: bool = False,
 ) -> AsyncIterator[Bench]:
     """
     Run an informer that has synced, while the block runs.
@@ -212,16 +213,20 @@ async def informing(
     :param others: the function that every other handler calls for an update
     :param beside: a coroutine function that runs beside the informer, from just before the first list
     :param use_watch_list: whether to ask for a streaming list
-    :raises CannotRun: if the server has to speak TLS and cannot have a certificate
+    :param compress: whether the cache is compressed
+    :raises CannotRun: if the server has to speak TLS and cannot have a certificate, or nothing can be compressed
     """
     how = MODES[mode]
+    try:
+        options = replace(how.options, use_watch_list=use_watch_list, compress=compress)
+    except ImportError as error:
+        raise CannotRun(str(error)) from error
     async with (
         replay(objects, alike=alike, tls=tls) as server,
         connect(url=server.url, ca_data=server.authority) as client,
     ):
         bench = Bench(server)
         updates = [on_update or how.handler(bench.count), *[others] * (handlers - 1)]
-        options = replace(how.options, use_watch_list=use_watch_list)
         resource = client.resource(how.type, _PODS)
         told = [ResourceEventHandlerFuncs(update=update) for update in updates]
         async with syncing(resource, how.type, told, indexers, options, beside) as synced:

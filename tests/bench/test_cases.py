@@ -18,6 +18,10 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     ],
     "stages": [{"until": run["until"], "objects": 50, "events": 100} for run in CASES["stages"].runs],
     "versions": [{"mode": run["mode"], "objects": 50, "events": 100} for run in CASES["versions"].runs],
+    "touch": [
+        {"mode": "typed, a field of spec and one of status read", "objects": 50},
+        {"mode": "typed, metadata read", "objects": 200, "cache": "compressed"},
+    ],
     "sync": [
         {"mode": "typed, metadata read", "objects": 50},
         {"mode": "dicts, metadata read", "objects": 50, "way": "pages"},
@@ -25,7 +29,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "fresh": [{"gib": 0.001}],
     "memory": [
         {"mode": "dicts, metadata read", "objects": 50},
-        {"mode": "typed, metadata read", "objects": 50, "pods": "no two alike"},
+        {"mode": "typed, metadata read", "objects": 200, "pods": "no two alike", "cache": "compressed"},
     ],
     "fanout": [{"handlers": 10, "objects": 50, "events": 100}],
     "readers": [{"handlers": 5, "objects": 50, "events": 100}],
