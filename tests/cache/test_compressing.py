@@ -13,9 +13,10 @@ import pytest
 
 from kinformer.bench.pods import pod_bytes
 from kinformer.cache import InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.mutation_detector import CacheMutationDetector, Mutation
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
-from kinformer.models import V1Pod, _compression, decoder_for
+from kinformer.models import Compression, V1Pod, _compression, decoder_for
 from tests.cache.informers import running
 
 SPEC = V1Pod.__lazy_fields__["spec"]
@@ -85,6 +86,23 @@ def key(number: int) -> str:
 def with_version(obj: V1Pod, like: V1Pod) -> V1Pod:
     obj.metadata.resource_version, obj.metadata.managed_fields = like.metadata.resource_version, None
     return obj
+
+
+def test_the_mutation_detector_sees_changes_of_compressed_objects_and_nothing_else() -> None:
+    compression, found = Compression(V1Pod), list[Mutation]()
+    objects = [pod(number) for number in range(150)]
+    detector = CacheMutationDetector("pods", on_mutation=found.append)
+    for obj in objects:
+        detector.add_object(obj)
+    for obj in objects:
+        compression.compress(obj)
+    detector.compare_objects()
+    assert is_small(objects[-1])
+    assert found == []
+
+    objects[-1].spec.node_name = "other"
+    detector.compare_objects()
+    assert [(it.key, it.changes) for it in found] == [(key(149), [".spec.node_name was changed"])]
 
 
 def test_compression_without_the_package_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
