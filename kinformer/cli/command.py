@@ -23,7 +23,7 @@ from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_f
 from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
-from kinformer.cli.simulation_flags import exploration_flags, simulation_flags
+from kinformer.cli.simulation_flags import exploration_flags, schema_flags, simulation_flags
 from kinformer.cli.webhooks import WebhookFlags, webhook_flags, webhook_rbac_flags
 
 __all__ = ("logging_flags", "main", "manager", "run_command", "run_manager", "with_logging")
@@ -523,7 +523,27 @@ def simulate_external(**options: Any) -> None:
     _simulate(run_command, options)
 
 
-@main.command(cls=_WithSubcommands, subcommands={"kopf": simulate_kopf, "external": simulate_external})
+@click.command("schema")
+@click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
+@schema_flags
+@logging_flags
+def simulate_schema(**options: Any) -> None:
+    """
+    Change each field of an object to other valid values and back, and look for bugs of CONTROLLER in virtual time.
+
+    CONTROLLER is an installed one's name or MODULE:FACTORY. The values are made from the schema of the object's kind.
+
+    Exits with 3 if it finds one.
+    """
+    from kinformer.cli.simulate_schema import run
+
+    _simulate(run, options)
+
+
+@main.command(
+    cls=_WithSubcommands,
+    subcommands={"kopf": simulate_kopf, "external": simulate_external, "schema": simulate_schema},
+)
 @click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
 @exploration_flags
 @simulation_flags
@@ -535,7 +555,7 @@ def simulate(**options: Any) -> None:
     Exits with 3 if it finds one.
 
     "simulate kopf MODULE" does the same with an operator that is written with kopf, and "simulate external -- COMMAND"
-    with an operator in any language, in real time.
+    with an operator in any language, in real time. "simulate schema CONTROLLER" changes each field of an object.
     """
     from kinformer.cli.simulate import run
 

@@ -46,7 +46,16 @@ from kinformer.simulation.single import KINDS, USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline_page import timeline_page
 from kinformer.simulation.user import controllers_of
 
-__all__ = ("COMMAND_KINDS", "FOUND", "SimulateError", "run", "run_command", "run_kopf")
+__all__ = (
+    "COMMAND_KINDS",
+    "FOUND",
+    "SimulateError",
+    "check_controllers",
+    "checks_of",
+    "run",
+    "run_command",
+    "run_kopf",
+)
 
 FOUND = 3
 """The exit status if a run has found an error of the controllers."""
@@ -110,11 +119,11 @@ def run(
     :raises ScenarioError: if the scenario fails without any fault
     :raises OSError: if a file cannot be read or written
     """
-    checks = _checks(without, may_differ)
+    checks = checks_of(without, may_differ)
     words = [*controllers, *_words(scenario, nodes, without, may_differ)]
     asked = _asked(", ".join(controllers), words, scenario=scenario, **flags)
     search_here()
-    _check_controllers(controllers)
+    check_controllers(controllers)
     return _report(Trial(read_scenario(scenario, controllers), checks, WorldOptions(nodes=nodes)), asked)
 
 
@@ -136,7 +145,7 @@ def run_kopf(
     search_here()
     if not (Path(module).is_file() if module.endswith(".py") else _is_found(module)):
         raise SimulateError(f"{module}: there is no such module: want one that can be imported here, or a file")
-    checks = _checks((*without, *KOPF_CHECKS.without), (*may_differ, *KOPF_CHECKS.may_differ))
+    checks = checks_of((*without, *KOPF_CHECKS.without), (*may_differ, *KOPF_CHECKS.may_differ))
     asked = _asked(module, ["kopf", module, *_words(scenario, nodes, without, may_differ)], scenario=scenario, **flags)
     played = replace(read_scenario(scenario, ()), programs=(("operator", KopfOperator(module)),))
     return _report(Trial(played, checks, WorldOptions(nodes=nodes)), asked)
@@ -175,7 +184,7 @@ def run_command(
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise SimulateError(f"--kind {unknown[0]}: there are {', '.join(KINDS)}")
-    checks, next_command = _checks(without, may_differ), shlex.split(upgrade_to)
+    checks, next_command = checks_of(without, may_differ), shlex.split(upgrade_to)
     for words in filter(None, (command, next_command)):
         if shutil.which(words[0]) is None:
             raise SimulateError(f"{words[0]}: there is no such command")
@@ -255,7 +264,12 @@ def _plan(line: str | None) -> Plan | None:
         raise SimulateError(f"--replay: {error}") from error
 
 
-def _checks(without: Sequence[str], may_differ: Sequence[str]) -> Checks:
+def checks_of(without: Sequence[str], may_differ: Sequence[str]) -> Checks:
+    """
+    The checks that the flags ask for.
+
+    :raises SimulateError: if an oracle is not known, or a pattern cannot be read
+    """
     try:
         return Checks(without=tuple(without), may_differ=tuple(may_differ))
     except ValueError as error:
@@ -277,7 +291,7 @@ def _faults(rates: Sequence[str], most: int) -> Faults | None:
         raise SimulateError(f"--fault: {error}") from error
 
 
-def _check_controllers(names: Sequence[str]) -> None:
+def check_controllers(names: Sequence[str]) -> None:
     """
     Check that each name is that of a function that makes a controller.
 

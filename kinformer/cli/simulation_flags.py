@@ -10,9 +10,23 @@ import click
 
 from kinformer.cli.groups import with_flags
 
-__all__ = ("exploration_flags", "simulation_flags")
+__all__ = ("exploration_flags", "schema_flags", "simulation_flags")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_OF_ALL: tuple[Callable[[Any], Any], ...] = (
+    click.option("--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."),
+    click.option(
+        "--may-differ",
+        multiple=True,
+        metavar="OBJECTS:PATH",
+        help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several times.",
+    ),
+    click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods."),
+)
+_OUTPUT: Callable[[Any], Any] = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
 
 
 def exploration_flags(command: F) -> F:
@@ -51,16 +65,7 @@ def simulation_flags(command: F) -> F:
             help="Use only this fault, with this probability at each point: crash=0.05. May be given several times.",
         ),
         click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run."),
-        click.option(
-            "--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."
-        ),
-        click.option(
-            "--may-differ",
-            multiple=True,
-            metavar="OBJECTS:PATH",
-            help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several times.",
-        ),
-        click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods."),
+        *_OF_ALL,
         click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan."),
         click.option(
             "--failures",
@@ -75,5 +80,39 @@ def simulation_flags(command: F) -> F:
             metavar="FILE",
             help="Write the timeline of the first failure to this file, as an HTML page.",
         ),
-        click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+        _OUTPUT,
+    )
+
+
+def schema_flags(command: F) -> F:
+    """Add the flags of the command that changes each field of an object."""
+    return with_flags(
+        command,
+        click.option(
+            "--manifest",
+            "manifests",
+            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            required=True,
+            multiple=True,
+            help="A YAML file with objects. May be given several times. The fields of the last object are changed.",
+        ),
+        _paths("--field", "fields", "A field that is changed, with all within it; all fields if none is given."),
+        _paths("--without-effect", "without_effect", "A field that may be without effect."),
+        _paths("--one-way", "one_way", "A field whose earlier values may be seen later."),
+        click.option(
+            "--with",
+            "steps",
+            multiple=True,
+            metavar="PATH=JSON",
+            help="A change with which those without an effect are combined. May be given several times.",
+        ),
+        *_OF_ALL,
+        click.option("--change", metavar="PATH=JSON", help="Play only this change, and show its timeline."),
+        _OUTPUT,
+    )
+
+
+def _paths(name: str, parameter: str, help_: str) -> Callable[[F], F]:
+    return click.option(
+        name, parameter, multiple=True, metavar="PATH", help=f"{help_} A step may be *. May be given several times."
     )

@@ -57,7 +57,7 @@ class User:
         :raises ValueError: if something is not a manifest
         """
         for manifest in manifests_of(manifests):
-            resource = self._resource_of(manifest)
+            resource = self.resource_of(manifest)
             metadata = manifest["metadata"]
             namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
             try:
@@ -112,7 +112,12 @@ class User:
         """
         return (await self.client.resource(type_).list(namespace, label_selector=label_selector)).items
 
-    def _resource_of(self, manifest: Mapping[str, Any]) -> Resource[dict[str, Any]]:
+    def resource_of(self, manifest: Mapping[str, Any]) -> Resource[dict[str, Any]]:
+        """
+        The resource of a manifest's kind.
+
+        :raises LookupError: if the server does not serve it
+        """
         group, version = GroupVersion.parse(manifest["apiVersion"])
         found = self.server.registry.by_kind(group, version, manifest["kind"])
         if found is None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kinformer.cli.simulate import FOUND
+from kinformer.models import to_dict
+from kinformer.operator import definition_of
 from tests.cli.commands import Done, kinformer
+from tests.simulation.schema.boards import HOME, Board
 
 BROKEN, MENDED = "tests.simulation.tiny:make_broken", "tests.simulation.tiny:make_mended"
 SCENARIO = """
@@ -109,4 +114,28 @@ async def test_what_is_wrong_in_a_scenario_is_one_line(tmp_path: Path, text: str
 
     assert done.status == 1
     assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+async def test_a_field_that_nobody_reads_is_in_the_table(tmp_path: Path) -> None:
+    file = tmp_path / "board.yaml"
+    file.write_text(yaml.safe_dump_all([to_dict(definition_of(Board)), to_dict(HOME)]))
+    unread = ["schema", "tests.simulation.schema.boards:make_unread", "--manifest", file]
+
+    done = await simulate(*unread, "--field", "spec.motto", "--field", "spec.text")
+
+    assert done.status == FOUND, done.err
+    assert "spec.motto   effect   no value has an effect, alone or with another change" in done.out
+    assert """make_unread --manifest""" in done.out
+    (change,) = re.findall(r"--change '(.*)'", done.out)
+    again = await simulate(*unread, "--change", change, "-o", "json")
+    assert again.status == FOUND, again.err
+    assert [(each["field"], each["rule"]) for each in json.loads(again.out)["findings"]] == [("spec.motto", "effect")]
+
+
+async def test_a_change_without_json_is_one_line(file: Path) -> None:
+    done = await simulate("schema", MENDED, "--manifest", file, "--change", "spec.text=hello")
+
+    assert done.status == 1
+    assert done.err.startswith("kinformer: 'spec.text=hello': the value is not JSON")
     assert done.err.count("\n") == 1

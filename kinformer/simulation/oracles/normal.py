@@ -29,6 +29,8 @@ __all__ = (
     "differences",
     "group_of",
     "normal_form",
+    "path_of",
+    "steps_of",
 )
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -217,12 +219,22 @@ def _order(value: Any) -> str:
 _STEP = re.compile(r"\[([^\[\]]+)\]|(?:^|\.)([^.\[\]]+)")
 
 
+def steps_of(path: str) -> tuple[str, ...]:
+    """The steps of a path such as ``spec.ports.0`` or ``metadata.labels[example.com/a]``; none if it is not one."""
+    return () if _STEP.sub("", path) else tuple(match[1] or match[2] for match in _STEP.finditer(path))
+
+
+def path_of(steps: Iterable[str]) -> str:
+    """Some steps as a path."""
+    return "".join(f"[{step}]" if "." in step or "/" in step else f".{step}" for step in steps).removeprefix(".")
+
+
 @cache
 def _parsed(pattern: str) -> tuple[Callable[[str], object] | None, tuple[str, ...]]:
     """The two parts of a pattern: a match function for names (None for all objects), and the path."""
     objects, colon, path = pattern.partition(":")
-    steps = tuple(match[1] or match[2] for match in _STEP.finditer(path))
-    if not objects or ("/" not in objects and objects != "*") or bool(colon) != bool(steps) or _STEP.sub("", path):
+    steps = steps_of(path)
+    if not objects or ("/" not in objects and objects != "*") or bool(colon) != bool(steps):
         raise PatternError(
             f"{pattern!r} does not name fields: write objects:path, "
             "such as pods/*:status.phase or */default/web:metadata.annotations[example.com/at]"
@@ -233,28 +245,29 @@ def _parsed(pattern: str) -> tuple[Callable[[str], object] | None, tuple[str, ..
 # -- differences ------------------------------------------------------------------------------------------------------
 
 
-def differences(found: Normal, want: Normal) -> Iterator[Difference]:
+def differences(found: Normal, want: Normal, where: str = "without faults") -> Iterator[Difference]:
     """
     The differences between the normal forms of two runs.
 
     :param found: the normal form of a run
-    :param want: that of the run without faults
+    :param want: that of the run with which it is compared
+    :param where: what that run is called in the texts
     """
     for name in sorted(found.keys() | want.keys()):
         here, there = found.get(name, []), want.get(name, [])
         if here == there:
             continue
         if len(here) == len(there) == 1:
-            yield from (Difference(name, text) for text in _compare(here[0], there[0], ""))
+            yield from (Difference(name, text) for text in _compare(here[0], there[0], (), where))
         elif len(here) == len(there):
-            yield from _several(name, here, there)
+            yield from _several(name, here, there, where)
         elif len(here) + len(there) == 1:
-            yield Difference(name, "is there, and is not without faults" if here else "is missing")
+            yield Difference(name, f"is there, and is not {where}" if here else "is missing")
         else:
-            yield Difference(name, f"there are {len(here)} of them, and {len(there)} without faults")
+            yield Difference(name, f"there are {len(here)} of them, and {len(there)} {where}")
 
 
-def _several(name: str, here: list[Any], there: list[Any]) -> Iterator[Difference]:
+def _several(name: str, here: list[Any], there: list[Any], where: str) -> Iterator[Difference]:
     """The differences of objects with generated names. Equal objects are paired first, then the others are compared."""
     left, missing = list(here), []
     for item in there:
@@ -263,27 +276,26 @@ def _several(name: str, here: list[Any], there: list[Any]) -> Iterator[Differenc
         else:
             missing.append(item)
     for found, want in zip_longest(left, missing):
-        yield from (Difference(name, text) for text in _compare(found, want, ""))
+        yield from (Difference(name, text) for text in _compare(found, want, (), where))
 
 
 _NOTHING = object()
 
 
-def _compare(found: Any, want: Any, path: str) -> Iterator[str]:
+def _compare(found: Any, want: Any, path: tuple[str, ...], where: str) -> Iterator[str]:
     if isinstance(found, Mapping) and isinstance(want, Mapping):
         for key in sorted(found.keys() | want.keys()):
-            step = f"[{key}]" if "." in key or "/" in key else f".{key}" if path else key
-            yield from _compare(found.get(key, _NOTHING), want.get(key, _NOTHING), path + step)
+            yield from _compare(found.get(key, _NOTHING), want.get(key, _NOTHING), (*path, key), where)
     elif isinstance(found, list) and isinstance(want, list) and len(found) == len(want):
         for number, (one, other) in enumerate(zip(found, want, strict=True)):
-            yield from _compare(one, other, f"{path}.{number}")
+            yield from _compare(one, other, (*path, str(number)), where)
     elif found != want:
         if found is _NOTHING:
-            yield f"{path} is missing; without faults it is {_short(want)}"
+            yield f"{path_of(path)} is missing; {where} it is {_short(want)}"
         elif want is _NOTHING:
-            yield f"{path} is {_short(found)}; without faults it is not there"
+            yield f"{path_of(path)} is {_short(found)}; {where} it is not there"
         else:
-            yield f"{path} is {_short(found)}; without faults it is {_short(want)}"
+            yield f"{path_of(path)} is {_short(found)}; {where} it is {_short(want)}"
 
 
 def _short(value: Any, longest: int = 120) -> str:
