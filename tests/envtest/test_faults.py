@@ -15,6 +15,9 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 async def watch(http: Http, query: str = "") -> aiohttp.ClientResponse:
+    """Watch what changes from now on, or with other options."""
+    if not query:
+        query = f"&resourceVersion={(await http.get(CONFIG_MAPS))['metadata']['resourceVersion']}"
     return await http.session.get(f"{http.server.url}{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true{query}")
 
 

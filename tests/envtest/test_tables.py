@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -224,3 +225,21 @@ CONDITIONS = {
 )
 def test_columns_of_custom_resources_find_their_values(path: str, found: list[Any]) -> None:
     assert find(CONDITIONS, path) == found
+
+
+async def test_only_the_first_table_of_a_watch_has_columns(http: Http) -> None:
+    for name in ("a", "b"):
+        await http.create(PODS, {"metadata": {"name": name}, "spec": {"containers": CONTAINERS}})
+    async with http.session.get(f"{http.server.url}{PODS}?watch=1", headers={"Accept": TABLE}) as response:
+        tables = [json.loads(await response.content.readline())["object"] for _ in range(2)]
+    assert [bool(table["columnDefinitions"]) for table in tables] == [True, False]
+    assert [table["rows"][0]["cells"][0] for table in tables] == ["a", "b"]
+
+
+async def test_an_empty_table_without_columns_of_its_own_has_no_rows(http: Http) -> None:
+    _, table = await http("GET", "/api/v1/namespaces/default/limitranges", Accept=TABLE)
+    assert [(column["name"], column["type"]) for column in table["columnDefinitions"]] == [
+        ("Name", "string"),
+        ("Created At", "date"),
+    ]
+    assert table["rows"] is None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
@@ -66,6 +67,16 @@ async def test_small_numbers_count_from_the_servers_beginning(http: Http) -> Non
     created = await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     event = await first_event(http, "1")
     assert (event["type"], event["object"]["metadata"]["uid"]) == ("ADDED", created["metadata"]["uid"])
+
+
+@pytest.mark.parametrize("query", ["", "&resourceVersion=0"])
+async def test_a_bookmark_ends_the_objects_that_a_watch_begins_with(http: Http, query: str) -> None:
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    path = f"{http.server.url}{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true{query}"
+    async with http.session.get(path) as response:
+        events = [json.loads(await response.content.readline()) for _ in range(2)]
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK"]
+    assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
 async def test_a_number_that_nobody_has_given_out_is_yet_to_come(http: Http) -> None:

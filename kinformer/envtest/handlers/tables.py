@@ -26,8 +26,8 @@ _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"
 #: A column: name, type, priority (0 is always shown), and the function that reads its cell.
 Column = tuple[str, str, int, cells.Reader]
 
-_PLAIN = {"Name": "metadata.name", "Created At": "metadata.creationTimestamp"}
-_head = re.compile(r"(.*?)(?: \((wide|integer|boolean)\))?").fullmatch
+_PLAIN = {"Name": "metadata.name", "Created At (date)": "metadata.creationTimestamp"}
+_head = re.compile(r"(.*?)(?: \((wide|integer|boolean|date)\))?").fullmatch
 _call = re.compile(r"(\w+)\((.*)\)").fullmatch
 _field = re.compile(r"\{(.*?)\}")
 
@@ -47,6 +47,9 @@ class TableView(View):
             self._columns = _columns_of(resource)
         else:
             self._columns = _custom_columns(resource.definition.get("additionalPrinterColumns") or [_AGE])
+        #: Whether the kind has no columns of its own. An empty table then has null as its rows.
+        self._is_plain = resource.definition is None and [name for name, *_ in self._columns] == ["Name", "Created At"]
+        self._told_columns = False
         self._shows_ends = (resource.group, resource.plural) == ("", "pods")
 
     def one(self, raw: bytes) -> bytes:
@@ -56,19 +59,30 @@ class TableView(View):
     def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
         return self._table([msgspec.json.decode(raw) for raw in raws], metadata) + b"\n"
 
+    def line(self, type_: str, raw: bytes) -> bytes:
+        """The line of a watch event. Only the first one has the columns."""
+        line = super().line(type_, raw)
+        self._told_columns = True
+        return line
+
     def _table(self, objects: list[Obj], metadata: Obj) -> bytes:
-        definitions = [
-            {
-                "name": name,
-                "type": type_,
-                "format": "name" if name == "Name" and not priority else "",
-                "description": "",
-                "priority": priority,
-            }
-            for name, type_, priority, _ in self._columns
-        ]
+        definitions = (
+            None
+            if self._told_columns
+            else [
+                {
+                    "name": name,
+                    "type": type_,
+                    "format": "name" if name == "Name" and not priority else "",
+                    "description": "",
+                    "priority": priority,
+                }
+                for name, type_, priority, _ in self._columns
+            ]
+        )
         table = {"kind": "Table", **_META, "metadata": metadata, "columnDefinitions": definitions}
-        return msgspec.json.encode({**table, "rows": [self._row(obj) for obj in objects]})
+        rows = [self._row(obj) for obj in objects]
+        return msgspec.json.encode({**table, "rows": rows or (None if self._is_plain else [])})
 
     def _row(self, obj: Obj) -> Obj:
         row: Obj = {"cells": [self._cell(obj, read) for _, _, _, read in self._columns]}

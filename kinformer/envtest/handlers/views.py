@@ -37,7 +37,8 @@ class MetadataView(View):
 
     def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
         head = {"kind": "PartialObjectMetadataList", **_META_V1, "metadata": metadata}
-        return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], b",".join([self.one(raw) for raw in raws]))
+        items = b",".join([self.one(raw) for raw in raws])
+        return b'%b,"items":%b}\n' % (msgspec.json.encode(head)[:-1], b"[%b]" % items if items else b"null")
 
 
 class ConvertedView(View):

@@ -124,7 +124,7 @@ def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
         causes.append(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match and match != "NotOlderThan":
         causes.append(not_supported(field, match, ("NotOlderThan",)))
-    if query.get("continue"):
+    if query.get("continue") and (match or not query.get("resourceVersion")):
         causes.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
@@ -148,12 +148,11 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     said = parse_version(asked, status.internal) if asked and asked != "0" else 0
     number = operations.storage.meant(said) if said else 0
     bookmarks = call.is_set("allowWatchBookmarks")
-    if "sendInitialEvents" in query and call.is_set("sendInitialEvents"):
+    # Without the option, a watch without a version begins with the objects as well.
+    if call.is_set("sendInitialEvents") if "sendInitialEvents" in query else not number:
         start = Start(number, initial=True, marked=bookmarks, asked=said)
     else:
-        start = Start(number, initial=not number and "sendInitialEvents" not in query, marked=False)
-        if not number and not start.initial:
-            start = Start(watches.newest(operations.storage.version), initial=False, marked=False)
+        start = Start(number or watches.newest(operations.storage.version), initial=False, marked=False)
     timeout = call.number("timeoutSeconds") or 0
     seconds = float(timeout) if timeout > 0 else 1800.0 * (1 + rng.random())
     return watches.make(operations, call, start, Terms(view, selection, seconds, bookmarks))
