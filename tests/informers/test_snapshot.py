@@ -288,7 +288,8 @@ def texts(first: int, count: int) -> list[V1ConfigMap]:
 
 def forget_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at the start of a process."""
-    monkeypatch.setattr(_compressed, "dictionaries", {})
+    for number in list(_compressed.dictionaries):
+        monkeypatch.delitem(_compressed.dictionaries, number)
     _compression._compression_of.cache_clear()
 
 
