@@ -437,6 +437,8 @@ async def test_a_status_that_says_the_same_is_not_written() -> None:
     for _ in range(2):
         await world.sync()
         job.status = world.status
+    world.controller.expectations.expect(JOB, creations=1)
+    await world.sync()
 
     assert (world.status.active, world.status.ready) == (1, 1)
     assert len(world.server.statuses) == 1

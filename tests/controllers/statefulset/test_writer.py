@@ -95,6 +95,10 @@ async def test_claims_that_are_there_are_used_again_with_the_policys_owners(worl
     await world.writer.create(POLICY, pod())
     assert world.done == ["create logs-web-1", "create web-1", "update data-web-1"]
 
+    world.done.clear()
+    await world.writer.create_missing_claims(POLICY, pod())
+    assert world.done == ["create logs-web-1", "update data-web-1"]
+
 
 async def test_a_pod_that_is_there_already_is_an_error_without_an_event(world: World) -> None:
     world.errors["create pod"] = [already_exists()]
