@@ -375,11 +375,15 @@ async def test_a_note_from_before_the_last_leader_counts_for_nothing(world: Worl
     note = (await world.lease()).metadata.annotations
     # A leader that knows nothing of notes: it leaves what it finds, and counts its own term.
     leases = world.client.resource(V1Lease)
-    await leases.patch("kinformer-manager", {"spec": {"leaseTransitions": 1, "holderIdentity": ""}}, "kube-system")
-    assert (await world.lease()).metadata.annotations == note
+    spec = {"leaseTransitions": 1, "holderIdentity": "other"}
+    await leases.patch("kinformer-manager", {"spec": spec}, "kube-system")
     follower = await world.start("b")
+    await turn(world.clock, 1)
+    asked = len(follower.asked)
+    await leases.patch("kinformer-manager", {"spec": {"holderIdentity": ""}}, "kube-system")
+    assert (await world.lease()).metadata.annotations == note
     await eventually(lambda: follower.controller.has_synced, world.clock, seconds=5)
-    assert any(asked.startswith("WATCH") for asked in follower.asked[2:])
+    assert [line.partition(" ")[0] for line in follower.asked[asked:]] == ["GET", "WATCH"]
 
 
 async def test_a_leader_that_loses_its_lease_ends_its_controllers_and_says_so(world: World) -> None:

@@ -83,7 +83,9 @@ async def test_what_restarted_before_it_started_is_no_news(
     await restarts(kinformer_client, 7)
     known = {"restart-notifier": lambda context: make_controller(context, chat.post)}
 
-    async with running(Manager(operator_client, known=known, clock=clock)):
+    async with running(Manager(operator_client, known=known, clock=clock)) as manager:
+        controller: Any = manager.controllers["restart-notifier"]
+        await controller.started.wait()
         await make_pod(kinformer_client, "other")
         await restarts(kinformer_client, 1, "other")
         await eventually(lambda: chat.messages, clock=clock)
