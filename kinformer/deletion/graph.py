@@ -74,7 +74,8 @@ class Node:
         self.uid = uid
         self.owners = owners
         #: The objects that name it as an owner; None while there are none, which holds for nearly all objects.
-        self.dependents: set[Node] | None = None
+        #: In the order in which they came, so that the same changes lead to the same deletions, in the same order.
+        self.dependents: dict[Node, None] | None = None
         self.phase = phase
 
     def __repr__(self) -> str:
@@ -259,13 +260,13 @@ class Graph:
                 kind = Kind(reference.api_version, reference.kind)
                 owner = Node(kind, node.namespace, reference.name, reference.uid, (), Phase.VIRTUAL)
                 self.nodes[reference.uid] = owner
-                owner.dependents = {node}
+                owner.dependents = {node: None}
                 self._agenda.look_at(owner)
                 continue
             if owner.dependents is None:
-                owner.dependents = {node}
+                owner.dependents = {node: None}
             else:
-                owner.dependents.add(node)
+                owner.dependents[node] = None
             if not doubtful:
                 doubtful = self._is_doubtful(node, reference, owner)
         if doubtful:
@@ -309,7 +310,7 @@ class Graph:
         for uid in owners:
             owner = self.nodes.get(uid)
             if owner is not None and owner.dependents is not None:
-                owner.dependents.discard(node)
+                owner.dependents.pop(node, None)
                 if not owner.dependents:
                     owner.dependents = None
 

@@ -49,6 +49,17 @@ def test_when_an_owner_goes_its_dependents_are_checked_and_it_is_absent(world: W
     assert "owner" not in world.graph.nodes
 
 
+def test_dependents_are_checked_in_the_order_in_which_they_came(world: World) -> None:
+    names = [f"pod-{number * 7 % 20}" for number in range(20)]
+    world.see(OWNER)
+    for name in names:
+        world.see(Obj("Pod", "ns", name), ref(OWNER))
+
+    world.graph.gone(OWNER.kind, OWNER.namespace, OWNER.name, OWNER.uid)
+
+    assert world.agenda.told == [f"look {name}" for name in names]
+
+
 def test_the_absence_of_what_nobody_depends_on_is_not_remembered(world: World) -> None:
     world.see(OWNER)
 
