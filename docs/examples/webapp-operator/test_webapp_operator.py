@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from kinformer.envtest import ApiServer, eventually, running
 from kinformer.manager import Controller, ControllerContext, Manager
 from kinformer.models import CoreV1Event, V1ConfigMap, V1Deployment, V1Ingress, V1ObjectMeta, V1Service, to_dict
 from kinformer.operator import definition_of, is_condition_true
+from kinformer.simulation import World
+from kinformer.simulation.schema import Subject, try_fields
 
 
 class FakeDns:
@@ -169,6 +171,19 @@ async def test_requeues(kinformer_client: Client, operator_client: Client, dns: 
         dns.records.clear()
 
         await eventually(lambda: dns.records, clock=clock, seconds=31)
+
+
+def test_every_field_may_be_changed_and_changed_back() -> None:
+    def begin(world: World) -> Callable[[], dict[str, str]]:
+        dns = FakeDns()
+        world.manager({"webapp-operator": lambda context: make_controller(context, dns)})
+        world.manager({"ready-deployments": ready_deployments}, "cluster")
+        return lambda: dict(dns.records)
+
+    report = try_fields(Subject(begin, [definition_of(WebApp), shop()]))
+
+    assert report.is_clean, report
+    assert list(report.tried) == ["spec.image", "spec.host", "spec.replicas"]
 
 
 async def test_the_manifest_has_the_definition_of_the_class() -> None:

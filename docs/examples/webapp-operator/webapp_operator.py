@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
+import msgspec
 from msgspec import Meta
 
 from kinformer.manager import Controller, ControllerContext
@@ -28,6 +29,7 @@ class WebAppSpec(Fields):
 class WebAppStatus(Fields):
     phase: Literal["", "Progressing", "Ready"] = ""
     ready_replicas: int = 0
+    host: str = ""
     observed_generation: int | None = None
     conditions: Annotated[list[V1Condition], list_map("type")] = []
 
@@ -110,13 +112,23 @@ class WebApps(Reconciler[WebApp]):
         self.deployments = context.informers.informer_for(V1Deployment)
 
     async def reconcile(self, obj: WebApp) -> float | None:
-        app = await self.record.ensure(obj, cleanup=lambda gone: self.dns.remove(gone.spec.host))
+        app = await self.record.ensure(obj, cleanup=self.forget)
         if app is None:
             return None
         for owned in owned_by(app):
             await self.applier.ensure_owned(app, owned)
+        status = app.status or WebAppStatus()
+        if status.host != app.spec.host:
+            await self.forget(app)
+            # The host is noted before its record is made. Otherwise a crash between the two leaves a record behind.
+            app = await self.update_status(app, msgspec.structs.replace(status, host=app.spec.host))
         await self.dns.set(app.spec.host, f"{app.metadata.name}.{app.metadata.namespace}.svc")
         return await self.tell(app)
+
+    async def forget(self, app: WebApp) -> None:
+        """Remove the record that was made, which may be that of an earlier host."""
+        if app.status is not None and app.status.host:
+            await self.dns.remove(app.status.host)
 
     async def tell(self, app: WebApp) -> float | None:
         deployment = self.deployments.indexer.get_by_key(f"{app.metadata.namespace}/{app.metadata.name}")
@@ -126,6 +138,7 @@ class WebApps(Reconciler[WebApp]):
         status = WebAppStatus(
             phase="Ready" if done else "Progressing",
             ready_replicas=ready,
+            host=app.spec.host,
             observed_generation=app.metadata.generation,
             conditions=set_condition(
                 old.conditions,
