@@ -22,6 +22,7 @@ from kinformer.operator import definition_of, get_condition
 from kinformer.operator.webhooks import WebhookServing
 from kinformer.permissions import permissions_of
 from kinformer.simulation import World, simulate
+from kinformer.simulation.schema import Subject, try_fields
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -207,6 +208,17 @@ async def test_a_backup_lives_and_dies(world: World) -> None:
     await world.delete(Backup, "db")
     await world.settled()
     assert "default/db" in store.deleted
+
+
+def test_every_field_of_a_backup_may_be_changed_and_changed_back() -> None:
+    def begin(world: World) -> None:
+        world.manager({"backup-operator": lambda context: Backups(context, FakeStore())})
+
+    # If a Secret is missing, a CronJob that is there goes on with the earlier settings, and a new one is not made.
+    report = try_fields(Subject(begin, [definition_of(Backup, OldBackup), backup()], one_way=["spec.secretName"]))
+
+    assert report.is_clean, report
+    assert "spec.retention.maxAgeDays" in report.tried
 
 
 def test_the_manifest_has_the_definition_and_the_permissions_of_the_classes() -> None:

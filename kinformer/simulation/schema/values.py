@@ -100,7 +100,7 @@ class Schemas:
         if "enum" in schema:
             yield from schema["enum"]
         elif _is_int_or_string(schema):
-            yield from (1, "1", "50%", "100m")
+            yield from (3, "3", "100%", "100m")
         elif "oneOf" in schema:
             yield from ("1", "100m", "1Gi")
         else:
@@ -115,9 +115,9 @@ class Schemas:
             case "integer" | "number":
                 yield from _numbers(schema, 1)
             case "array":
-                yield [next(self.samples(schema.get("items", {})), {})]
+                yield from ([each] for each in self.samples(schema.get("items", {})))
             case _ if isinstance(schema.get("additionalProperties"), Mapping):
-                yield {"a": next(self.samples(schema["additionalProperties"]), {})}
+                yield from ({"a": each} for each in self.samples(schema["additionalProperties"]))
             case _:
                 yield self._object(schema)
 
@@ -211,7 +211,7 @@ def _others(schemas: Schemas, schema: Schema, value: Any) -> list[Group]:
     value = schema.get("default", ABSENT) if value is ABSENT else value
     if value is ABSENT:
         samples = list(schemas.samples(schema))
-        is_choice = "enum" in schema or schema.get("type") == "boolean"
+        is_choice = "enum" in schema or schema.get("type") == "boolean" or _is_int_or_string(schema)
         return [[each] for each in samples] if is_choice else [samples, *_empty(schema)]
     if "enum" in schema:
         return [[each] for each in schema["enum"] if each != value]
@@ -219,7 +219,7 @@ def _others(schemas: Schemas, schema: Schema, value: Any) -> list[Group]:
         return [[not value]]
     if isinstance(value, int | float):
         numbers = dict.fromkeys(_numbers(schema, value + schema.get("multipleOf", 1)))
-        texts = [["50%", "100m"]] if _is_int_or_string(schema) else []
+        texts = [["100%", "100m"]] if _is_int_or_string(schema) else []
         return [*([number] for number in numbers if number != value), *texts]
     if isinstance(value, str):
         others = [_unlike(value), *schemas.samples(schema)] if "oneOf" not in schema else list(schemas.samples(schema))
@@ -249,11 +249,11 @@ def _lists(schemas: Schemas, schema: Schema, value: list[Any]) -> list[Group]:
 
 def _maps(schemas: Schemas, schema: Schema, value: Mapping[str, Any]) -> list[Group]:
     more = schema.get("additionalProperties")
-    sample = next(schemas.samples(more), "b") if isinstance(more, Mapping) else "b"
+    samples = list(schemas.samples(more)) if isinstance(more, Mapping) else ["b"]
     name = "a"
     while name in value:
         name += "a"
-    return [[{**value, name: sample}], *([[dict(list(value.items())[:-1])]] if value else [])]
+    return [[{**value, name: sample} for sample in samples], *([[dict(list(value.items())[:-1])]] if value else [])]
 
 
 def _other_item(item: Any, key: str) -> Any:

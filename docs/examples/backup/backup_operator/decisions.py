@@ -13,10 +13,12 @@ BACKUP_LABEL = "backups.example.com/backup"
 
 def cronjob_of(backup: Backup, secret_version: str) -> V1CronJob:
     spec, labels = backup.spec, {BACKUP_LABEL: backup.metadata.name}
+    days = spec.retention.max_age_days
+    older = ["--max-age-days", str(days)] if days is not None else []
     container = {
         "name": "backup",
         "image": "backup:1",
-        "args": ["--keep", str(spec.retention.keep)],
+        "args": ["--keep", str(spec.retention.keep), *older],
         "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
         "envFrom": [{"secretRef": {"name": spec.secret_name}}] if spec.secret_name else [],
     }
