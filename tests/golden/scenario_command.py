@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import click
-import structlog
 
 from kinformer.clock import Clock
 from tests.golden.controllers import apis_for, controllers_for, missing_for
@@ -50,8 +49,6 @@ def scenario(
         scenarios = [Scenario.read(file) for file in files]
     except ScenarioError as error:
         raise click.ClickException(str(error)) from error
-    # What the controllers have to say goes to nobody here; what differs is shown.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     failed = 0
 
     async def run_all() -> None:
