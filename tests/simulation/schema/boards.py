@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1ObjectMeta
@@ -21,6 +24,7 @@ class BoardSpec(Fields):
     lines: int = 1
     footer: str | None = None
     motto: str = ""
+    theme: Annotated[str, Meta(description="The old name of the color.\n\nDeprecated: use look.")] = ""
 
 
 class Board(CustomResource[BoardSpec, None], group="example.com", version="v1", plural="boards"):

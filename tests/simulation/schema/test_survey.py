@@ -30,7 +30,8 @@ def test_a_mended_operator_is_clean_for_each_field() -> None:
     report = try_fields(subject())
 
     assert report.is_clean, report
-    assert list(report.tried) == ["spec.text", "spec.look.color", "spec.lines", "spec.footer", "spec.motto"]
+    tried = ["spec.text", "spec.look.color", "spec.lines", "spec.footer", "spec.motto", "spec.theme"]
+    assert list(report.tried) == tried, "the theme is marked as deprecated"
     assert list(map(str, report.tried["spec.lines"])) == ["spec.lines=2", "spec.lines=0"]
 
 
