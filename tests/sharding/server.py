@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from kinformer.client import Client, ServerUnreachable, Status
+from kinformer.client import Client, ClientOptions, ServerUnreachable, Status
 from kinformer.client.errors import error_from_status
 from kinformer.client.permission import ask_permission
 from kinformer.clock import Clock, FakeClock, Timer, sleep_by_timer
@@ -82,6 +82,7 @@ class Line:
     #: Whether a list needs 9 seconds on its way to the server.
     is_slow: bool = False
     endpoint: Any = field(default_factory=lambda: SimpleNamespace(server="memory"))
+    options: ClientOptions = field(default_factory=ClientOptions)
 
     @property
     def client(self) -> Client:
