@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kinformer.envtest.causes import forbidden, invalid, required
+from kinformer.envtest.causes import forbidden, invalid, required, too_long
 from kinformer.envtest.status import Cause
 from kinformer.meta.validation import (
     dns1123_subdomain_errors,
@@ -18,6 +18,7 @@ __all__ = (
     "BAD_ADDRESS",
     "BAD_NETWORK",
     "check_address",
+    "check_domain_path",
     "check_endpoint_address",
     "check_ingress_point",
     "check_no_address",
@@ -34,6 +35,8 @@ __all__ = (
 
 _PORTS = "must be between 1 and 65535, inclusive"
 _DATA_KEY = "[-._a-zA-Z0-9]+"
+_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_is_path = re.compile(_PATH).fullmatch
 _is_data_key = re.compile(_DATA_KEY).fullmatch
 _is_port_name = re.compile("[a-z0-9-]+").fullmatch
 
@@ -129,6 +132,25 @@ def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | 
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
         return None
+
+
+def check_domain_path(text: str, field: str, *, most: int) -> Iterator[Cause]:
+    """
+    Check a domain and a path, such as ``acme.io/foo``.
+
+    :param most: the length of the longest one, in bytes
+    """
+    domain, _, path = text.partition("/")
+    if not text:
+        yield required(field)
+    elif not domain or not path:
+        yield invalid(field, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from (invalid(field, domain, error) for error in dns1123_subdomain_errors(domain))
+        if not _is_path(path):
+            yield invalid(field, path, regex_error("Invalid path", _PATH))
+    if len(text.encode()) > most:
+        yield too_long(field, most)
 
 
 def check_token_lifetime(seconds: int, field: str) -> Iterator[Cause]:

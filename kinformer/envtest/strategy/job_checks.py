@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from kinformer.envtest.causes import duplicate, immutable, invalid, required, too_long
+from kinformer.envtest.causes import immutable, invalid, not_supported, required, too_long, too_many
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.checks import check_domain_path
 from kinformer.envtest.strategy.job_status import indexes_in, misread_indexes
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.workload_checks import check_selects
@@ -20,12 +23,25 @@ __all__ = ("CRON_JOB", "JOB", "JOB_PREFIX", "check_job_change")
 
 JOB_PREFIX = "batch.kubernetes.io/"
 
+_MOST_RULES = 20
+_MOST_CONDITIONS = 20
+_MOST_EXIT_CODES = 255
 _MOST_INDEXES = 100_000
 _LONGEST_INDEXES = 64 * 1024
 
 
 def _limit(most: int, text: str) -> f.Between:
     return f.Between(None, most, f"must be less than or equal to {text}")
+
+
+def _at_most(most: int) -> Callable[[Sequence[Any] | None, str], Iterator[Cause]]:
+    """Check that a list is not longer than this."""
+
+    def check(items: Sequence[Any] | None, path: str) -> Iterator[Cause]:
+        if len(items or ()) > most:
+            yield too_many(path, len(items or ()), most)
+
+    return check
 
 
 def _check_mode(spec: Obj, path: str) -> Iterator[Cause]:
@@ -70,11 +86,11 @@ def _check_exit_codes(codes: Obj, path: str) -> Iterator[Cause]:
     values, here = codes.get("values") or [], f"{path}.values"
     if not values:
         yield invalid(here, values, "at least one value is required")
+    yield from _at_most(_MOST_EXIT_CODES)(values, here)
     for index, value in enumerate(values):
         if codes.get("operator") == "In" and value == 0:
             yield invalid(f"{here}[{index}]", value, "must not be 0 for the In operator")
-        if value in values[:index]:
-            yield duplicate(f"{here}[{index}]", value)
+    yield from f.Each(f.Unique())(values, here)
     if values != sorted(values):
         yield invalid(here, values, "must be ordered")
 
@@ -96,7 +112,7 @@ _FAILURE_RULE = f.Every(
     f.Fields(
         action=_one_of("Count", "FailIndex", "FailJob", "Ignore"),
         onExitCodes=f.Given(f.Fields(operator=_one_of("In", "NotIn")), _check_exit_codes),
-        onPodConditions=f.Each(_CONDITION),
+        onPodConditions=f.Every(_at_most(_MOST_CONDITIONS), f.Each(_CONDITION)),
     ),
     _check_either,
 )
@@ -106,9 +122,11 @@ def _check_failure_policy(spec: Obj, path: str) -> Iterator[Cause]:
     if (policy := spec.get("podFailurePolicy")) is None:
         return
     pod = (spec.get("template") or {}).get("spec") or {}
-    known = [one.get("name") for kind in ("containers", "initContainers") for one in pod.get(kind) or ()]
-    for index, rule in enumerate(policy.get("rules") or ()):
-        here = f"{path}.podFailurePolicy.rules[{index}]"
+    known = {one.get("name") for kind in ("containers", "initContainers") for one in pod.get(kind) or ()}
+    path, rules = f"{path}.podFailurePolicy.rules", policy.get("rules") or ()
+    yield from _at_most(_MOST_RULES)(rules, path)
+    for index, rule in enumerate(rules):
+        here = f"{path}[{index}]"
         if rule.get("action") == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
             yield invalid(f"{here}.action", "FailIndex", "requires the backoffLimitPerIndex to be set")
         yield from _FAILURE_RULE(rule, here)
@@ -121,16 +139,15 @@ def _check_failure_policy(spec: Obj, path: str) -> Iterator[Cause]:
 def _check_success_policy(spec: Obj, path: str) -> Iterator[Cause]:
     if (policy := spec.get("successPolicy")) is None:
         return
-    path = f"{path}.successPolicy"
     if spec.get("completionMode") != "Indexed":
-        yield invalid(path, policy, "requires indexed completion mode")
+        yield invalid(f"{path}.successPolicy", policy, "requires indexed completion mode")
         return
-    rules = policy.get("rules") or ()
+    path, rules = f"{path}.successPolicy.rules", policy.get("rules") or ()
     if not rules:
-        text = "at least one rules must be specified when the successPolicy is specified"
-        yield required(f"{path}.rules", text)
+        yield required(path, "at least one rules must be specified when the successPolicy is specified")
+    yield from _at_most(_MOST_RULES)(rules, path)
     for index, rule in enumerate(rules):
-        yield from _check_success_rule(rule, spec.get("completions") or 0, f"{path}.rules[{index}]")
+        yield from _check_success_rule(rule, spec.get("completions") or 0, f"{path}[{index}]")
 
 
 def _check_success_rule(rule: Obj, completions: int, path: str) -> Iterator[Cause]:
@@ -169,6 +186,7 @@ def _check_pods(spec: Obj, path: str) -> Iterator[Cause]:
 _JOB = f.Every(
     f.not_negative("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
     f.not_negative("backoffLimitPerIndex", "maxFailedIndexes"),
+    f.Fields(managedBy=f.Given(partial(check_domain_path, most=63))),
     _check_mode,
     _check_failure_policy,
     _check_success_policy,
@@ -242,28 +260,24 @@ def _has_no_pods(job: Obj) -> bool:
 
 def _with_free_fields(was: Obj, pod: Obj) -> Obj:
     """The old spec of a pod, with the fields of the new one that may differ."""
-    merged = {**was, **{name: pod[name] for name in _FREE_IN_POD if name in pod}}
-    for name in _FREE_IN_POD:
-        if name not in pod:
-            merged.pop(name, None)
-    old_affinity, affinity = was.get("affinity") or {}, pod.get("affinity") or {}
-    rest = {name: value for name, value in old_affinity.items() if name != "nodeAffinity"}
-    if rest or pod.get("affinity") is not None:
-        nodes = {"nodeAffinity": affinity["nodeAffinity"]} if "nodeAffinity" in affinity else {}
-        merged["affinity"] = {**rest, **nodes}
+    merged = _with(was, pod, *_FREE_IN_POD)
+    affinity = _with(was.get("affinity") or {}, pod.get("affinity") or {}, "nodeAffinity")
+    if affinity or pod.get("affinity") is not None:
+        merged["affinity"] = affinity
     else:
         merged.pop("affinity", None)
     for kind in ("containers", "initContainers"):
         old_ones, ones = was.get(kind) or [], pod.get(kind) or []
         if ones and len(ones) == len(old_ones):
             pairs = zip(old_ones, ones, strict=True)
-            merged[kind] = [_with_resources(one, new) if one["name"] == new["name"] else one for one, new in pairs]
+            merged[kind] = [_with(one, new, "resources") if one["name"] == new["name"] else one for one, new in pairs]
     return merged
 
 
-def _with_resources(container: Obj, new: Obj) -> Obj:
-    kept = {name: value for name, value in container.items() if name != "resources"}
-    return {**kept, "resources": new["resources"]} if "resources" in new else kept
+def _with(old: Obj, new: Obj, *names: str) -> Obj:
+    """An old value, with these fields of the new one."""
+    kept = {name: value for name, value in old.items() if name not in names}
+    return kept | {name: new[name] for name in names if name in new}
 
 
 # -- cron jobs ---------------------------------------------------------------------------------------------------------
@@ -319,12 +333,20 @@ def _bad_schedule(schedule: str) -> str | None:
     return None
 
 
+def _check_no_selector(spec: Obj, path: str) -> Iterator[Cause]:
+    """Check that the server is left to make the selectors of the jobs."""
+    if spec.get("selector") is not None:
+        yield invalid(f"{path}.selector", spec["selector"], "`selector` will be auto-generated")
+    if spec.get("manualSelector"):
+        yield not_supported(f"{path}.manualSelector", True, ("nil", "false"))
+
+
 CRON_JOB = f.Fields(
     schedule=_check_schedule,
     startingDeadlineSeconds=f.NOT_NEGATIVE,
     timeZone=f.Given(_check_zone),
     concurrencyPolicy=f.OneOf("Allow", "Forbid", "Replace"),
-    jobTemplate=f.Fields(spec=_JOB),
+    jobTemplate=f.Fields(spec=f.Every(_JOB, _check_no_selector)),
     successfulJobsHistoryLimit=f.NOT_NEGATIVE,
     failedJobsHistoryLimit=f.NOT_NEGATIVE,
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from kinformer.envtest.causes import forbidden, invalid, not_supported, required, too_long
+from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     BAD_NETWORK,
+    check_domain_path,
     check_ingress_point,
     check_no_address,
     check_port,
@@ -207,16 +209,6 @@ class IngressStrategy(Strategy):
 # -- classes ----------------------------------------------------------------------------------------------------------
 
 
-def _check_controller(controller: str, path: str) -> Iterator[Cause]:
-    if len(controller) > 250:
-        yield too_long(path, 250)
-    domain, slash, rest = controller.partition("/")
-    if not (slash and domain and rest):
-        yield invalid(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from f.DNS_SUBDOMAIN(domain, path)
-
-
 def _check_scope(parameters: Obj, path: str) -> Iterator[Cause]:
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope == "Cluster" and namespace is not None:
@@ -227,7 +219,7 @@ def _check_scope(parameters: Obj, path: str) -> Iterator[Cause]:
 
 
 _CLASS = f.Fields(
-    controller=f.Needed(_check_controller),
+    controller=f.Needed(partial(check_domain_path, most=250)),
     parameters=f.Given(_REFERENCE, f.Fields(scope=f.OneOf("Cluster", "Namespace")), _check_scope),
 )
 CHECK_CLASS = f.Fields(spec=_CLASS)
