@@ -91,6 +91,14 @@ def test_a_pod_is_waited_for_until_it_was_ready_for_long_enough() -> None:
 
     assert step_for(make_set(minReadySeconds=10), pod, ordered=True, now=NOW) is Step.WAIT
     assert step_for(make_set(minReadySeconds=9), pod, ordered=True, now=NOW) is Step.KEEP
+    assert layout(make_set(1, minReadySeconds=10), pod).first_unavailable is pod
+
+
+def test_without_min_ready_seconds_a_ready_pod_is_available_at_once() -> None:
+    pod = make_pod(0, ready_since=stamp(NOW))
+
+    assert step_for(make_set(), pod, ordered=True, now=NOW) is Step.KEEP
+    assert layout(make_set(1), pod).first_unavailable is None
 
 
 @pytest.mark.parametrize(
