@@ -12,16 +12,18 @@ are compressed later.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from anyio.lowlevel import checkpoint
 
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 from kinformer.models import compression_of
 
 __all__ = ("Compressor",)
+
+log = get_logger(__name__)
 
 #: Seconds from the end of one pass over the cache to the next.
 _PERIOD: Final = 10.0
@@ -41,8 +43,17 @@ class Compressor:
         self._compression = compression_of(type_)
         self._storage = storage
         self._clock = clock
-        #: To call with each object of a list, before it is stored.
-        self.compress: Callable[[Any], None] = self._compression.compress
+
+    def compress(self, obj: Any) -> None:
+        """
+        Compress the parts of one object. To be called with each object of a list, before it is stored.
+
+        An error is only logged, and the object stays as it is. A transformer or a handler may have given it any form.
+        """
+        try:
+            self._compression.compress(obj)
+        except Exception as error:
+            log.debug("object_not_compressed", type=type(obj).__name__, error=repr(error))
 
     async def run(self) -> None:
         """Compress until cancelled."""

@@ -42,7 +42,7 @@ _GOOD: Final = 0.6
 #: Another dictionary is made if parts become so many times larger than they did at first, and are not tiny either.
 _WORSE: Final = 2.0
 _TINY: Final = 0.05
-#: The most dictionaries that are made for a type. Each takes some 0.4 MB with what belongs to it.
+#: The most dictionaries of a type. Those that another process made count. Each takes some 0.4 MB in all.
 _MOST: Final = 4
 
 
@@ -55,16 +55,18 @@ class Compression:
     """
 
     def __init__(self, type_: type[Any]):
-        self._name = type_.__name__
+        self._type = type_
         #: The lazy fields of a model of a top-level kind; None for other types.
         self._fields: tuple[LazyField, ...] | None = None
         if issubclass(type_, Model) and has_object_meta(type_):
             self._fields = tuple(type_.__lazy_fields__.values())
         self.dictionaries: list[Dictionary] = []
         self.is_over = False
+        #: Held while it is decided which dictionaries there are, and from which samples.
         self._learning = threading.Lock()
         self._samples: list[bytes | bytearray | memoryview] | None = []
         self._sampled = 0
+        #: The number of dictionaries that were taken over, or that were to be made.
         self._made = 0
         self._before = self._after = 0
         #: The share of their size that parts had after the dictionary in use was made; None: not known yet.
@@ -77,25 +79,29 @@ class Compression:
         :raises ImportError: if the package that compresses is not installed
         :raises ValueError: if it is damaged
         """
-        if all(known.content != content for known in self.dictionaries):
-            self.dictionaries.append(Dictionary(content))
-            with self._learning:
+        with self._learning:
+            if all(known.content != content for known in self.dictionaries):
+                self.dictionaries.append(Dictionary(content))
+                self._made += 1
                 self._samples = None
 
     def begin_pass(self) -> None:
         """Note that objects will come that have been samples before. Types with few objects never get a dictionary."""
-        if self._samples and not self.dictionaries:
-            self._samples, self._sampled = [], 0
+        with self._learning:
+            if self._samples and not self.dictionaries:
+                self._samples, self._sampled = [], 0
 
     def compress(self, obj: Any) -> None:
         """
         Compress the unread parts of an object, at any depth. Other threads may read the object meanwhile.
 
+        The object may have another type, as a transformer can give it.
+
         While there is no dictionary, the parts are its samples, and stay as they are. Then it is made, in 10 ms.
         """
         if self.is_over:
             return
-        if self._fields is not None and not self._has_more(obj):
+        if self._fields is not None and type(obj) is self._type and not self._has_more(obj):
             for field in self._fields:
                 self._compress_part(obj, field)
         else:
@@ -149,32 +155,42 @@ class Compression:
             made = zstandard.train_dictionary(size, samples, k=min(_SEGMENT, size // 4), d=8, level=1)
         except zstandard.ZstdError as error:
             # The samples have nothing in common.
-            log.debug("dictionary_not_made", type=self._name, samples=len(samples), error=str(error))
+            log.debug("dictionary_not_made", type=self._type.__name__, samples=len(samples), error=str(error))
             self._judge_badly()
             return
         self._before = self._after = 0
         self._share = None
         self.dictionaries.append(Dictionary(made.as_bytes()))
-        log.debug("dictionary_made", type=self._name, samples=len(samples), bytes=size)
+        log.debug("dictionary_made", type=self._type.__name__, samples=len(samples), bytes=size)
 
     def _judge(self) -> None:
         """Decide, by what the last parts became, whether the dictionary is good."""
-        share = self._after / self._before
-        self._before = self._after = 0
-        if self._share is None:
-            self._share = share
-        if share > _GOOD:
-            self._judge_badly()
-        elif share > max(self._share * _WORSE, _TINY) and self._made < _MOST:
-            log.debug("dictionary_is_old", type=self._name, share=round(share, 2), at_first=round(self._share, 2))
-            self._samples, self._sampled = [], 0
+        with self._learning:
+            if self._before < _WINDOW:  # another thread was faster
+                return
+            share = self._after / self._before
+            self._before = self._after = 0
+            if self._share is None:
+                self._share = share
+            if share > _GOOD:
+                self._judge_badly()
+            elif share > max(self._share * _WORSE, _TINY) and self._made < _MOST:
+                log.debug(
+                    "dictionary_is_old",
+                    type=self._type.__name__,
+                    share=round(share, 2),
+                    at_first=round(self._share, 2),
+                )
+                self._samples, self._sampled = [], 0
 
     def _judge_badly(self) -> None:
         if self._made < _MOST:
             self._samples, self._sampled = [], 0
         else:
             self.is_over = True
-            log.info("compression_given_up", type=self._name, reason="the parts of its objects do not become small")
+            log.info(
+                "compression_given_up", type=self._type.__name__, reason="the parts of its objects do not become small"
+            )
 
 
 @cache

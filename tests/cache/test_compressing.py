@@ -13,10 +13,12 @@ import pytest
 
 from kinformer.bench.pods import pod_bytes
 from kinformer.cache import InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.compressing import Compressor
 from kinformer.cache.mutation_detector import CacheMutationDetector, Mutation
 from kinformer.cache.testing import FakeControllerSource
+from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.clock import FakeClock
-from kinformer.models import Compression, V1Pod, _compression, decoder_for
+from kinformer.models import Compression, V1Pod, _compression, decoder_for, to_dict
 from tests.cache.informers import running
 
 SPEC = V1Pod.__lazy_fields__["spec"]
@@ -110,3 +112,20 @@ def test_compression_without_the_package_is_refused_with_its_name(monkeypatch: p
 
     with pytest.raises(ImportError, match=r"pip install 'kinformer\[zstd\]'"):
         InformerOptions(compress=True)
+
+
+def test_objects_that_are_not_of_the_declared_form_stay_as_they_are() -> None:
+    compressor = Compressor(V1Pod, ThreadSafeStore(), FakeClock())
+    for number in range(100):
+        compressor.compress(pod(number))
+    of_a_transformer: list[Any] = [to_dict(pod(1)), 5, {"pod": pod(1)}]
+    of_a_handler: Any = pod(2)
+    of_a_handler.metadata = {"name": "other"}
+
+    for obj in (*of_a_transformer, of_a_handler):
+        compressor.compress(obj)
+
+    assert of_a_transformer[0] == to_dict(pod(1))
+    assert is_small(of_a_transformer[2]["pod"])
+    assert of_a_handler.metadata == {"name": "other"}
+    assert of_a_handler.spec == pod(2).spec

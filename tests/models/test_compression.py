@@ -22,6 +22,7 @@ from kinformer.models import (
     V1Pod,
     V1Secret,
     _compressed,
+    _compression,
     complete,
     decoder_for,
     detacher_for,
@@ -260,6 +261,30 @@ def test_objects_that_do_not_become_small_are_not_compressed_any_more() -> None:
     last = read(text)
     compression.compress(last)
     assert V1Secret.__lazy_fields__["data"].peek(last) == V1Secret.__lazy_fields__["data"].peek(read(text))
+
+
+def test_dictionaries_of_earlier_processes_count_among_the_four() -> None:
+    compression, read = Compression(V1Secret), decoder_for(V1Secret).decode
+    for seed in range(4):
+        compression.adopt(noise(1000, seed).encode())
+    number = 0
+    while not compression.is_over:
+        number += 1
+        compression.compress(read(b'{"metadata":{"name":"a"},"data":{"a":"%b"}}' % noise(4000, number).encode()))
+        assert number < 1000
+
+    assert len(compression.dictionaries) == 4
+
+
+def test_two_threads_may_come_to_judge_one_dictionary() -> None:
+    compression = taught()
+    compression._before = _compression._WINDOW
+
+    compression._judge()
+    compression._judge()
+
+    assert len(compression.dictionaries) == 1
+    assert not compression.is_over
 
 
 def test_another_dictionary_is_made_when_objects_become_different() -> None:
