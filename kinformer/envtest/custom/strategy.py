@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +70,12 @@ class CustomStrategy(Strategy):
         ignored = ("metadata", "status") if self.has_status else ("metadata",)
         return any(obj.get(name) != old.get(name) for name in {*obj, *old}.difference(ignored))
 
+    def finish(self, obj: Obj, old: Obj | None) -> None:
+        super().finish(obj, old)
+        for name, value in obj.items():
+            if name != "metadata":
+                obj[name] = _as_go_writes(value)
+
     def validate(self, obj: Obj) -> list[Cause]:
         return self._problems(obj, None)
 
@@ -125,6 +132,19 @@ class CustomStrategy(Strategy):
         before = (old["metadata"].get("finalizers") or ()) if old is not None else ()
         new = sorted({*(obj["metadata"].get("finalizers") or ())}.difference(before))
         return [text for name in new for text in finalizer_warnings(name)]
+
+
+def _as_go_writes(value: Any) -> Any:
+    """The value with whole numbers without a point. Go writes 2.0 as 2, and readers of integers expect that."""
+    if type(value) is float:
+        # Go writes numbers from 1e21 on with an exponent.
+        return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
+    if type(value) is dict:
+        for key, item in value.items():
+            value[key] = _as_go_writes(item)
+    elif type(value) is list:
+        value[:] = map(_as_go_writes, value)
+    return value
 
 
 def finalizer_warnings(name: str) -> list[str]:

@@ -63,6 +63,21 @@ async def test_metadata_is_kept_also_where_the_schema_has_a_word_for_it(http: Ht
     assert (made["metadata"]["name"], made["metadata"]["labels"]) == ("w", {"a": "b"})
 
 
+async def test_whole_numbers_are_stored_without_a_point(http: Http) -> None:
+    await define(
+        http,
+        of_spec(
+            count={"type": "integer"}, ratio={"type": "number"}, more={"type": "array", "items": {"type": "number"}}
+        ),
+    )
+    made = await http.create(WIDGETS, widget(count=4.0, ratio=2.0, more=[-0.0, 1.5, 123456789012345680000.0, 1e22]))
+    assert json.dumps([made["spec"][name] for name in ("count", "ratio", "more")]) == (
+        "[4, 2, [0, 1.5, 123456789012345680000, 1e+22]]"
+    )
+    patched = await http.merge(f"{WIDGETS}/{made['metadata']['name']}", {"spec": {"ratio": 3.0}})
+    assert type(patched["spec"]["ratio"]) is int
+
+
 async def test_a_schema_limits_names_of_new_objects(http: Http) -> None:
     await define(http, of_spec())
     await http.create(WIDGETS, {**widget(), "metadata": {"name": "longer"}})
