@@ -1,7 +1,7 @@
-"""Checks of what users pass: what a type checker refuses is one error that names the argument and what to pass.
+"""Checks of arguments: an object of a wrong type is an error at once, which names the argument and says what to pass.
 
-Without such a check a text is taken for the list of its letters, and a wrong object is noticed only where somebody uses
-it, in words that mean nothing to its author.
+A type checker finds such mistakes, too, but not everybody uses one. Without these checks, a text is taken for the list
+of its letters, and another wrong object is noticed only later, by an error that does not name the argument.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def want(given: object, is_right: bool, name: str, instead: str) -> None:
     Check an argument.
 
     :param is_right: whether it can be used
-    :param name: what the argument is, in the author's words
+    :param name: how the error calls the argument
     :param instead: what to pass, for example ``LeaderElection(…)``
     :raises TypeError: if it cannot be used
     """
@@ -27,9 +27,9 @@ def want(given: object, is_right: bool, name: str, instead: str) -> None:
 
 def want_several(given: object, name: str, instead: str) -> None:
     """
-    Check that an argument is a collection, and not one thing.
+    Check that an argument is a collection, and not a single value.
 
-    :raises TypeError: if it is a text, or no collection
+    :raises TypeError: if it is a text, a class, or no collection
     """
     want(given, isinstance(given, Iterable) and not isinstance(given, (str, bytes, type)), name, instead)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -15,20 +14,10 @@ from rich.table import Table
 
 from kinformer.cli.modules import search_here
 from kinformer.cli.simulate import FOUND, SimulateError, check_controllers, checks_of
-from kinformer.simulation import World, WorldOptions
+from kinformer.simulation import WorldOptions
 from kinformer.simulation.schema import PATIENCE, Change, FieldReport, Finding, Subject, try_change, try_fields
 
 __all__ = ("run",)
-
-
-@dataclass(frozen=True, slots=True)
-class _Managers:
-    """Starts a manager with these controllers."""
-
-    controllers: Sequence[str]
-
-    def __call__(self, world: World) -> None:
-        world.manager(self.controllers)
 
 
 def run(
@@ -62,7 +51,7 @@ def run(
     try:
         one = Change.parse(change) if change is not None else None
         subject = Subject(
-            _Managers(controllers),
+            lambda world: world.manager(controllers),
             manifests,
             fields,
             without_effect,

@@ -1,4 +1,4 @@
-"""Checks of what a manager or a fleet is given: a wrong argument is one error at once, in the author's words."""
+"""Checks of the arguments of a manager or a fleet: a wrong one is an error at once, which names it."""
 
 from __future__ import annotations
 

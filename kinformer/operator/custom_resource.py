@@ -50,8 +50,6 @@ _OF_STRUCTS = frozenset(
         *("repr_omit_defaults", "array_like", "gc", "weakref", "dict", "cache_hash"),
     )
 )
-#: Parameters of a metaclass that are no keywords.
-_NO_KEYWORDS = frozenset(("mcls", "name", "bases", "namespace", "config"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +168,7 @@ def _instead_of(keyword: str) -> str:
     """What to write in place of an unknown keyword of a class statement."""
     if keyword == "scope":
         return "want namespaced=False for objects that belong to no namespace"
-    known = [name for name in inspect.signature(_CustomResourceMeta.__new__).parameters if name not in _NO_KEYWORDS]
+    known = inspect.getfullargspec(_CustomResourceMeta.__new__).kwonlyargs
     return f"want {' or '.join(get_close_matches(keyword, known, 2, 0.5)) or ', '.join(known)}"
 
 
