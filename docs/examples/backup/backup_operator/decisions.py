@@ -22,11 +22,8 @@ def cronjob_of(backup: Backup, secret_version: str) -> V1CronJob:
         "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
         "envFrom": [{"secretRef": {"name": spec.secret_name}}] if spec.secret_name else [],
     }
-    pod = {
-        "restartPolicy": "Never",
-        "containers": [container],
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": spec.target_pvc}}],
-    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": spec.target_pvc}}]
+    pod = {"restartPolicy": "Never", "containers": [container], "volumes": volumes}
     annotations = {"backups.example.com/secret": secret_version}
     job = {"backoffLimit": 2, "template": {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod}}
     cronjob = {
