@@ -85,7 +85,7 @@ class Periodic:
     """
     Work that is repeated, whatever happens in the cluster. An error is logged, and the next turn may succeed.
 
-    :param name: the name in logs
+    :param name: the name in logs, in metrics and on the page
     :param work: called without arguments
     :param period: seconds between the end of one turn and the start of the next
     """
