@@ -188,6 +188,12 @@ def apiserver(**options: Any) -> None:
     help="Watch only this namespace. May be given several times, or with commas between.  [all namespaces]",
 )
 @click.option(
+    "--compress-caches",
+    is_flag=True,
+    help="Compress the parts of cached objects that no controller reads: less memory, more CPU time. Needs the extra "
+    "kinformer[zstd].",
+)
+@click.option(
     "--option",
     "extra_options",
     multiple=True,

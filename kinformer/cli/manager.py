@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from kinformer.cache import InformerOptions
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.modules import search_here
 from kinformer.cli.serving import ServingFlags, address_of, serving_with_reviewers
@@ -48,6 +49,7 @@ async def run(
     shutdown_grace: float,
     beside_kube_controller_manager: bool,
     namespaces: Sequence[str],
+    compress_caches: bool,
     kube_api_qps: float | None,
     kube_api_burst: int,
     kube_api_delete_qps: float,
@@ -78,6 +80,7 @@ async def run(
     :param beside_kube_controller_manager: run built-in controllers even if the cluster's own kube-controller-manager
         runs
     :param namespaces: the namespaces to watch, in each text one or several with commas between; all if empty
+    :param compress_caches: compress the parts of cached objects that no controller reads
     :param kube_api_qps: requests per second to the server; None: there is no limit
     :param kube_api_burst: requests in a burst
     :param kube_api_delete_qps: objects per second that are deleted; 0: there is no limit
@@ -130,6 +133,7 @@ async def run(
         "options": _parsed(extra_options),
         "flags": {name: it for name, it in options.items() if it is not None},
         "namespaces": chosen,
+        "informer_options": _informer_options(compress_caches=compress_caches),
         "beside_kube_controller_manager": beside_kube_controller_manager,
         "required": _names(require_controllers),
     }
@@ -201,6 +205,13 @@ async def run(
         with interruption.stops(partial(manager.stop, shutdown_grace)):
             await manager.run()
     return 0
+
+
+def _informer_options(*, compress_caches: bool) -> InformerOptions:
+    try:
+        return InformerOptions(compress=compress_caches)
+    except ImportError as error:
+        raise OptionError(f"--compress-caches: {error}") from None
 
 
 async def _account_clients(

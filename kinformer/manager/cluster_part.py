@@ -17,6 +17,7 @@ import anyio
 from prometheus_client import Counter
 
 from kinformer.backoff import Backoff
+from kinformer.cache import InformerOptions
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientOptions
 from kinformer.client.options import DEFAULT_OPTIONS
@@ -62,6 +63,7 @@ class FleetOptions(TypedDict, total=False):
     options: Mapping[str, Any] | None
     flags: Mapping[str, Any] | None
     namespaces: Collection[str]
+    informer_options: InformerOptions | None
     beside_kube_controller_manager: bool
     required: Iterable[str]
 

@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 
 from kinformer.arguments import want
-from kinformer.cache import SharedIndexInformer
+from kinformer.cache import InformerOptions, SharedIndexInformer
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
@@ -84,6 +84,8 @@ class Manager:
     :param informers: the factory that the controllers share; a new one if None
     :param namespaces: the namespaces to watch; if empty, all. Give either this or `informers`, because a factory has
         its own namespaces
+    :param informer_options: how the informers list, watch and store; None: the defaults. Give either this or
+        `informers`, because a factory has its own options
     :param endpoint: host and port of the health and metrics endpoint; None: there is no endpoint
     :param beside_kube_controller_manager: run built-in controllers even if the cluster's own kube-controller-manager
         runs
@@ -120,6 +122,7 @@ class Manager:
         flags: Mapping[str, Any] | None = None,
         informers: SharedInformerFactory | None = None,
         namespaces: Collection[str] = (),
+        informer_options: InformerOptions | None = None,
         clock: Clock | None = None,
         endpoint: tuple[str, int] | None = None,
         beside_kube_controller_manager: bool = False,
@@ -138,7 +141,14 @@ class Manager:
         want(webhooks, webhooks is None or hasattr(webhooks, "serve"), "webhooks of a manager", "WebhookServing(…)")
         if informers is not None and namespaces:
             raise OptionError("a manager is given namespaces and informers: give the namespaces to the informers")
-        informers = informers or SharedInformerFactory(client, namespaces=namespaces or None, clock=clock)
+        if informers is not None and informer_options is not None:
+            raise OptionError("a manager is given informer_options and informers: give the options to the informers")
+        informers = informers or SharedInformerFactory(
+            client,
+            namespaces=namespaces or None,
+            informer_options=informer_options or InformerOptions(),
+            clock=clock,
+        )
         #: The leader election, None if there is none.
         self.election = Election(leader_election, client, clock) if leader_election is not None else None
         #: The membership in the group that shares the keys, None if this process syncs all keys.

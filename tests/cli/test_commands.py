@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,12 +10,15 @@ import anyio
 import pytest
 import yaml
 
+from kinformer.cli.manager import _informer_options
 from kinformer.cli.manifests import apply_manifests, read_manifests
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
+from kinformer.manager import OptionError
 from kinformer.models import (
     V1ClusterRole,
     V1ClusterRoleBinding,
+    V1ConfigMap,
     V1Lease,
     V1LeaseSpec,
     V1Namespace,
@@ -24,6 +28,7 @@ from kinformer.models import (
     from_dict,
 )
 from tests.cli.commands import kinformer, output_until, running
+from tests.cli.test_contexts import OPERATOR
 
 
 def write_kubeconfig(path: Path, url: str, token: str = "x") -> Path:
@@ -158,6 +163,27 @@ async def test_manager_runs_a_controller_against_a_server_and_ends_at_a_signal(t
             process.send_signal(signal.SIGINT)
             with anyio.fail_after(60):
                 assert await process.wait() == 0
+
+
+async def test_manager_compresses_its_caches_if_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_maps.py").write_text(OPERATOR)
+    kubeconfig = tmp_path / "kubeconfig"
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        server.write_kubeconfig(kubeconfig)
+        for number in range(40):
+            meta = V1ObjectMeta(name=f"map-{number}", namespace="default")
+            await client.resource(V1ConfigMap).create(V1ConfigMap(metadata=meta, data={"text": f"{number} " * 6000}))
+        flags = ("--controllers", "my_maps:Maps", "--compress-caches", "--v", "4")
+        async with running("manager", "--kubeconfig", kubeconfig, *flags) as process:
+            await output_until(process, "dictionary_made")
+
+
+def test_compressed_caches_without_the_package_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+
+    with pytest.raises(OptionError, match=r"^--compress-caches: .*kinformer\[zstd\]"):
+        _informer_options(compress_caches=True)
 
 
 async def test_a_kubeconfig_that_is_missing_is_one_line_that_names_it() -> None:

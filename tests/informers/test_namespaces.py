@@ -12,6 +12,7 @@ import pytest
 from kinformer.cache import (
     CacheNotSynced,
     DeletedFinalStateUnknown,
+    InformerOptions,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     deletion_handling_key,
@@ -400,6 +401,15 @@ async def test_a_manager_has_the_informers_of_its_namespaces(world: World) -> No
 
     with pytest.raises(OptionError, match="namespaces and informers"):
         Manager(world.client, known={}, namespaces=["a"], informers=SharedInformerFactory(world.client))
+
+
+async def test_a_manager_gives_its_informers_their_options(world: World) -> None:
+    options = InformerOptions(compress=True)
+    manager = Manager(world.client, known={}, informer_options=options, clock=world.clock)
+    assert manager.context.informers.informer_for(V1ConfigMap).options is options
+
+    with pytest.raises(OptionError, match="informer_options and informers"):
+        Manager(world.client, known={}, informer_options=options, informers=SharedInformerFactory(world.client))
 
 
 async def test_changes_of_all_namespaces_arrive_whatever_breaks(world: World) -> None:
