@@ -106,7 +106,7 @@ def some(path: str, otherwise: str) -> Reader:
 def ago(path: str, otherwise: str) -> Reader:
     """The time since the one at a path."""
     read = at(path, None)
-    return lambda obj, now: since(read(obj, now), now) if read(obj, now) else otherwise
+    return lambda obj, now: since(found, now) if (found := read(obj, now)) else otherwise
 
 
 def address(obj: Obj, now: datetime) -> str:

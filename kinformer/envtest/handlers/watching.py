@@ -149,7 +149,8 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     number = operations.storage.meant(said) if said else 0
     bookmarks = call.is_set("allowWatchBookmarks")
     # Without the option, a watch without a version begins with the objects as well.
-    if call.is_set("sendInitialEvents") if "sendInitialEvents" in query else not number:
+    initial = call.is_set("sendInitialEvents") if "sendInitialEvents" in query else not number
+    if initial:
         start = Start(number, initial=True, marked=bookmarks, asked=said)
     else:
         start = Start(number or watches.newest(operations.storage.version), initial=False, marked=False)
