@@ -1,9 +1,9 @@
 """Compressor: compresses the parts of a cache's objects that nobody reads, now and then and beside everything else.
 
-An event is not compressed when it comes. Its parts may be read at once, or change again soon. Every ten seconds, all
-parts that are still bytes then are compressed, a few objects in each turn of the event loop. So a part that changes
-all the time costs six compressions a minute and no more. A part that was read stays decoded, but the large parts in it
-that were not read are compressed.
+An event's object is not compressed when it comes. Its parts may be read at once, or change again soon. Every ten
+seconds, all parts that are still JSON are compressed, a few objects in each turn of the event loop. So a part that
+changes all the time costs six compressions a minute and no more. A part that was read stays decoded, but the large
+parts in it that were not read are compressed.
 
 The objects of a list are compressed as they arrive, so that memory has no peak. The first ones give the dictionary, and
 are compressed later.

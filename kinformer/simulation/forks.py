@@ -5,8 +5,8 @@ At the moment of each plan, the process makes a child by ``fork``. The child tak
 sends a summary, and ends. The parent goes on without the deviation. A child has a copy of all memory, so what it plays
 is, byte for byte, what a whole run by its plan would have played.
 
-A fork is not free: the kernel copies each page of memory that the child writes to. On the virtual machine on which this
-was measured, it costs a child 20 ms of CPU. So a plan is played as a whole if what it would share took less.
+A fork is not free: the kernel copies each page of memory that the child writes to. That costs a child 20 ms of CPU,
+measured on a virtual machine. So a plan is played as a whole if what it would share took less than :data:`WORTH`.
 
 There is no fork on a platform without it, on macOS, whose libraries do not allow it, and in a process with several
 threads. A scenario whose processes keep snapshots in files cannot share a run. All plans are then played as a whole,
@@ -34,7 +34,7 @@ __all__ = ("WORTH", "can_share", "play_shared")
 
 T = TypeVar("T")
 
-#: The seconds of CPU from which on it is worth to share them.
+#: Seconds of CPU: what takes less is not shared.
 WORTH: Final = 0.03
 
 
@@ -58,7 +58,7 @@ def play_shared(
     :param trial: the scenario
     :param plans: the plans; all have the same seed
     :param summary: makes the summary of a run; it must be possible to pickle it
-    :param worth: the seconds of CPU from which on it is worth to share them
+    :param worth: seconds of CPU: what takes less is not shared
     :raises ScenarioError: if the run without deviations fails, and not by an assertion
     """
     _ = trial.reference  # made here, and not in each child
