@@ -140,7 +140,8 @@ def _without_history(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: _without_history(item)
+        # Two loops taint a node, in Kubernetes, too. A late answer changes which of them is first.
+        key: sorted(item, key=lambda taint: sorted(taint.items())) if key == "taints" else _without_history(item)
         for key, item in value.items()
         if key not in _HISTORY and not (key == "annotations" and set(item) == {TRIGGER_TIME_ANNOTATION})
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from kinformer.simulation import Plan
 from kinformer.simulation.explore import explore
 from tests.simulation.controllers.case import CRASHED_AND_LATE
 from tests.simulation.recorded import RECORDED, trial_of_recorded
@@ -23,3 +24,9 @@ def test_crashes_and_late_news_change_nothing_and_make_nothing_twice(name: str) 
     report = explore(trial, range(SEEDS), faults=CRASHED_AND_LATE)
 
     assert report.is_clean, str(report.failures[0])
+
+
+def test_two_loops_may_taint_a_node_in_either_order() -> None:
+    plan = Plan.parse("seed=0 delay(manager,request=8,seconds=5)")
+
+    assert not trial_of_recorded("node_pods_not_ready").play(plan).violations
