@@ -38,7 +38,7 @@ from kinformer.client.response import Response, read_response
 from kinformer.client.wire import Wire
 from kinformer.clock import Clock, move_on_after
 
-__all__ = ("CONNECT_TIMEOUT", "Connections", "Connector", "Fields", "Route", "Way", "configure_socket")
+__all__ = ("CONNECT_TIMEOUT", "Connections", "Connector", "Fields", "Route", "Way", "check_target", "configure_socket")
 
 #: Seconds.
 CONNECT_TIMEOUT: Final = 30.0
@@ -186,6 +186,16 @@ class Connections:
                 self.rest(route)
 
 
+def check_target(method: str, target: str) -> None:
+    """
+    Check the first line of a request.
+
+    :raises ConfigError: if it cannot be sent
+    """
+    if not (target.isascii() and target.isprintable() and " " not in target and method.isalpha()):
+        raise ConfigError(f"{method} {target!r} cannot be sent: special characters of a path have to be escaped")
+
+
 class Route:
     """
     A way to a server, and its idle connections.
@@ -240,11 +250,11 @@ class Route:
         :param fields: see :meth:`fields`
         :param within: seconds that this may take; None: there is no limit
         :param read_timeout: see :class:`Response`
+        :raises ConfigError: if the method or the target cannot be sent
         :raises aiohttp.ClientError: if there is no connection, or it breaks, or the answer is none
         :raises TimeoutError: if it takes too long
         """
-        if not (target.isascii() and target.isprintable() and " " not in target and method.isalpha()):
-            raise ConfigError(f"{method} {target!r} cannot be sent: special characters of a path have to be escaped")
+        check_target(method, target)
         length = b"" if body is None and method in _MAY_BE_EMPTY else b"Content-Length: %d\r\n" % len(body or b"")
         line = f"{method} {self._prefix}{target} HTTP/1.1\r\n".encode("ascii")
         wire = self._take()

@@ -29,7 +29,7 @@ from aiohttp.http import HttpVersion11, RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from kinformer.client.connection import Connections, Fields, Route, Way
+from kinformer.client.connection import Connections, Fields, Route, Way, check_target
 from kinformer.client.permission import ask_permission
 from kinformer.client.response import Response
 from kinformer.clock import Clock, move_on_after
@@ -61,7 +61,11 @@ class DirectConnections(Connections):
 
 
 class _DirectRoute(Route):
-    """The way to a server whose handler is called."""
+    """
+    The way to a server whose handler is called.
+
+    No read times out: all bytes of an answer that does not go on arrive at once.
+    """
 
     __slots__ = ("_direct",)
 
@@ -80,6 +84,7 @@ class _DirectRoute(Route):
         within: float | None,
         read_timeout: float | None,
     ) -> Response:
+        check_target(method, target)
         ask_permission()
         with move_on_after(self._direct.clock, within):
             line = Line(self._direct.network, method, URL(url, encoded=True), fields.headers, body)

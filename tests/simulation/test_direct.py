@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.client import ClientError
+from kinformer.client import ClientError, ConfigError
 from kinformer.models import V1ConfigMap
 from kinformer.simulation import Plan, World, WorldOptions, run_world
 from kinformer.simulation.network import NetworkOptions
@@ -96,6 +96,24 @@ def experiences(plan: str, *, http: bool) -> list[str]:
 @pytest.mark.parametrize("plan", ASKED)
 def test_a_program_sees_the_same_by_direct_requests_as_by_http(plan: str) -> None:
     assert experiences(plan, http=False) == experiences(plan, http=True)
+
+
+@pytest.mark.parametrize("http", [False, True])
+def test_a_path_that_is_not_escaped_is_not_sent(http: bool) -> None:
+    refused: list[str] = []
+
+    async def main(program: Program) -> None:
+        with pytest.raises(ConfigError) as raised:
+            await program.client.request("GET", "/api/v1/namespaces/na me")
+        refused.append(str(raised.value))
+        await anyio.sleep_forever()
+
+    async def scenario(world: World) -> None:
+        world.program(main, "asker")
+        await world.sleep(1)
+
+    assert run_world(scenario, Plan(1), options=WorldOptions(loops=(), http=http)).error is None
+    assert [text.partition(" cannot be sent")[0] for text in refused] == ["GET '/api/v1/namespaces/na me'"]
 
 
 @pytest.mark.parametrize("http", [False, True])
