@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from scripts.compat.outcome import Outcome, row, table, with_table
@@ -46,10 +47,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _outcome(name: str, sources: Path | None) -> Outcome:
+    """Run a suite, and say so on standard error. A suite takes minutes, and the table comes when all are done."""
+    sys.stderr.write(f"{name}: ")
+    sys.stderr.flush()
+    began = time.monotonic()
     try:
-        return play(SUITES[name], sources)
+        outcome = play(SUITES[name], sources)
     except Unavailable as error:
-        return Outcome(why_not=str(error))
+        outcome = Outcome(why_not=str(error))
+    told = outcome.why_not and f"skipped: {outcome.why_not}"
+    told = told or f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
+    sys.stderr.write(f"{told} ({time.monotonic() - began:.0f} s)\n")
+    return outcome
 
 
 if __name__ == "__main__":
