@@ -36,7 +36,7 @@ _UNBATCHED = frozenset({DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL, DeltaType.BO
 _DEFAULT_BATCH_SIZE = 1000
 
 
-# More than 15 fields: one over, with those of every queue of deltas; to divide it would cost each event a call.
+# More than 15 fields: 16 with those of its base class. To move some to another class would cost each event a call.
 class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
     """
     :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object

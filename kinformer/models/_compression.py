@@ -1,8 +1,8 @@
 """Compression: what is known of a type's parts, so that the parts of its objects can be compressed.
 
-The first parts of a type are samples, of which a dictionary is made. Then parts are compressed. If later parts do not
-become small, or twice as large as the first ones, another dictionary is made of other samples, up to four in all.
-A type whose parts still do not become small, such as Secrets with random content, is not compressed any more.
+The first parts of a type are samples, of which a dictionary is made. Later parts are compressed with it. If they do not
+become small, or become twice as large as at first, another dictionary is made of other samples. A type has four at
+most. If its parts still do not become small, as those of Secrets with random content, it is not compressed any more.
 
 There is one for each type in a process, so that all caches of pods, also of several clusters, share their dictionaries.
 """

@@ -7,8 +7,8 @@ latency that is drawn from the seed, and stay in order. A line breaks at any tim
 process that is dead or cut off sends nothing. A paused process gets what has arrived when it goes on. A server waits
 for a reader that is slow.
 
-This does not try how client and server read and write the bytes of HTTP, and how connections are used again.
-``WorldOptions(http=True)`` does. Programs that bring a client of their own use HTTP in any case.
+Two things are not tested in this way: how client and server read and write the bytes of HTTP, and how connections are
+used again. ``WorldOptions(http=True)`` tests them. Programs that bring a client of their own use HTTP in any case.
 """
 
 from __future__ import annotations
