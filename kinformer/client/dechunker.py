@@ -16,6 +16,8 @@ Piece: TypeAlias = bytes | memoryview
 
 #: The greatest length of the line before a chunk. A server that sends a longer one does not speak HTTP.
 _MAX_CHUNK_HEAD: Final = 256
+_HEX_DIGITS: Final = b"0123456789abcdefABCDEF"
+_LINE_END: Final = b"\r\n"
 
 
 class Dechunker:
@@ -51,14 +53,17 @@ class Dechunker:
         if at:
             pieces.append(view[:at])
             self._left -= at
-        skipped = min(self._skip, size - at) if not self._left else 0
-        self._skip -= skipped
-        at += skipped
+        if self._skip and not self._left:
+            behind = raw[at : at + self._skip]
+            if not _LINE_END[-self._skip :].startswith(behind):
+                raise _bad_framing("end", behind)
+            self._skip -= len(behind)
+            at += len(behind)
         while at < size and not self._left:
             line_end = find(b"\n", at, at + _MAX_CHUNK_HEAD)
             if line_end < 0:
                 if size - at >= _MAX_CHUNK_HEAD:
-                    raise _bad_framing(raw[at : at + 32])
+                    raise _bad_framing("size", raw[at : at + 32])
                 self._head = raw[at:]
                 break
             start = line_end + 1
@@ -68,6 +73,8 @@ class Dechunker:
                 self.is_exact = raw[start:] == b"\r\n"
                 break
             at = end + 2
+            if not _LINE_END.startswith(raw[end:at]):
+                raise _bad_framing("end", raw[end:at])
             if end > size:
                 self._left = end - size
                 if start == size:
@@ -81,17 +88,14 @@ class Dechunker:
 
 
 def _chunk_size(line: bytes) -> int:
-    try:
-        size = int(line, 16)
-    except ValueError:
-        try:
-            size = int(line.partition(b";")[0], 16)  # an extension, which nobody uses
-        except ValueError:
-            size = -1
-    if size < 0:
-        raise _bad_framing(line)
-    return size
+    digits = line.removesuffix(b"\r")
+    if b";" in digits:  # an extension, which nobody uses
+        digits = digits.partition(b";")[0].rstrip(b" \t")
+    # int() takes more: a sign, spaces, underscores, 0x.
+    if not digits or digits.translate(None, _HEX_DIGITS):
+        raise _bad_framing("size", line)
+    return int(digits, 16)
 
 
-def _bad_framing(line: bytes) -> aiohttp.ClientPayloadError:
-    return aiohttp.ClientPayloadError(f"expected the size of a chunk, got {line!r}")
+def _bad_framing(part: str, found: bytes) -> aiohttp.ClientPayloadError:
+    return aiohttp.ClientPayloadError(f"expected the {part} of a chunk, got {found!r}")

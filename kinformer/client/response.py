@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 from kinformer.client.dechunker import Dechunker, Piece
 from kinformer.client.wire import Wire
 
-__all__ = ("Response", "read_response")
+__all__ = ("Response", "is_header_name", "read_response")
 
 #: Bytes. An API server may send 4,096 characters of warnings, each in a header of its own.
 _MAX_HEAD: Final = 2**18
@@ -25,7 +25,7 @@ _MAX_HEAD: Final = 2**18
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
 _STATUS_LINE: Final = re.compile(r"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: .*)?")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+is_header_name: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _SWITCHED: Final = 101
 
@@ -147,7 +147,9 @@ async def read_response(
             if status >= 200:
                 wire.expect(None)
                 body = _framing(method, status, headers)
-                keep = version == "1" and "close" not in headers.get("Connection", "").lower()
+                keep = version == "1" and not any(
+                    "close" in value.lower() for value in headers.getall("Connection", ())
+                )
                 return Response(url, status, headers, wire, (body, data, keep), done, read_timeout)
             if status == _SWITCHED:
                 raise _wrong("it switches to another protocol")
@@ -167,16 +169,19 @@ async def read_response(
 
 def _parse(head: bytes) -> tuple[str, int, CIMultiDict[str]]:
     """The minor version, the status and the headers."""
-    first, *lines = head.decode("utf-8", "surrogateescape").split("\n")
-    found = _STATUS_LINE.fullmatch(first.rstrip("\r"))
+    text = head.decode("utf-8", "surrogateescape").replace("\r\n", "\n").removesuffix("\r")
+    if "\r" in text or "\0" in text:
+        raise _wrong("its head has a NUL, or a carriage return inside a line")
+    first, *lines = text.split("\n")
+    found = _STATUS_LINE.fullmatch(first)
     if found is None:
         raise _wrong(f"it begins with {first[:40]!r}")
     fields: list[tuple[str, str]] = []
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or _NAME(name) is None:
+        if not colon or is_header_name(name) is None:
             raise _wrong(f"it has the header {line[:40]!r}")
-        fields.append((name, value.strip(" \t\r")))
+        fields.append((name, value.strip(" \t")))
     return found[1], int(found[2]), CIMultiDict(fields)
 
 
@@ -188,6 +193,7 @@ def _framing(method: str, status: int, headers: CIMultiDict[str]) -> _Framing:
     if coding is not None:
         if length is not None:  # what request smuggling is made of (RFC 9112, 6.3)
             raise _wrong("it has a length and chunks")
+        coding = ", ".join(headers.getall("Transfer-Encoding"))
         if coding.lower() != "chunked":
             raise _wrong(f"it is in the coding {coding[:20]!r}")
         return Dechunker()

@@ -37,7 +37,20 @@ def test_a_chunk_is_handed_out_before_all_of_it_is_there() -> None:
     assert not dechunker.finished
 
 
-@pytest.mark.parametrize("wire", [b"xyz\r\n", b"-5\r\n", b"{" * 300])
+@pytest.mark.parametrize(
+    "wire",
+    [b"xyz\r\n", b"-5\r\n", b"{" * 300, b"\r\n", b"0x2\r\n", b"1_0\r\n", b"+2\r\n", b" 2\r\n", b";a\r\n"],
+)
 def test_what_is_no_chunk_is_an_error(wire: bytes) -> None:
     with pytest.raises(aiohttp.ClientPayloadError, match="expected the size of a chunk"):
         Dechunker().feed(wire)
+
+
+@pytest.mark.parametrize("wire", [b"2\r\nokXX0\r\n\r\n", b"2\r\nok\rX0\r\n\r\n", b"2\nok\n0\n\n"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_chunk_that_is_longer_than_its_size_is_an_error(wire: bytes, at_once: bool) -> None:
+    dechunker = Dechunker()
+    reads = [wire] if at_once else [bytes([byte]) for byte in wire]
+
+    with pytest.raises(aiohttp.ClientPayloadError, match="expected the end of a chunk"):
+        list(map(dechunker.feed, reads))

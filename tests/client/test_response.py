@@ -121,6 +121,7 @@ async def test_an_answer_that_breaks_off_anywhere_is_never_taken_for_whole(answe
         (b"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", True),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", False),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: Close\r\n\r\n", False),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: x\r\nConnection: close\r\n\r\n", False),
     ],
 )
 async def test_an_answer_without_a_body_is_over_at_once(head: bytes, kept: bool, method: str) -> None:
@@ -155,7 +156,10 @@ OK = b"HTTP/1.1 200 OK\r\n"
         OK + "Content-Length: ٣\r\n\r\nxxx".encode(),
         OK + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
         OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n",
         OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        OK + b"X: a\0b\r\n\r\n",
+        OK + b"X: a\rContent-Length: 0\r\n\r\n",
         OK + b"X: y\r\n folded: z\r\n\r\n",
         OK + b"Content-Length : 1\r\n\r\nx",
         OK + b": y\r\n\r\n",
