@@ -19,6 +19,7 @@ from yarl import URL
 from kinformer.client.dechunker import Piece
 from kinformer.client.errors import MAX_RETRY_AFTER, AnswerTooLarge, ClientError, DecodeError
 from kinformer.client.proxies import without_password
+from kinformer.client.queries import can_be_sent
 from kinformer.client.response import Response
 from kinformer.logs.escaping import escaped
 
@@ -145,6 +146,9 @@ class _Unpacked:
                     self._packed = unpack.unconsumed_tail
                     await anyio.lowlevel.checkpoint()
                     return [piece]
+                if unpack.unused_data:  # zlib would keep all that comes, without a limit
+                    url = self._response.url
+                    raise DecodeError(f"the answer from {url} goes on after the end of its gzip data")
                 self._packed = b"".join(await self._response.read() or ())
                 if not self._packed:
                     if not unpack.eof:
@@ -159,17 +163,19 @@ def redirected(url: URL, response: Response) -> URL:
     """
     The URL that a response redirects to.
 
-    :raises ClientError: if it is not followed: it is no URL of HTTP, or leads from https to http
+    :raises ClientError: if it is not followed: it is no escaped URL of HTTP, or leads from https to http
     """
     location = response.headers.get("Location", "")
     try:
         target = url.join(URL(location, encoded=True)).with_fragment(None)
-        valid = target.scheme in ("http", "https") and bool(target.host)
+        valid = target.scheme in ("http", "https") and bool(target.host) and can_be_sent(target.raw_path_qs)
     except (ValueError, UnicodeError):
         target, valid = url, False
     if not valid:
         shown = escaped(without_password(location)[:200])
-        raise ClientError(f"{url} redirects to {shown!r}: not followed, want a URL of http or https")
+        raise ClientError(
+            f"{url} redirects to {shown!r}: not followed, want a URL of http or https, with special characters escaped"
+        )
     if url.scheme == "https" and target.scheme == "http":
         raise ClientError(f"{url} redirects to {target.origin()}, which is without TLS: not followed")
     return target.with_user(None) if target.raw_user or target.raw_password else target

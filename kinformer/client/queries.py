@@ -1,4 +1,4 @@
-"""Queries: what stands behind the question mark of a URL."""
+"""Queries: what stands behind the question mark of a URL, and whether a path with its query can be sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
-__all__ = ("query_of",)
+__all__ = ("can_be_sent", "query_of")
 
 _is_plain: Final = re.compile(r"[A-Za-z0-9_.~=&-]*").fullmatch
 
@@ -24,3 +24,8 @@ def query_of(params: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
     if _is_plain(query) and query.count("=") == len(pairs) == query.count("&") + 1:
         return query
     return urlencode(pairs)
+
+
+def can_be_sent(target: str) -> bool:
+    """Whether a path and its query fit the first line of a request: all special characters are escaped."""
+    return target.isascii() and target.isprintable() and " " not in target

@@ -81,6 +81,8 @@ async def test_a_watch_tells_another_origin_nothing_either(server: ScriptedServe
         ("file:///etc/passwd", "want a URL of http or https"),
         ("http://[bad", "want a URL of http or https"),
         ("javascript:alert(1)", "want a URL of http or https"),
+        ("/a b", "redirects to '/a b': not followed, .* with special characters escaped"),
+        ("/?ü", "not followed, .* with special characters escaped"),
         ("/x", "redirects more than 10 times"),
     ],
 )
@@ -166,6 +168,20 @@ async def test_a_compressed_answer_is_unpacked_stepwise_up_to_the_limit(
             await client.request("GET", "/x")
         with pytest.raises(ConnectionLost, match="the compressed answer was cut off"):
             await client._transport.request("GET", "/x", retries=0)
+
+
+async def test_what_comes_after_the_end_of_gzip_data_is_not_collected(server: ScriptedServer) -> None:
+    packed = gzip.compress(b"{}")
+    server.answer(packed * 2, headers={"Content-Encoding": "gzip"})
+    stream = server.stream(headers="Content-Encoding: gzip\r\n")
+    async with connect(url=server.url, options=ClientOptions(compression=True)) as client:
+        with pytest.raises(DecodeError, match="goes on after the end of its gzip data"):
+            await client.request("GET", "/x")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream.send, packed, b"x")  # and does not end
+            with pytest.raises(DecodeError, match="goes on after the end of its gzip data"), anyio.fail_after(60):
+                await client.request("GET", "/x")
 
 
 @pytest.mark.parametrize("chunked", [True, False])
