@@ -11,7 +11,8 @@ these.
 
 There is no public way to share the buffer for encrypted bytes. The private parts are a transport's ``_ssl_protocol``,
 and the protocol's ``_ssl_buffer`` and ``_ssl_buffer_view``. If a version of asyncio or another loop lacks them, each
-connection keeps a buffer of its own, and a test fails. All uses of asyncio's private parts are here.
+connection keeps a buffer of its own, and a test fails. The protocol's ``_transport`` is used to count unsent bytes. All
+uses of asyncio's private parts are here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from asyncio import sslproto
 from typing import Final
 from weakref import WeakKeyDictionary
 
-__all__ = ("read_buffer", "share_buffer")
+__all__ = ("read_buffer", "share_buffer", "unsent")
 
 #: Bytes: as much as asyncio reads from a socket at once, and a record before that of which only a part had come.
 _READ_AT_ONCE: Final = 2**18 + 2**15
@@ -57,3 +58,17 @@ def share_buffer(transport: asyncio.BaseTransport, loop: asyncio.AbstractEventLo
     protocol._ssl_buffer = shared  # type: ignore[attr-defined]  # checked above
     protocol._ssl_buffer_view = memoryview(shared)  # type: ignore[attr-defined]
     return True
+
+
+def unsent(transport: asyncio.WriteTransport) -> int:
+    """
+    Bytes that were written to a transport, and that the kernel has not taken yet.
+
+    A transport with TLS counts only what is not encrypted yet. The rest waits in the transport below it.
+    """
+    protocol = getattr(transport, "_ssl_protocol", transport)
+    if protocol is None:  # closed
+        return 0
+    below = getattr(protocol, "_transport", None)
+    encrypted = below.get_write_buffer_size() if isinstance(below, asyncio.WriteTransport) else 0
+    return transport.get_write_buffer_size() + encrypted

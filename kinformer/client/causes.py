@@ -11,10 +11,15 @@ import aiohttp
 
 from kinformer.client.proxies import without_password
 
-__all__ = ("BROKEN", "NOT_CONNECTED", "cause_of", "is_of_tls", "why_not_connected")
+__all__ = ("BROKEN", "NOT_CONNECTED", "NoTunnel", "cause_of", "is_of_tls", "why_not_connected")
 
 #: What aiohttp raises if there is no response, or only a part of one.
 BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+class NoTunnel(aiohttp.ClientConnectionError):
+    """A proxy did not make a tunnel. It closed the connection, or answered something that is not HTTP."""
+
 
 #: The errors of :data:`BROKEN` that it raises if there was no connection to the server.
 NOT_CONNECTED: Final = (
@@ -22,6 +27,7 @@ NOT_CONNECTED: Final = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientHttpProxyError,
     aiohttp.InvalidURL,
+    NoTunnel,
 )
 
 
@@ -34,6 +40,8 @@ def why_not_connected(error: Exception, proxy: str | None) -> BaseException | st
     shown = without_password(proxy or "")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"the proxy at {shown} answered {error.status} {error.message}"
+    if isinstance(error, NoTunnel):
+        return f"the proxy at {shown} {error}"
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return f"no connection to the proxy at {shown}: {cause_of(error)}"
     return cause_of(error)

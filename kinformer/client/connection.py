@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
 import socket
 import ssl
 from typing import Any, Final, NamedTuple
@@ -31,10 +30,12 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from kinformer.client.causes import NOT_CONNECTED, NoTunnel
 from kinformer.client.credentials import checked_header
 from kinformer.client.errors import ConfigError
 from kinformer.client.permission import ask_permission
-from kinformer.client.response import Response, read_response
+from kinformer.client.queries import can_be_sent
+from kinformer.client.response import Response, is_header_name, read_response
 from kinformer.client.wire import Wire
 from kinformer.clock import Clock, move_on_after
 
@@ -52,9 +53,10 @@ _ADDRESS_KEPT: Final = 10
 _NEXT_ADDRESS_AFTER: Final = 0.25
 _CONNECTING: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
 
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 #: The methods whose request has no length if it has no body.
 _MAY_BE_EMPTY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
+#: With two of them, a proxy and a server could see two different requests.
+_OF_FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 
 _KEEPALIVE_IDLE: Final = 20
 _KEEPALIVE_INTERVAL: Final = 5
@@ -192,7 +194,7 @@ def check_target(method: str, target: str) -> None:
 
     :raises ConfigError: if it cannot be sent
     """
-    if not (target.isascii() and target.isprintable() and " " not in target and method.isalpha()):
+    if not (can_be_sent(target) and method.isalpha()):
         raise ConfigError(f"{method} {target!r} cannot be sent: special characters of a path have to be escaped")
 
 
@@ -226,8 +228,10 @@ class Route:
         if self._proxy_authorization:
             lines.append(f"Proxy-Authorization: {self._proxy_authorization}\r\n")
         for name, value in headers.items():
-            if _NAME(name) is None:
+            if is_header_name(name) is None:
                 raise ConfigError(f"the header {name!r} cannot be sent: that is no name of a header")
+            if name.lower() in _OF_FRAMING:
+                raise ConfigError(f"the header {name!r} cannot be sent: the client itself says where a body ends")
             lines.append(f"{name}: {checked_header(value)}\r\n")
         return Fields(headers, "".join(lines).encode("ascii"))
 
@@ -289,9 +293,17 @@ class Route:
         )
         with move_on_after(clock, within):
             try:
-                return Wire(await self._connections.connector.connect(request, [], _CONNECTING), clock)
+                connection = await self._connections.connector.connect(request, [], _CONNECTING)
             except TimeoutError as error:
                 raise aiohttp.ConnectionTimeoutError(f"no connection within {CONNECT_TIMEOUT:.0f} s") from error
+            except (aiohttp.ClientResponseError, aiohttp.ServerDisconnectedError) as error:
+                # Nothing was sent to the server. Only a proxy can have answered, and aiohttp's text has its password.
+                if isinstance(error, NOT_CONNECTED) or way.proxy is None:
+                    raise
+                lost = isinstance(error, aiohttp.ServerDisconnectedError)
+                what = "closed the connection" if lost else "answered something that is not HTTP"
+                raise NoTunnel(what) from None
+            return Wire(connection, clock)
         raise TimeoutError
 
     def _take(self) -> Wire | None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from kinformer.client.buffers import read_buffer, share_buffer
+from kinformer.client.buffers import read_buffer, share_buffer, unsent
 from kinformer.clock import Clock, Timer
 
 __all__ = ("Wire",)
@@ -142,12 +142,14 @@ class Wire(asyncio.BufferedProtocol):
         self._is_busy = False
         self.expect(None)
         # If something of a request is unsent, the peer has answered before it had read all of it.
-        can_be_used = not (self._ended or self._arrived or self._transport.get_write_buffer_size())
+        can_be_used = not (self._ended or self._arrived or unsent(self._transport))
         return can_be_used and not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close the connection. Closing it again has no effect."""
+        """Close the connection. What is still unsent is not sent. Closing it again has no effect."""
         self.expect(None)
+        if unsent(self._transport):  # otherwise it stays open, and goes on sending, until the peer has read all of it
+            self._transport.abort()
         self._connection.close()
 
     # -- for the transport --------------------------------------------------------------------------------------------

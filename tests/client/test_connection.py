@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from multidict import CIMultiDict
 from yarl import URL
 
-from kinformer.client import Client, ClientError, ClientOptions, ConfigError, ConnectionLost, connect, connection
+from kinformer.client import Client, ClientOptions, ConfigError, ConnectionLost, connect, connection
 from kinformer.client.connection import Connections, Route, Way, configure_socket
 from kinformer.client.permission import with_permission
 from kinformer.client.tls import TlsSource
@@ -37,6 +38,12 @@ async def ask(route: Route, method: str = "GET", body: bytes | None = None) -> b
         found += b"".join(pieces)
     response.release()
     return found
+
+
+def way_over_tls(url: str, authority: Authority) -> Way:
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    context.load_cert_chain(*authority.client)
+    return Way(URL(url), context, "kube.example")
 
 
 def test_the_kernel_is_told_to_look_for_dead_peers() -> None:
@@ -136,24 +143,77 @@ async def test_a_request_that_is_cancelled_leaves_nothing_behind(server: Scripte
     assert not transport.connections.connector._acquired
 
 
-async def test_an_answer_before_all_was_sent_ends_the_connection(server: ScriptedServer, client: Client) -> None:
+@pytest.mark.parametrize("over_tls", [False, True])
+async def test_an_answer_before_all_was_sent_ends_the_connection(
+    over_tls: bool, server: ScriptedServer, tls_server: str, authority: Authority, connections: Connections
+) -> None:
+    asked = anyio.Event()
+
     async def answer_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         await reader.readuntil(b"\r\n\r\n")
+        writer.transport.pause_reading()
         writer.write(b"HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno")
-        await reader.read(-1)
+        await asked.wait()
         return False
 
     server._serve_one = answer_early  # type: ignore[method-assign]
+    route = connections.route(way_over_tls(tls_server, authority) if over_tls else Way(URL(server.url)))
 
-    with pytest.raises(ClientError, match="no"):
-        await client.request("PUT", "/x", body=b"x" * 20_000_000)
+    try:
+        assert await ask(route, "PUT", b"x" * 20_000_000) == b"no"
 
-    transport: Any = client._transport
-    assert transport.addressing._route.idle == []
+        assert route.idle == []
+    finally:
+        asked.set()
+
+
+@pytest.mark.parametrize("over_tls", [False, True])
+async def test_what_is_unsent_when_a_write_is_cancelled_is_never_sent(
+    over_tls: bool, server: ScriptedServer, tls_server: str, authority: Authority, connections: Connections
+) -> None:
+    begun, went_on = anyio.Event(), anyio.Event()
+    found = 0
+
+    async def read_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        nonlocal found
+        await reader.readuntil(b"\r\n\r\n")
+        writer.transport.pause_reading()
+        begun.set()
+        await went_on.wait()
+        writer.transport.resume_reading()
+        try:
+            while more := await reader.read(2**20):
+                found += len(more)
+        finally:
+            ended.set()
+        return False
+
+    ended = anyio.Event()
+    server._serve_one = read_late  # type: ignore[method-assign]
+    route = connections.route(way_over_tls(tls_server, authority) if over_tls else Way(URL(server.url)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, route, "PUT", b"x" * 20_000_000)
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    went_on.set()
+
+    with anyio.fail_after(60):
+        await ended.wait()
+    assert found < 20_000_000
 
 
 @pytest.mark.parametrize(
-    ("path", "headers"), [("/x y", {}), ("/x\r\nX: y", {}), ("/ü", {}), ("/x", {"X\r\nY": "z"}), ("/x", {"X ": "z"})]
+    ("path", "headers"),
+    [
+        ("/x y", {}),
+        ("/x\r\nX: y", {}),
+        ("/ü", {}),
+        ("/x", {"X\r\nY": "z"}),
+        ("/x", {"X ": "z"}),
+        ("/x", {"content-length": "7"}),
+        ("/x", {"Transfer-Encoding": "chunked"}),
+    ],
 )
 async def test_what_no_request_can_hold_is_not_sent(
     path: str, headers: dict[str, str], server: ScriptedServer, client: Client

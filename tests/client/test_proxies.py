@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer.client import ConfigError, connect
+from kinformer.client import ConfigError, ServerUnreachable, connect
 from kinformer.client.proxies import checked_proxy, environment_proxy, is_exempt, without_password
 from tests.client.conftest import ScriptedServer, Write
 
@@ -103,3 +103,18 @@ async def test_a_proxys_password_is_in_no_error(server: ScriptedServer) -> None:
             await client.request("GET", "/x")
 
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"), [(b"", "closed the connection"), (b"garbage\r\n\r\n", "answered something that is not HTTP")]
+)
+async def test_a_proxy_that_makes_no_tunnel_is_named_without_its_password(
+    answer: bytes, what: str, server: ScriptedServer
+) -> None:
+    server.hang_up(answer)
+    proxy = server.url.replace("http://", "http://user:secret@")
+    async with connect(url="https://kube.example", proxy=proxy) as client:
+        with pytest.raises(ServerUnreachable) as caught:  # also for a write: nothing of it was sent
+            await client.request("PUT", "/x")
+
+    assert str(caught.value) == f"cannot reach the server at https://kube.example: the proxy at {server.url} {what}"

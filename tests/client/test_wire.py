@@ -52,6 +52,7 @@ async def read_all(response: Response) -> bytes:
 
 def wire_on(transport: Any, clock: Any = None) -> Wire:
     transport.is_closing.return_value = False
+    transport.get_write_buffer_size.return_value = 0
     transport.get_extra_info.return_value = None
     connection = Mock(transport=transport)
     connection.protocol.should_close = False
