@@ -193,8 +193,8 @@ class Tries:
                         CIMultiDict((name, all_headers[name]) for name in _FOR_OTHERS if name in all_headers)
                     )
                 url, target = str(there), there.raw_path_qs
-        except TimeoutError:
-            if not self._is_stream:
+        except TimeoutError as error:
+            if not self._is_stream or isinstance(error, NOT_CONNECTED):
                 raise
             raise ConnectionLost(url, f"the server did not begin to answer within {within:.0f} s") from None
         raise ClientError(f"{self.url} redirects more than {_MAX_REDIRECTS} times")

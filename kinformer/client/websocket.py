@@ -51,13 +51,15 @@ async def check_upgraded(response: aiohttp.ClientResponse) -> None:
     if response.status < _REFUSED:
         response.close()
         raise ClientError(f"{response.url} was to open a WebSocket, and answered {response.status}")
-    check_encoding(response, compressed=False)
     data = b""
-    async for piece in response.content.iter_any():
-        data += piece
-        if len(data) > _MAX_REFUSAL:
-            break
-    response.close()
+    try:
+        check_encoding(response, compressed=False)
+        async for piece in response.content.iter_any():
+            data += piece
+            if len(data) > _MAX_REFUSAL:
+                break
+    finally:
+        response.close()
     raise UpgradeRefused(response, data)
 
 

@@ -31,7 +31,7 @@ from kinformer.envtest import ApiServer
 from kinformer.envtest.containers import FakeProcess
 from kinformer.leaderelection.guard import Guard, WriteRefused, guarded_client
 from kinformer.models import V1Pod
-from tests.client.conftest import ScriptedServer
+from tests.client.conftest import ScriptedServer, eventually
 from tests.client.pods import running_pod
 from tests.turning import turn
 
@@ -247,6 +247,20 @@ async def test_a_server_that_opens_no_websocket_is_an_error(server: ScriptedServ
     server.answer({}, 200)
     with pytest.raises(ClientError, match="was to open a WebSocket, and answered 200"):
         await client.resource(V1Pod).run("web", ["rm"], "default")
+
+
+async def test_a_refusal_that_does_not_end_costs_no_connection(server: ScriptedServer, client: Client) -> None:
+    stream = server.stream()
+    stream._head = b"HTTP/1.1 403 X\r\nContent-Length: 9\r\n\r\n{"
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.resource(V1Pod).run, "web", ["ls"], "default")
+        await server.wait_for_requests(1)
+        await eventually(lambda: client._transport.connections.connector._acquired)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert not client._transport.connections.connector._acquired
 
 
 async def test_a_server_that_is_not_there_is_unreachable() -> None:

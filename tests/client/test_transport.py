@@ -29,6 +29,7 @@ from kinformer.client import (
 )
 from kinformer.client.causes import cause_of as _cause
 from kinformer.client.config import Credentials
+from kinformer.client.connection import Connector
 from kinformer.client.status import About
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource
@@ -185,6 +186,19 @@ async def test_an_answer_that_does_not_come_is_given_up(server: ScriptedServer) 
     async with connect(url=server.url, options=ClientOptions(read_timeout=0.02)) as client:
         with pytest.raises(ConnectionLost, match=r"nothing came for 0\.02 s"):
             await client.request("GET", "/x")
+
+
+async def test_a_watch_that_finds_no_connection_in_time_is_unreachable(
+    server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def give_up(*_: Any) -> None:
+        raise aiohttp.ConnectionTimeoutError
+
+    monkeypatch.setattr(Connector, "connect", give_up)
+
+    with pytest.raises(ServerUnreachable, match="no connection within 30 s"):
+        await client._transport.stream("/x", params={})
+    assert not client.reachability.is_up
 
 
 async def test_a_server_that_is_not_there_is_one_line(server: ScriptedServer) -> None:
