@@ -199,7 +199,7 @@ def _check_generated(job: Obj, _path: str) -> Iterator[Cause]:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return
-    given = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+    given = {"controller-uid": metadata["uid"], "job-name": metadata.get("name", "")}
     given |= {f"{JOB_PREFIX}{name}": value for name, value in given.items()}
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     for name, value in given.items():
@@ -215,7 +215,7 @@ def _check_generated(job: Obj, _path: str) -> Iterator[Cause]:
 
 
 def _check_hostnames(job: Obj, _path: str) -> Iterator[Cause]:
-    spec, name = job["spec"], job["metadata"]["name"]
+    spec, name = job["spec"], job["metadata"].get("name", "")
     longest = f"{name}-{(spec.get('completions') or 0) - 1}"
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0 and dns1123_label_errors(longest):
         yield invalid("metadata.name", name, f"will not able to create pod with invalid DNS label: {longest}")

@@ -54,3 +54,9 @@ async def test_nothing_else_of_a_jobs_template_changes(
     job = await suspended(http, status)
     code, answer = await http("PUT", f"{JOBS}/j", changed(job, **change))
     assert (code, [cause["field"] for cause in answer["details"]["causes"]]) == (422, [field])
+
+
+async def test_a_job_without_a_name_is_refused(http: Http) -> None:
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+    code, answer = await http("POST", JOBS, {"metadata": {}, "spec": {"template": {"spec": pod}}})
+    assert (code, [cause["field"] for cause in answer["details"]["causes"]]) == (422, ["metadata.name"])
