@@ -3,13 +3,15 @@
 It follows pods with an informer. A pod without a node is bound to the next suitable node in turn
 (:mod:`~kinformer.envtest.nodes.scheduling`). A pod on a node of this agent gets the status of
 :func:`~kinformer.envtest.nodes.phases.status_at`, each time that it changes. A pod that is being deleted becomes not
-ready, and is then removed. Nodes are registered at the start, and renew their Leases.
+ready, and is then removed. Nodes are registered at the start, and renew their Leases. A node that a user creates with
+KWOK's annotation ``kwok.x-k8s.io/node: fake`` becomes one of them.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv4Network
@@ -45,6 +47,8 @@ _LEASES = "kube-node-lease"
 _RENEW = 10.0
 _LEASE_SECONDS = 40
 _ENDED = ("Succeeded", "Failed")
+#: The annotation by which KWOK's users say that a node is fake.
+_FAKE = "kwok.x-k8s.io/node"
 #: The taint that the server puts on each new node. In a cluster, the node lifecycle controller removes it.
 _NOT_READY = "node.kubernetes.io/not-ready"
 
@@ -116,11 +120,12 @@ class FakeNodes:
         self._nodes = client.resource(V1Node)
         self._leases = client.resource(V1Lease)
         self._namespaces = client.resource(V1Namespace)
-        first = IPv4Network(node_network).network_address + 2
+        self._hosts = map(str, itertools.islice(IPv4Network(node_network).hosts(), 1, None))
         #: The nodes' own addresses, by name.
-        self.nodes = {f"{prefix}-{n}": str(first + n) for n in range(count)}
+        self.nodes = {f"{prefix}-{n}": next(self._hosts) for n in range(count)}
         self._schedules = schedules
-        self._next_node: Iterator[str] = itertools.cycle(self.nodes)
+        #: The nodes, the next one first.
+        self._turn = deque(self.nodes)
         #: Keys of the pods that fit on no node.
         self._waiting: set[str] = set()
         self._addresses = _Addresses(pod_network)
@@ -131,7 +136,7 @@ class FakeNodes:
         self._node_informer = SharedIndexInformer(
             ListWatch(self._nodes), V1Node, name="fake-nodes nodes", clock=self._clock
         )
-        self._controller.watch_mapped(self._node_informer, self._pods_that_wait)
+        self._controller.watch_mapped(self._node_informer, self._keys_of_node)
         self._registered = anyio.Event()
 
     async def wait_registered(self) -> None:
@@ -154,19 +159,43 @@ class FakeNodes:
         """Register the nodes. Nodes and Leases of an earlier agent are taken over."""
         with suppress(AlreadyExists):
             await self._namespaces.create(from_dict(V1Namespace, {"metadata": {"name": _LEASES}}))
-        for name, address in self.nodes.items():
+        for name in self.nodes:
             try:
                 node = await self._nodes.create(from_dict(V1Node, _node(name)))
             except AlreadyExists:
                 node = await self._nodes.get(name)
-            status = {"status": _node_status(name, address, self._now(), node.metadata.labels or {})}
-            await self._nodes.patch(name, status, subresource="status", patch_type=PatchType.MERGE)
-            taints = node.spec.taints or []
-            if any(taint.key == _NOT_READY for taint in taints):
-                others = [to_dict(taint) for taint in taints if taint.key != _NOT_READY]
-                await self._nodes.patch(name, {"spec": {"taints": others or None}}, patch_type=PatchType.MERGE)
-            with suppress(AlreadyExists):
-                await self._leases.create(from_dict(V1Lease, _lease(name, self._micro_now())))
+            await self._make_ready(node)
+
+    async def _sync_node(self, name: str) -> None:
+        """Take a node of KWOK's kind, or let a deleted one go."""
+        node = self._node_informer.indexer.get_by_key(name)
+        if node is None:
+            if self.nodes.pop(name, None) is not None:
+                self._turn.remove(name)
+        elif name not in self.nodes:
+            self.nodes[name] = next(self._hosts)
+            try:
+                await self._make_ready(node)
+            except BaseException:
+                del self.nodes[name]
+                raise
+            self._turn.append(name)
+            for pod in self._informer.indexer.list():
+                if pod.spec.node_name in (name, None):
+                    self._controller.queue.add(f"{pod.metadata.namespace}/{pod.metadata.name}")
+
+    async def _make_ready(self, node: V1Node) -> None:
+        name = node.metadata.name
+        status = _node_status(name, self.nodes[name], self._now(), node.metadata.labels or {})
+        given = to_dict(node.status) if node.status is not None else {}
+        status |= {room: given[room] for room in ("capacity", "allocatable") if given.get(room)}
+        await self._nodes.patch(name, {"status": status}, subresource="status", patch_type=PatchType.MERGE)
+        taints = (node.spec.taints if node.spec is not None else None) or []
+        if any(taint.key == _NOT_READY for taint in taints):
+            others = [to_dict(taint) for taint in taints if taint.key != _NOT_READY]
+            await self._nodes.patch(name, {"spec": {"taints": others or None}}, patch_type=PatchType.MERGE)
+        with suppress(AlreadyExists):
+            await self._leases.create(from_dict(V1Lease, _lease(name, self._micro_now())))
 
     async def _keep_renewing(self) -> None:
         while True:
@@ -185,6 +214,9 @@ class FakeNodes:
     # --- pods
 
     async def _sync(self, key: str) -> float | None:
+        if "/" not in key:
+            await self._sync_node(key)
+            return None
         pod = self._informer.indexer.get_by_key(key)
         self._waiting.discard(key)
         if pod is None:
@@ -208,7 +240,7 @@ class FakeNodes:
         return None
 
     async def _schedule(self, key: str, pod: V1Pod) -> None:
-        nodes = (self._node_informer.indexer.get_by_key(next(self._next_node)) for _ in self.nodes)
+        nodes = (self._node_informer.indexer.get_by_key(self._next_node()) for _ in range(len(self._turn)))
         found = first_fitting(pod.spec, nodes)
         if isinstance(found, str):
             await self._pods.bind(pod.metadata.name, found, pod.metadata.namespace)
@@ -231,8 +263,15 @@ class FakeNodes:
         now = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
         await self._pods.delete(meta.name, meta.namespace, now)
 
-    def _pods_that_wait(self, _node: V1Node) -> Iterable[str]:
-        return tuple(self._waiting)
+    def _next_node(self) -> str:
+        name = self._turn[0]
+        self._turn.rotate(-1)
+        return name
+
+    def _keys_of_node(self, node: V1Node) -> Iterable[str]:
+        """The pods that wait for a node, and the node itself if this agent serves it by its annotation."""
+        by_annotation = (node.metadata.annotations or {}).get(_FAKE) == "fake"
+        return (*self._waiting, *((node.metadata.name,) if by_annotation else ()))
 
     async def _report(self, key: str, pod: V1Pod) -> float | None:
         """Write the present status of a pod. Return the seconds until it changes; None if it will not."""

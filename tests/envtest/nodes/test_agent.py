@@ -237,3 +237,29 @@ async def test_pods_of_other_schedulers_and_other_nodes_are_left_alone(client: C
 
     assert theirs.spec.node_name is None
     assert elsewhere.status.phase == "Pending"
+
+
+async def test_a_node_with_kwoks_annotation_runs_pods_until_it_is_deleted(client: Client) -> None:
+    nodes, pods = client.resource(V1Node), client.resource(V1Pod)
+    annotated = {"name": "small", "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    await pods.create(pod("early", nodeName="small"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client, 0).run)
+        await pods.create(pod("waits"))
+        await until(client, "waits", lambda it: it is not None and it.status.conditions is not None)
+        await nodes.create(from_dict(V1Node, {"metadata": annotated, "status": {"capacity": {"cpu": "2"}}}))
+        early = await until(client, "early", lambda it: it is not None and it.status.phase == "Running")
+        waits = await until(client, "waits", lambda it: it is not None and it.status.phase == "Running")
+        small = await nodes.get("small")
+        await nodes.delete("small")
+        await pods.create(pod("late"))
+        late = await until(client, "late", lambda it: it is not None and it.status.conditions is not None)
+        tasks.cancel_scope.cancel()
+
+    assert early is not None
+    assert waits is not None
+    assert waits.spec.node_name == "small"
+    assert early.status.host_ip == small.status.addresses[0].address
+    assert small.status.capacity == {"cpu": "2"}
+    assert late is not None
+    assert late.spec.node_name is None
