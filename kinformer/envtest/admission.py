@@ -46,6 +46,12 @@ class User:
     groups: tuple[str, ...] = ()
     extra: dict[str, list[str]] = field(default_factory=dict)
 
+    @property
+    def info(self) -> dict[str, Any]:
+        """The user, as in reviews and expressions. Empty fields are left out."""
+        said = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": dict(self.extra)}
+        return {key: value for key, value in said.items() if value}
+
 
 @dataclass(slots=True)
 class Attributes:
@@ -73,11 +79,16 @@ class Attributes:
     is_name_generated: bool = False
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def asked_name(self) -> str:
+        """The name in the request. A name that the server has generated does not count."""
+        return "" if self.is_name_generated else self.name
+
     def seen_as(self, resource: Resource, obj: dict[str, Any] | None) -> dict[str, Any] | None:
         """An object of this write, at the version of `resource`, with its kind and apiVersion."""
         if obj is None:
             return None
-        gvk = self.gvk or GroupVersionKind(resource.group, resource.version, resource.kind)
+        gvk = self.gvk or resource.gvk
         return {"kind": gvk.kind, "apiVersion": gvk.api_version, **obj}
 
 

@@ -15,6 +15,7 @@ from kinformer.envtest.operations import Operations, timestamp
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import SYSTEM_CLASSES
+from kinformer.envtest.strategy.base import with_field
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
 
@@ -211,12 +212,9 @@ class SigningRequests(AdmissionPlugin):
         if attributes.resource.group_resource != _REQUESTS or request is None:
             return
         if attributes.operation == "CREATE":
-            user, spec = attributes.user, request.setdefault("spec", {})
-            said = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
-            for name, value in said.items():
-                spec.pop(name, None)
-                if value:
-                    spec[name] = value
+            spec = request.setdefault("spec", {})
+            for name in ("username", "uid", "groups", "extra"):
+                with_field(spec, name, attributes.user.info.get(name))
         elif attributes.subresource in _DECIDING and attributes.old_object is not None:
             self._note_times(_conditions(request), _conditions(attributes.old_object))
 

@@ -24,10 +24,12 @@ __all__ = (
     "expired",
     "forbidden",
     "internal",
+    "internal_error",
     "invalid",
     "invalid_options",
     "method_not_allowed",
     "modified",
+    "no_kubelet",
     "not_acceptable",
     "not_found",
     "success",
@@ -197,6 +199,12 @@ def method_not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", text, {})
 
 
+def no_kubelet(what: str, plural: str, more: str = "") -> StatusError:
+    """A subresource that a kubelet answers. This is no server error (5xx): the server is well, and no retry helps."""
+    text = f"{what} is not supported on {plural}: this server has no kubelets{more}"
+    return StatusError(405, "MethodNotAllowed", text, {})
+
+
 def not_acceptable() -> StatusError:
     text = f"406: Not Acceptable\n\nAvailable representations: {_MEDIA_TYPES}"
     return StatusError(406, "NotAcceptable", text, {})
@@ -236,6 +244,12 @@ def too_many_requests(message: str, retry_after: int, causes: Sequence[Cause] = 
 def internal(message: str) -> StatusError:
     """An error without a reason: apimachinery's answer to an error of another type than its own."""
     return StatusError(500, "", message)
+
+
+def internal_error(message: str) -> StatusError:
+    """The same, with the reason and the words that apimachinery has for errors within the server."""
+    details = {"causes": [{"message": message}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def too_large_to_store() -> StatusError:

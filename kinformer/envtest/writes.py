@@ -122,7 +122,7 @@ def _write(operations: Operations, call: Call, before: list[str], note: Note) ->
     return Write(
         verb=call.verb,
         resource=str(call.resource.group_resource),
-        subresource=call.target.subresource.name if call.target.subresource is not None else "",
+        subresource=call.part,
         namespace=call.namespace,
         name=name,
         agent=call.agent,

@@ -6,12 +6,13 @@ configuration includes only the fields in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kinformer.envtest.apply.shapes import LEAF, Shape
 from kinformer.envtest.apply.trees import Tree, as_member, element_order, is_member
 
-__all__ = ("compare", "everything", "mentioned", "named", "text_of_new")
+__all__ = ("compare_fields", "mentioned", "named", "text_of_new")
 
 _MISSING: Any = object()
 _EMPTY: Tree = {}
@@ -156,7 +157,11 @@ def compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]
         return {}, None
     old_is_map, new_is_map = type(old) is dict, type(new) is dict
     if (old_is_map or old is None) and (new_is_map or new is None):
-        return _compare_maps(old or _EMPTY, new or _EMPTY, shape) if old or new else ({}, None)
+        if not old and not new:
+            return {}, None
+        old, new = old or _EMPTY, new or _EMPTY
+        changed, removed = compare_fields(old, new, shape, {**old, **new})
+        return changed or None, removed or None
     if new_is_map and new:
         return everything(new, shape), None
     if old_is_map and old:
@@ -165,23 +170,32 @@ def compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]
     return {}, None
 
 
-def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> tuple[Tree | None, Tree | None]:
+def compare_fields(
+    old: Mapping[str, Any], new: Mapping[str, Any], shape: Shape, names: Iterable[str]
+) -> tuple[Tree, Tree]:
+    """
+    The differences of some fields of two objects.
+
+    :return: the fields that were changed or added, and the fields that were removed
+    """
     changed: Tree = {}
     removed: Tree = {}
-    for name, item in new.items():
-        before = old.get(name, _MISSING)
+    for name in names:
+        before, after = old.get(name, _MISSING), new.get(name, _MISSING)
+        if before == after:
+            continue
+        of_field = shape.field(name)
         if before is _MISSING:
-            changed[f"f:{name}"] = everything(item, shape.field(name))
-        elif before != item:
-            more, less = compare(before, item, shape.field(name))
+            changed[f"f:{name}"] = everything(after, of_field)
+        elif after is _MISSING:
+            removed[f"f:{name}"] = everything(before, of_field)
+        else:
+            more, less = compare(before, after, of_field)
             if more is not None:
                 changed[f"f:{name}"] = more
             if less is not None:
                 removed[f"f:{name}"] = less
-    for name, before in old.items():
-        if name not in new:
-            removed[f"f:{name}"] = everything(before, shape.field(name))
-    return changed or None, removed or None
+    return changed, removed
 
 
 def _compare_lists(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kinformer.envtest.apply.comparing import compare, everything, text_of_new
+from kinformer.envtest.apply.comparing import compare_fields, text_of_new
 from kinformer.envtest.apply.shapes import shape_of_resource
 from kinformer.envtest.apply.trees import Fields, Path, Tree, without
 from kinformer.envtest.registry import METADATA, Resource
@@ -17,7 +17,6 @@ from kinformer.envtest.registry.schema import zero_of
 
 __all__ = ("Scope", "scope_of")
 
-_MISSING: Any = object()
 #: Fields of the metadata without an owner: they identify the object, or only the server writes them.
 _OWNERLESS = frozenset(
     (
@@ -63,9 +62,8 @@ class Scope:
         self._resets = _resets_of(resource, subresource)
         self._only = _ONLY.get(subresource, ())
         self._skipped = frozenset({"kind", "apiVersion"} | {path[0][2:] for path in self._resets if len(path) == 1})
-        self._deep = tuple(path for path in self._resets if len(path) > 1)
         self._metadata = self.shape.field("metadata")
-        self._is_limited = bool(self._deep or self._only)
+        self._is_limited = bool(self._only) or any(len(path) > 1 for path in self._resets)
         self._zero = {"metadata": {}, **zero_of(resource)}
 
     def of_new(self, obj: Mapping[str, Any]) -> Fields | None:
@@ -91,53 +89,20 @@ class Scope:
         :param untouched: top-level fields that are known to be equal
         :return: the fields that were changed or added, and the fields that were removed
         """
-        changed: Tree = {}
-        removed: Tree = {}
-        skipped = self._skipped
-        for name, after in new.items():
-            if name in skipped or name in untouched:
-                continue
-            before = old.get(name, _MISSING)
-            if before is _MISSING:
-                changed[f"f:{name}"] = everything(after, self.shape.field(name))
-                continue
-            if name == "metadata":
-                more, less = self._of_metadata(before, after)
-            elif before == after:
-                continue
-            else:
-                more, less = compare(before, after, self.shape.field(name))
-            if more is not None:
-                changed[f"f:{name}"] = more
-            if less is not None:
-                removed[f"f:{name}"] = less
-        for name, before in old.items():
-            if name not in new and name not in skipped:
-                removed[f"f:{name}"] = everything(before, self.shape.field(name))
+        skipped = {"metadata", *self._skipped, *untouched}
+        changed, removed = compare_fields(
+            old, new, self.shape, [name for name in {**old, **new} if name not in skipped]
+        )
+        if "metadata" not in self._skipped:
+            # Few fields of the metadata can have owners, and mostly at most one of them has changed.
+            more, less = compare_fields(old.get("metadata", {}), new["metadata"], self._metadata, _OWNED)
+            if more:
+                changed["f:metadata"] = more
+            if less:
+                removed["f:metadata"] = less
         if self._is_limited:
             return self.limited(changed), self.limited(removed)
         return changed, removed
-
-    def _of_metadata(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Tree | None, Tree | None]:
-        changed: Tree = {}
-        removed: Tree = {}
-        # Few fields of the metadata can have owners, and mostly at most one of them has changed.
-        for name in _OWNED:
-            before, after = old.get(name), new.get(name)
-            if before == after:
-                continue
-            shape = self._metadata.field(name)
-            if before is None:
-                changed[f"f:{name}"] = everything(after, shape)
-            elif after is None:
-                removed[f"f:{name}"] = everything(before, shape)
-            else:
-                more, less = compare(before, after, shape)
-                if more is not None:
-                    changed[f"f:{name}"] = more
-                if less is not None:
-                    removed[f"f:{name}"] = less
-        return changed or None, removed or None
 
     def limited(self, tree: Tree) -> Tree:
         """The fields of a set that the request can own."""

@@ -15,7 +15,6 @@ import msgspec
 from kinformer.envtest.apply.trees import as_member
 from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.registry import Resource
-from kinformer.meta.names import GroupVersionKind
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
@@ -217,7 +216,7 @@ def shape_of_resource(resource: Resource) -> Shape:
     """The shape of a resource's objects."""
     if resource.definition is None:
         try:
-            return _of_type(model_name_of(GroupVersionKind(resource.group, resource.version, resource.kind)))
+            return _of_type(model_name_of(resource.gvk))
         except KeyError:
             return DEDUCED
     own = _of_schema((resource.definition.get("schema") or {}).get("openAPIV3Schema") or {})

@@ -9,7 +9,7 @@ without a WebSocket, which older clients use, is refused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -28,8 +28,6 @@ from kinformer.envtest.operations import Operations
 from kinformer.meta.integers import read_integer
 
 __all__ = ("ContainerStreams", "StreamSet")
-
-Params = Mapping[str, list[str]]
 
 _KINDS = ("initContainers", "containers", "ephemeralContainers")
 _SUBRESOURCES = ("log", "exec", "attach", "portforward")
@@ -68,8 +66,7 @@ class ContainerStreams:
 
     def is_for(self, call: Call) -> bool:
         """Whether this class answers the request."""
-        subresource = call.target.subresource
-        return subresource is not None and subresource.name in _SUBRESOURCES and call.resource.plural == "pods"
+        return call.part in _SUBRESOURCES and call.resource.plural == "pods"
 
     async def __call__(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         """
@@ -77,35 +74,31 @@ class ContainerStreams:
 
         :raises StatusError: if there is no such pod or container, or it cannot answer
         """
-        subresource = call.target.subresource
-        assert subresource is not None
-        name = subresource.name
-        if name != "log":
+        if call.part != "log":
             # A WebSocket is opened with GET, but a client can do more than read through it.
             call.authorize(replace(call.action, verb="create"))
-        params = parse_qs(request.raw_path.partition("?")[2], keep_blank_values=True)
         pod = self._operations.find(call.resource, call.namespace, call.name).decode()
         with self._streams.holding(request):
-            if name == "log":
-                return await self._log(request, pod, params)
-            if name == "portforward":
-                return await self._forward(request, pod, params)
-            return await self._process(request, pod, params, name)
+            if call.part == "log":
+                return await self._log(request, pod, call)
+            if call.part == "portforward":
+                return await self._forward(request, pod)
+            return await self._process(request, pod, call)
 
-    async def _log(self, request: web.BaseRequest, pod: dict[str, Any], params: Params) -> web.StreamResponse:
-        container = _container(pod, params)
-        selection = self._selection(params)
+    async def _log(self, request: web.BaseRequest, pod: dict[str, Any], call: Call) -> web.StreamResponse:
+        container = _container(pod, call)
+        selection = self._selection(call)
         if not pod["spec"].get("nodeName"):
             return web.Response(status=204)
         where = _where(pod, container)
         log = self._containers.find_log(where, _command_line(pod, container))
         if log is None:
-            raise _nothing_given("log", "pods", f'server.containers.log("{where.pod}", ["a line"])')
+            raise _nothing_given(call, f'server.containers.log("{where.pod}", ["a line"])')
         state = _state(pod, container)
         if "waiting" in state:
             reason = state["waiting"].get("reason", "")
             raise status.bad_request(f'container "{container}" in pod "{where.pod}" is waiting to start: {reason}')
-        if _is_set(params, "previous"):
+        if call.is_set("previous"):
             if log.previous is None:
                 raise status.bad_request(f'previous terminated container "{container}" in pod "{where.pod}" not found')
             log = log.previous
@@ -118,15 +111,15 @@ class ContainerStreams:
             await response.write_eof()
         return response
 
-    def _selection(self, params: Params) -> LogSelection:
+    def _selection(self, call: Call) -> LogSelection:
         """
         The parameters of a request for a log.
 
         :raises StatusError: if a number or a time is not valid
         """
         since: datetime | None = None
-        seconds = _number(params, "sinceSeconds", least=1)
-        if text := _first(params, "sinceTime"):
+        seconds = _number(call, "sinceSeconds", least=1)
+        if text := call.query.get("sinceTime"):
             if seconds is not None:
                 raise _invalid_option("at most one of `sinceTime` or `sinceSeconds` may be specified")
             try:
@@ -136,63 +129,58 @@ class ContainerStreams:
         if seconds is not None:
             since = self._operations.clock.now() - timedelta(seconds=seconds)
         return LogSelection(
-            follow=_is_set(params, "follow"),
+            follow=call.is_set("follow"),
             since=since,
-            tail=_number(params, "tailLines", least=0),
-            limit=_number(params, "limitBytes", least=1),
-            timestamps=_is_set(params, "timestamps"),
+            tail=_number(call, "tailLines", least=0),
+            limit=_number(call, "limitBytes", least=1),
+            timestamps=call.is_set("timestamps"),
         )
 
-    async def _process(
-        self, request: web.BaseRequest, pod: dict[str, Any], params: Params, what: str
-    ) -> web.StreamResponse:
-        container = _container(pod, params)
+    async def _process(self, request: web.BaseRequest, pod: dict[str, Any], call: Call) -> web.StreamResponse:
+        container = _container(pod, call)
         _check_node(pod)
         where = _where(pod, container)
-        words = tuple(params.get("command", ())) if what == "exec" else ()
-        if what == "exec" and not words:
+        is_exec = call.part == "exec"
+        words = tuple(_all(request, "command")) if is_exec else ()
+        if is_exec and not words:
             raise status.bad_request("you must specify at least 1 command for the container")
-        if not any(_is_set(params, stream) for stream in ("stdin", "stdout", "stderr")):
+        if not any(map(call.is_set, ("stdin", "stdout", "stderr"))):
             raise status.bad_request("you must specify at least 1 of stdin, stdout, stderr")
-        if what == "exec":
+        if is_exec:
             function = self._containers.find_command(where, words)
             example = f'server.containers.command("{where.pod}", function, name="{words[0]}")'
         else:
             function = self._containers.find_process(where)
             example = f'server.containers.process("{where.pod}", function)'
         if function is None:
-            raise _nothing_given(what, "pods", example)
+            raise _nothing_given(call, example)
         if "running" not in _state(pod, container):
             raise status.internal(f'unable to upgrade connection: container not found ("{container}")')
         _check_websocket(request)
-        return await serve_process(
-            request, function, where, words, stdin=_is_set(params, "stdin"), tty=_is_set(params, "tty")
-        )
+        return await serve_process(request, function, where, words, stdin=call.is_set("stdin"), tty=call.is_set("tty"))
 
-    async def _forward(self, request: web.BaseRequest, pod: dict[str, Any], params: Params) -> web.StreamResponse:
+    async def _forward(self, request: web.BaseRequest, pod: dict[str, Any]) -> web.StreamResponse:
         _check_node(pod)
         where = _where(pod, "")
         _check_websocket(request)
         if TUNNEL in request.headers.get("Sec-WebSocket-Protocol", ""):
             return await forward_by_tunnel(request, where, self._containers.find_port)
-        ports = [read_integer(text) for texts in params.get("ports", ()) for text in texts.split(",")]
+        ports = [read_integer(text) for texts in _all(request, "ports") for text in texts.split(",")]
         numbers = [port for port in ports if port is not None and 0 < port < 65536]
         if not numbers or len(numbers) != len(ports):
             raise status.bad_request('query parameter "ports" is required: numbers from 1 to 65535')
         return await forward_by_channels(request, where, numbers, self._containers.find_port)
 
 
-def _nothing_given(what: str, plural: str, example: str) -> status.StatusError:
-    # The server works as intended, and a retry does not help. So this is not a server error (5xx).
-    text = f"{what} is not supported on {plural}: this server has no kubelets. A test can answer instead: {example}"
-    return status.StatusError(405, "MethodNotAllowed", text, {})
+def _nothing_given(call: Call, example: str) -> status.StatusError:
+    return status.no_kubelet(call.part, call.resource.plural, f". A test can answer instead: {example}")
 
 
 def _where(pod: dict[str, Any], container: str) -> Where:
     return Where(pod["metadata"]["namespace"], pod["metadata"]["name"], container)
 
 
-def _container(pod: dict[str, Any], params: Params) -> str:
+def _container(pod: dict[str, Any], call: Call) -> str:
     """
     Find the container of a request.
 
@@ -200,7 +188,7 @@ def _container(pod: dict[str, Any], params: Params) -> str:
     """
     name = pod["metadata"]["name"]
     all_ = [container["name"] for kind in _KINDS for container in pod["spec"].get(kind) or ()]
-    asked = _first(params, "container")
+    asked = call.query.get("container")
     if asked:
         if asked not in all_:
             raise status.bad_request(f"container {asked} is not valid for pod {name}")
@@ -243,22 +231,14 @@ def _state(pod: dict[str, Any], container: str) -> dict[str, Any]:
     return {"waiting": {"reason": "ContainerCreating"}}
 
 
-def _first(params: Params, name: str) -> str:
-    return params.get(name, [""])[0]
+def _all(request: web.BaseRequest, name: str) -> list[str]:
+    """All values of a parameter."""
+    return parse_qs(request.raw_path.partition("?")[2], keep_blank_values=True).get(name, [])
 
 
-def _is_set(params: Params, name: str) -> bool:
-    return _first(params, name).lower() not in ("", "false", "0")
-
-
-def _number(params: Params, name: str, *, least: int) -> int | None:
-    text = _first(params, name)
-    if not text:
-        return None
-    number = read_integer(text)
-    if number is None:
-        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    if number < least:
+def _number(call: Call, name: str, *, least: int) -> int | None:
+    number = call.number(name)
+    if number is not None and number < least:
         raise _invalid_option(f"{name}: Invalid value: {number}: must be greater than or equal to {least}")
     return number
 

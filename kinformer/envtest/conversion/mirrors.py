@@ -17,7 +17,7 @@ from kinformer.envtest.custom.structural import fill_defaults, prune
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Change, Expired, ResourceLog, Storage, Version
 from kinformer.envtest.storage.history import ADDED, DELETED
-from kinformer.envtest.webhooks.calling import Callee, Caller
+from kinformer.envtest.webhooks.calling import Caller
 from kinformer.envtest.webhooks.review import CallFailed
 from kinformer.envtest.webhooks.session import WebhooksPending
 from kinformer.logs import get_logger
@@ -268,7 +268,7 @@ class Conversions:
         versions, uid = webhook.get("conversionReviewVersions") or (), self._new_uid()
         body = make_review(versions, uid, objects, wanted.api_version)
         try:
-            answer = await self._caller.post(Callee(webhook.get("clientConfig") or {}, _TIMEOUT), body)
+            answer = await self._caller.post(webhook.get("clientConfig") or {}, _TIMEOUT, body)
         except CallFailed as error:
             shown = f"{resource.group}/{objects[0]['apiVersion'].rpartition('/')[2]}, Kind={resource.kind}"
             why = str(error).removeprefix("failed to call webhook: ")

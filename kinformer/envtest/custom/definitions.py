@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
-from kinformer.envtest.registry.resources import CUSTOM_VERBS
+from kinformer.envtest.registry.resources import CUSTOM_VERBS, SCALE, STATUS_VERBS
 from kinformer.envtest.registry.schema import zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage, Version
@@ -21,7 +21,6 @@ from kinformer.meta.names import GroupResource, GroupVersionKind
 __all__ = ("DefinitionStrategy", "Definitions")
 
 _DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
-_STATUS_VERBS = ("get", "patch", "update")
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _IN_PROGRESS = "CustomResource deletion is in progress"
 
@@ -219,10 +218,9 @@ def _resources(spec: Obj) -> Iterator[Resource]:
         subresources = {}
         parts: dict[str, Any] = version.get("subresources") or {}
         if parts.get("status") is not None:
-            subresources["status"] = Subresource("status", own, False, _STATUS_VERBS)
+            subresources["status"] = Subresource("status", own, STATUS_VERBS)
         if parts.get("scale") is not None:
-            scale = GroupVersionKind("autoscaling", "v1", "Scale")
-            subresources["scale"] = Subresource("scale", scale, True, _STATUS_VERBS)
+            subresources["scale"] = Subresource("scale", SCALE, STATUS_VERBS)
         yield Resource(
             group=spec["group"],
             version=version["name"],

@@ -148,11 +148,7 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
         most = None if resource.is_custom else MOST_TOLD
         return ([in_yaml] if in_yaml else []) + (twice + unknown)[:most]
 
-    return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))), tell=tell)
-
-
-def _gvk(call: Call) -> tuple[str, str, str]:
-    return call.resource.group, call.resource.version, call.resource.kind
+    return finish_object(call, strategy, _of_kind(data, call.gvk), tell=tell)
 
 
 def _check_custom_kind(data: Obj, resource: Resource, name: str = "") -> None:
@@ -184,10 +180,10 @@ _FOREIGN = {
 }
 
 
-def decode_foreign(call: Call, gvk: GroupVersionKind) -> Obj:
+def decode_foreign(call: Call) -> Obj:
     """Decode the body of a subresource that has another kind: a scale, a binding, an eviction."""
-    refuse = _unrecognized(call, gvk.kind)
-    return check_foreign(gvk, _of_kind(_check_form(_read(call, refuse)[0], refuse), gvk))
+    refuse = _unrecognized(call, call.gvk.kind)
+    return check_foreign(call.gvk, _of_kind(_check_form(_read(call, refuse)[0], refuse), call.gvk))
 
 
 def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None) -> Obj:

@@ -18,6 +18,7 @@ from kinformer.envtest.operations import WriteOptions
 from kinformer.envtest.registry import Registry, Resource, Subresource
 from kinformer.meta.fields import parse_field_selector
 from kinformer.meta.integers import read_integer
+from kinformer.meta.names import GroupVersionKind
 
 __all__ = ("Answer", "Call", "Target", "find_target")
 
@@ -89,12 +90,21 @@ class Call:
         return self.target.name
 
     @property
+    def part(self) -> str:
+        """The name of the subresource. Empty for the object itself."""
+        return self.target.subresource.name if self.target.subresource is not None else ""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind of the request's body."""
+        return self.target.subresource.gvk if self.target.subresource is not None else self.resource.gvk
+
+    @property
     def action(self) -> Action:
         """The action to authorize."""
-        resource, subresource = self.target.resource, self.target.subresource
-        part = subresource.name if subresource is not None else ""
+        resource = self.target.resource
         name = self.name or (self._only_name() if self.verb in _OF_COLLECTIONS else "")
-        return Action(self.verb, resource.group, resource.plural, part, self.namespace, name)
+        return Action(self.verb, resource.group, resource.plural, self.part, self.namespace, name)
 
     def _only_name(self) -> str:
         """The only name that a request for several objects can match, if its field selector has one."""

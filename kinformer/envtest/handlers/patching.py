@@ -23,7 +23,6 @@ from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.yaml_bodies import lines_of
 from kinformer.envtest.jsontext import duplicate_fields, is_too_deep
 from kinformer.envtest.operations import Operations
-from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import json_type
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.names import GroupVersionKind
@@ -180,8 +179,7 @@ def _applier(operations: Operations, call: Call) -> Patcher:
     _need_manager(call)
     wanted, twice = read_yaml(call)
     resource, force = call.resource, call.is_set("force")
-    subresource = call.target.subresource.name if call.target.subresource is not None else ""
-    scope = scope_of(resource, subresource)
+    scope = scope_of(resource, call.part)
 
     def apply(whole: Obj) -> Obj:
         _check_configuration(wanted, resource.kind, resource.api_version)
@@ -189,10 +187,10 @@ def _applier(operations: Operations, call: Call) -> Patcher:
         try:
             check_mergeable({name: value for name, value in wanted.items() if name not in _OF_KIND}, scope.shape)
         except NotMergeable as error:
-            raise _not_typed(error, metadata, _gvk_of(resource)) from None
+            raise _not_typed(error, metadata, resource.gvk) from None
 
         def refuse(why: str) -> status.StatusError:
-            return _not_typed(why, metadata, _gvk_of(resource))
+            return _not_typed(why, metadata, resource.gvk)
 
         finish_object(call, operations.strategy(resource), copy.deepcopy(wanted), refuse=refuse)
         live = whole if whole["metadata"].get("uid") else None
@@ -245,10 +243,6 @@ def _not_typed(error: NotMergeable | str, metadata: Obj, gvk: GroupVersionKind) 
     return status.internal(f"failed to create typed patch object ({what}; {kind}): {error}")
 
 
-def _gvk_of(resource: Resource) -> GroupVersionKind:
-    return GroupVersionKind(resource.group, resource.version, resource.kind)
-
-
 def patch_function(call: Call) -> Callable[[Obj], Any]:
     """
     A function that applies the request's patch to an object. It raises a StatusError if the patch cannot be applied.
@@ -261,10 +255,7 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
     if type_ == JSON_PATCH:
         return _function(call, apply_json_patch, JSON_PATCH)
     if type_ == STRATEGIC_PATCH and not call.resource.is_custom:
-        sub = call.target.subresource
-        foreign = sub is not None and sub.foreign
-        kind = sub.gvk if sub is not None and foreign else _gvk_of(call.resource)
-        return _function(call, lambda old, patch: strategic_merge_patch(old, patch or {}, kind), STRATEGIC_PATCH)
+        return _function(call, lambda old, patch: strategic_merge_patch(old, patch or {}, call.gvk), STRATEGIC_PATCH)
     if call.resource.is_custom:
         raise status.unsupported_media_type(_CUSTOM_TYPES)
     raise status.unsupported_patch_type()

@@ -53,11 +53,11 @@ class Reviews:
             others = [rule for rule in rules if "nonResourceURLs" not in rule]
             return {"resourceRules": others, "nonResourceRules": paths, "incomplete": False}
         if kind == "selfsubjectreviews":
-            return {"userInfo": _info(call.user)}
+            return {"userInfo": call.user.info}
         user = self._authenticate(f"Bearer {spec.get('token', '')}")
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}
-        return {"authenticated": True, "user": _info(user)}
+        return {"authenticated": True, "user": user.info}
 
     def _bind(self, call: Call) -> Answer:
         pods = self._operations.registry.find("", "v1", "pods")
@@ -82,14 +82,3 @@ def _asked_action(call: Call, spec: Obj) -> Action:
     fields = ("verb", "group", "resource", "subresource", "namespace", "name")
     values = {name: str(asked.get(name, "")) for name in fields}
     return Action(**{**values, "namespace": values["namespace"] or call.namespace})
-
-
-def _info(user: User) -> Obj:
-    info: Obj = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = dict(user.extra)
-    return info

@@ -30,9 +30,7 @@ Handler = Callable[[Operations, Call], Answer]
 
 
 def serve_subresource(operations: Operations, call: Call) -> Answer:
-    subresource = call.target.subresource
-    assert subresource is not None
-    special = _HANDLERS.get((subresource.name, call.verb)) or _HANDLERS.get((subresource.name, ""))
+    special = _HANDLERS.get((call.part, call.verb)) or _HANDLERS.get((call.part, ""))
     if special is not None:
         return special(operations, call)
     return {"get": get, "update": update, "patch": patch}[call.verb](operations, call)
@@ -80,17 +78,14 @@ def _get_scale(operations: Operations, call: Call) -> Answer:
     obj = operations.find(call.resource, call.namespace, call.name).decode()
     path = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath")
     if path and _at(obj, path) is None:
-        text = f'the spec replicas field "{path}" does not exist'
-        details = {"causes": [{"message": text}]}
-        raise status.StatusError(500, "InternalError", f"Internal error occurred: {text}", details)
+        raise status.internal_error(f'the spec replicas field "{path}" does not exist')
     return Answer(encode(_scale_of(call, obj)))
 
 
 def _write_scale(operations: Operations, call: Call) -> Answer:
-    assert call.target.subresource is not None
-    gvk = call.target.subresource.gvk
+    gvk = call.gvk
     if call.verb == "update":
-        body = decode_foreign(call, gvk)
+        body = decode_foreign(call)
         make: Callable[[Obj], Any] = lambda _: body  # noqa: E731
     else:
         make = patch_function(call)
@@ -146,9 +141,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 
 
 def _bind(operations: Operations, call: Call) -> Answer:
-    assert call.target.subresource is not None
-    body = decode_foreign(call, call.target.subresource.gvk)
-    return bind_pod(operations, call, call.resource, call.namespace, call.name, body)
+    return bind_pod(operations, call, call.resource, call.namespace, call.name, decode_foreign(call))
 
 
 def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str, pod_name: str, body: Obj) -> Answer:
@@ -214,23 +207,19 @@ def _set_condition(pod_status: Obj, type_: str, now: str) -> None:
 def _evict(operations: Operations, call: Call) -> Answer:
     from kinformer.envtest.eviction import evict
 
-    assert call.target.subresource is not None
-    body = decode_foreign(call, call.target.subresource.gvk)
+    body = decode_foreign(call)
     name = body["metadata"].get("name") or call.name
     if name != call.name:
         raise status.bad_request(f"name in URL does not match name in Eviction object: {name}")
-    gvk, how = call.target.subresource.gvk, call.write_options("CreateOptions")
-    operations.review_part(call.resource, "eviction", (call.namespace, call.name), gvk, body, None, how)
+    how = call.write_options("CreateOptions")
+    operations.review_part(call.resource, "eviction", (call.namespace, call.name), call.gvk, body, None, how)
     evict(operations, call.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
     return Answer(encode(status.success(code=201)), 201)
 
 
 def _no_kubelet(operations: Operations, call: Call) -> Answer:
     operations.find(call.resource, call.namespace, call.name)
-    assert call.target.subresource is not None
-    # The server works as intended, and a retry does not help. So this is not a server error (5xx).
-    text = f"{call.target.subresource.name} is not supported on {call.resource.plural}: this server has no kubelets"
-    raise status.StatusError(405, "MethodNotAllowed", text, {})
+    raise status.no_kubelet(call.part, call.resource.plural)
 
 
 # -- namespaces, service accounts ----------------------------------------------------------------------------------
@@ -261,9 +250,8 @@ def _finalize(operations: Operations, call: Call) -> Answer:
 
 
 def _token(operations: Operations, call: Call) -> Answer:
-    assert call.target.subresource is not None
-    body = decode_foreign(call, call.target.subresource.gvk)
-    gvk, how = call.target.subresource.gvk, call.write_options("CreateOptions")
+    body, gvk = decode_foreign(call), call.gvk
+    how = call.write_options("CreateOptions")
     operations.review_part(call.resource, "token", (call.namespace, call.name), gvk, body, None, how)
     account = operations.find(call.resource, call.namespace, call.name)
     seconds = (body.get("spec") or {}).get("expirationSeconds")

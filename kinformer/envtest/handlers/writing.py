@@ -86,7 +86,6 @@ def _own_namespace(call: Call, obj: Obj) -> None:
 def update(operations: Operations, call: Call) -> Answer:
     view, strategy, obj = _begin(operations, call, "UpdateOptions")
     _own_name(call, obj)
-    subresource = call.target.subresource.name if call.target.subresource is not None else ""
 
     def change(old: Obj | None) -> Obj:
         if old is None:
@@ -96,7 +95,7 @@ def update(operations: Operations, call: Call) -> Answer:
         return obj
 
     how = call.write_options("UpdateOptions")
-    stored, created = operations.update(call.resource, call.namespace, call.name, change, how, subresource=subresource)
+    stored, created = operations.update(call.resource, call.namespace, call.name, change, how, subresource=call.part)
     if created:
         call.warnings += strategy.warnings(obj)
     return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
@@ -140,7 +139,6 @@ def patch(operations: Operations, call: Call) -> Answer:
     view = choose_view(call)
     patcher = read_patch(operations, call)
     _check_options(call, "PatchOptions")
-    subresource = call.target.subresource.name if call.target.subresource is not None else ""
     how = call.write_options("PatchOptions")
 
     def change(old: Obj | None) -> Obj:
@@ -163,7 +161,7 @@ def patch(operations: Operations, call: Call) -> Answer:
         call.name,
         change,
         how,
-        subresource=subresource,
+        subresource=call.part,
         create=patcher.creates,
         untouched=patcher.untouched,
     )

@@ -8,12 +8,13 @@ from typing import Any
 
 from kinformer.envtest.access import Action, Authorizer
 from kinformer.envtest.admission import Attributes, User
+from kinformer.envtest.policies.matching import namespace_of
 from kinformer.envtest.registry import Resource
 from kinformer.expressions import EvaluationError, Program
 from kinformer.expressions.access import authorizer, resource_check
 from kinformer.expressions.admission import ExpressionError, scope_for
 
-__all__ = ("ConditionError", "Conditions", "Subject", "request_of", "user_info")
+__all__ = ("ConditionError", "Conditions", "Subject", "request_of")
 
 
 class ConditionError(Exception):
@@ -55,7 +56,7 @@ class Subject:
                     resource=asked.resource.plural,
                     subresource=asked.subresource,
                     namespace=asked.namespace,
-                    name=_name(asked),
+                    name=asked.asked_name,
                 ),
             }
         return self._values
@@ -81,40 +82,32 @@ class Subject:
         return self.authorizer.allows(user, Action(verb, *parts))
 
 
-def _name(attributes: Attributes) -> str:
-    return "" if attributes.is_name_generated else attributes.name
-
-
-def user_info(user: User) -> dict[str, Any]:
-    """The user, as in reviews and expressions. Empty fields are left out."""
-    said = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
-    return {key: value for key, value in said.items() if value}
-
-
 def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
-    """The variable ``request`` of expressions: the request of an AdmissionReview, without the objects."""
-    asked, user = attributes.resource, attributes.user
-    gvk = attributes.gvk
-    own = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    said = {"group": asked.group, "version": asked.version, "kind": asked.kind}
-    if gvk is not None:
-        own = said = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+    """
+    The request of an AdmissionReview, without the objects. It is also the variable ``request`` of expressions.
+
+    :param resource: the resource, at the version that the webhook or the policy is sent
+    """
+    asked, options = attributes.resource, dict(attributes.options)
+    own, said = (attributes.gvk or one.gvk for one in (resource, asked))
+    if options.get("kind") == "PatchOptions":
+        options["kind"] = f"{attributes.operation.capitalize()}Options"
     request: dict[str, Any] = {
-        "kind": own,
+        "kind": {"group": own.group, "version": own.version, "kind": own.kind},
         "resource": {"group": resource.group, "version": resource.version, "resource": resource.plural},
-        "requestKind": said,
+        "requestKind": {"group": said.group, "version": said.version, "kind": said.kind},
         "requestResource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
         "operation": attributes.operation,
-        "userInfo": user_info(user),
+        "userInfo": attributes.user.info,
         "dryRun": attributes.dry_run,
-        "options": attributes.options or None,
+        "options": options or None,
     }
     if attributes.subresource:
         request["subResource"] = request["requestSubResource"] = attributes.subresource
-    if name := _name(attributes):
+    if name := attributes.asked_name:
         request["name"] = name
-    if attributes.namespace:
-        request["namespace"] = attributes.namespace
+    if namespace := namespace_of(attributes):
+        request["namespace"] = namespace
     return request
 
 

@@ -138,12 +138,8 @@ def _rule_matches(rule: Mapping[str, Any], attributes: Attributes, resource: Res
         and _has(rule.get("apiVersions"), resource.version)
         and any(_covers(one, resource.plural, attributes.subresource) for one in rule.get("resources") or ())
         and _in_scope(rule.get("scope") or "*", resource, attributes)
-        and (not (names := rule.get("resourceNames")) or _name(attributes) in names)
+        and (not (names := rule.get("resourceNames")) or attributes.asked_name in names)
     )
-
-
-def _name(attributes: Attributes) -> str:
-    return "" if attributes.is_name_generated else attributes.name
 
 
 def _has(listed: Sequence[str] | None, wanted: str) -> bool:

@@ -20,7 +20,7 @@ from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource, GroupVersion
 from kinformer.meta.selectors import label_selector_as_selector
 
-__all__ = ("Policies",)
+__all__ = ("POLICY_RESOURCES", "Policies")
 
 log = get_logger(__name__)
 
@@ -31,7 +31,7 @@ _POLICIES = GroupResource(_GROUP, "validatingadmissionpolicies")
 _BINDINGS = GroupResource(_GROUP, "validatingadmissionpolicybindings")
 _NAMESPACES = GroupResource("", "namespaces")
 #: Policies do not check these. Otherwise a policy that refuses everything could not be removed.
-_EXEMPT = frozenset(
+POLICY_RESOURCES = frozenset(
     GroupResource(_GROUP, f"{kind}admissionpolic{end}")
     for kind in ("mutating", "validating")
     for end in ("ies", "ybindings")
@@ -149,7 +149,7 @@ class Policies(AdmissionPlugin):
         :raises StatusError: the error of the first policy that refuses the write
         """
         self._load()
-        if not self._policies or attributes.resource.group_resource in _EXEMPT:
+        if not self._policies or attributes.resource.group_resource in POLICY_RESOURCES:
             return
         refusals = [refusal for policy in self._policies for refusal in self._ask(policy, attributes)]
         if refusals:

@@ -19,14 +19,24 @@ import msgspec
 from kinformer.envtest.datafiles import read_table
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
-__all__ = ("ALL_VERBS", "METADATA", "Registry", "Resource", "Subresource", "optional_apis")
+__all__ = (
+    "ALL_VERBS",
+    "CUSTOM_VERBS",
+    "METADATA",
+    "SCALE",
+    "STATUS_VERBS",
+    "Registry",
+    "Resource",
+    "Subresource",
+    "optional_apis",
+)
 
 #: The fields of the metadata that belong to users.
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_STATUS_VERBS = ("get", "patch", "update")
+STATUS_VERBS = ("get", "patch", "update")
 _VERBS = {
     "attach": ("create", "get"),
     "binding": ("create",),
@@ -43,7 +53,7 @@ _MARKS = {
     "+": ("create",),
     "?": ("get", "list"),
 }
-_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 #: The fields of the metadata that a write of the status does not change, for kinds with rules of their own.
 _KEPT_BY_STATUS = {"deployments": ("labels",), "pods": ("deletionTimestamp", "ownerReferences")}
 #: Resources whose objects are stored with those of another group, and the resource under which they are stored.
@@ -61,12 +71,10 @@ class Subresource:
     A part of an object, or an action on it, that has its own URL.
 
     :param gvk: the kind of the bodies at that URL
-    :param foreign: whether this is another kind than the resource's own
     """
 
     name: str
     gvk: GroupVersionKind
-    foreign: bool
     verbs: tuple[str, ...]
 
 
@@ -98,6 +106,7 @@ class Resource:
     #: ``plural.group``, as in errors and quotas.
     group_resource: GroupResource = field(init=False)
     group_kind: GroupKind = field(init=False)
+    gvk: GroupVersionKind = field(init=False)
     api_version: str = field(init=False)
     #: The beginning of an object's JSON: kind and apiVersion, with the comma.
     prefix: bytes = field(init=False)
@@ -112,6 +121,7 @@ class Resource:
             "storage": _SHARED_STORAGE.get(own, own),
             "group_resource": own,
             "group_kind": GroupKind(self.group, self.kind),
+            "gvk": GroupVersionKind(self.group, self.version, self.kind),
             "api_version": api_version,
             "prefix": prefix,
             "item_prefix": b"{" if self.definition is None else prefix,
@@ -252,9 +262,9 @@ def _subresources(group: str, version: str, kind: str, text: str) -> Iterator[Su
         name, _, spoken = part.partition("=")
         own = GroupVersionKind(group, version, kind)
         if name == "scale":
-            gvk = _SCALE
+            gvk = SCALE
         elif "/" in spoken:
             gvk = GroupVersionKind(*spoken.split("/"))
         else:
             gvk = own._replace(kind=spoken or kind)
-        yield Subresource(name, gvk, gvk != own, _VERBS.get(name, _STATUS_VERBS))
+        yield Subresource(name, gvk, _VERBS.get(name, STATUS_VERBS))

@@ -119,7 +119,7 @@ def model_of(resource: Resource) -> str | None:
     """The type of a built-in resource's objects, by kubernetes_asyncio's name."""
     if resource.is_custom:
         return None
-    return _model_by_kind(GroupVersionKind(resource.group, resource.version, resource.kind))
+    return _model_by_kind(resource.gvk)
 
 
 @cache

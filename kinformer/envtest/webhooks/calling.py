@@ -6,7 +6,7 @@ import base64
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -17,7 +17,7 @@ from kinformer.clock import Clock, move_on_after
 from kinformer.envtest.jsontext import TooDeep, decode
 from kinformer.envtest.webhooks.review import CallFailed
 
-__all__ = ("Callee", "Caller", "ServiceResolver")
+__all__ = ("Caller", "ServiceResolver")
 
 #: Returns the host and port of a service (namespace, name, port). Raises LookupError if there is none.
 ServiceResolver = Callable[[str, str, int], tuple[str, int]]
@@ -29,29 +29,6 @@ _GENERIC = {
     404: "the server could not find the requested resource",
     503: "the server is currently unable to handle the request",
 }
-
-
-class _Callee(Protocol):
-    """A webhook to call: its ``clientConfig``, and the timeout in seconds."""
-
-    @property
-    def client(self) -> dict[str, Any]: ...
-
-    @property
-    def timeout(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Callee:
-    """
-    A webhook at a URL or a service.
-
-    :param client: the ``clientConfig``
-    :param timeout: in seconds
-    """
-
-    client: dict[str, Any]
-    timeout: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +63,19 @@ class Caller:
             with anyio.CancelScope(shield=True):
                 await session.close()
 
-    async def post(self, callee: _Callee, body: bytes) -> bytes:
+    async def post(self, client: dict[str, Any], timeout: int, body: bytes) -> bytes:
         """
         Send a body to a webhook.
 
+        :param client: how the webhook is reached: its ``clientConfig``
+        :param timeout: in seconds, by the server's clock
         :return: the body of the answer
         :raises CallFailed: if there is no answer in time, or the answer is an error or too large
         """
-        target = self._target(callee)
-        with move_on_after(self._clock, callee.timeout):
+        target = self._target(client, timeout)
+        with move_on_after(self._clock, timeout):
             try:
-                return await self._post(callee, target, body)
+                return await self._post(target, client.get("caBundle") or "", body)
             except aiohttp.ClientConnectorCertificateError as error:
                 why = f"tls: failed to verify certificate: x509: {_certificate_complaint(error)}"
                 raise _failed(target, why) from None
@@ -110,12 +89,12 @@ class Caller:
                 raise _failed(target, str(error)) from None
         raise _failed(target, "context deadline exceeded")
 
-    async def _post(self, callee: _Callee, target: _Target, body: bytes) -> bytes:
+    async def _post(self, target: _Target, bundle: str, body: bytes) -> bytes:
         if self._session is None:
             # Each webhook has its own timeout, by the server's clock.
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=None))
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.host}
-        context = self._context(callee.client.get("caBundle") or "")
+        context = self._context(bundle)
         async with self._session.post(
             target.url, data=body, headers=headers, ssl=context, server_hostname=target.name, allow_redirects=False
         ) as response:
@@ -128,11 +107,11 @@ class Caller:
                 raise CallFailed(f"failed to call webhook: {_complaint(response.status, answer)}")
             return answer
 
-    def _target(self, callee: _Callee) -> _Target:
-        query = f"timeout={callee.timeout}s"
-        service: dict[str, Any] | None = callee.client.get("service")
+    def _target(self, client: dict[str, Any], timeout: int) -> _Target:
+        query = f"timeout={timeout}s"
+        service: dict[str, Any] | None = client.get("service")
         if service is None:
-            parts = urlsplit(callee.client["url"])
+            parts = urlsplit(client["url"])
             shown = f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
             host = parts.hostname or ""
             return _Target(shown, shown, host, parts.netloc, f"{host}:{parts.port or 443}")

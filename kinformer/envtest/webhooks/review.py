@@ -12,12 +12,10 @@ import msgspec
 
 from kinformer.envtest.admission import Attributes
 from kinformer.envtest.jsontext import TooDeep, decode
-from kinformer.envtest.policies.conditions import user_info
-from kinformer.envtest.policies.matching import namespace_of
+from kinformer.envtest.policies.conditions import request_of
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import StatusError
 from kinformer.envtest.webhooks.configuration import Hook
-from kinformer.meta.names import GroupVersionKind
 
 __all__ = ("CallFailed", "Verdict", "denial", "make_review", "read_review")
 
@@ -54,40 +52,9 @@ def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource
     if version is None:
         text = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
         raise CallFailed(f"could not create admission objects: {text}")
-    asked = attributes.resource
-    options = dict(attributes.options)
-    if options.get("kind") == "PatchOptions":
-        options["kind"] = f"{attributes.operation.capitalize()}Options"
-    request: dict[str, Any] = {
-        "uid": uid,
-        "kind": _kind(attributes, resource),
-        "resource": {"group": resource.group, "version": resource.version, "resource": resource.plural},
-        "requestKind": _kind(attributes, asked),
-        "requestResource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
-        "operation": attributes.operation,
-        "userInfo": user_info(attributes.user),
-        "object": object_,
-        "oldObject": old,
-        "dryRun": attributes.dry_run,
-        "options": options or None,
-    }
-    if attributes.subresource:
-        request["subResource"] = request["requestSubResource"] = attributes.subresource
-    if attributes.name and not attributes.is_name_generated:
-        request["name"] = attributes.name
-    if namespace := namespace_of(attributes):
-        request["namespace"] = namespace
+    request = {"uid": uid, **request_of(attributes, resource), "object": object_, "oldObject": old}
     review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
     return msgspec.json.encode(review)
-
-
-def _gvk(attributes: Attributes, resource: Resource) -> GroupVersionKind:
-    return attributes.gvk or GroupVersionKind(resource.group, resource.version, resource.kind)
-
-
-def _kind(attributes: Attributes, resource: Resource) -> dict[str, str]:
-    gvk = _gvk(attributes, resource)
-    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
 
 
 def read_review(hook: Hook, uid: str, body: bytes, mutating: bool) -> Verdict:

@@ -15,14 +15,14 @@ from kinformer.envtest.admission import Attributes
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.policies.conditions import ConditionError, Subject
 from kinformer.envtest.policies.matching import Matcher, NamespaceMissing
+from kinformer.envtest.policies.policies import POLICY_RESOURCES
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.webhooks.calling import Caller
-from kinformer.envtest.webhooks.configuration import GROUP, MUTATING, VALIDATING, Hook, HookList
+from kinformer.envtest.webhooks.configuration import MUTATING, VALIDATING, Hook, HookList
 from kinformer.envtest.webhooks.review import CallFailed, Verdict, denial, make_review, read_review
 from kinformer.envtest.webhooks.session import WebhookSession
 from kinformer.logs import get_logger
-from kinformer.meta.names import GroupResource
 from kinformer.meta.patch import PatchError, apply_json_patch
 
 __all__ = ("Webhooks",)
@@ -30,18 +30,7 @@ __all__ = ("Webhooks",)
 log = get_logger(__name__)
 
 #: Webhooks are not called for these. Otherwise a webhook that refuses everything could not be removed.
-_EXEMPT = frozenset(
-    GroupResource(GROUP, plural)
-    for plural in (
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "mutatingwebhookconfigurations",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-        "validatingwebhookconfigurations",
-    )
-)
-
+_EXEMPT = POLICY_RESOURCES | {MUTATING, VALIDATING}
 
 #: Converts an object from the first resource's version to the second one's.
 Converter = Callable[[dict[str, Any], Resource, Resource], Awaitable[dict[str, Any]]]
@@ -116,8 +105,7 @@ class Webhooks:
         try:
             return hook.conditions.hold(Subject(attributes, seen.resource, seen.object, seen.old, self._authorizer))
         except ConditionError as error:
-            name = "" if attributes.is_name_generated else attributes.name
-            raise status.forbidden(attributes.resource.group_resource, name, str(error)) from None
+            raise status.forbidden(attributes.resource.group_resource, attributes.asked_name, str(error)) from None
 
     async def _match(self, hook: Hook, attributes: Attributes) -> _Seen | None:
         """
@@ -185,13 +173,13 @@ class Webhooks:
         shown = seen.object
         if shown is None or attributes.object is None:
             text = f'admission webhook "{hook.name}" attempted to modify the object'
-            raise _internal(f"{text}, which is not supported for this operation")
+            raise status.internal_error(f"{text}, which is not supported for this operation")
         try:
             patched = apply_json_patch(shown, patch)
         except PatchError as error:
-            raise _internal(str(error)) from None
+            raise status.internal_error(str(error)) from None
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata", {}), dict):
-            raise _internal(f'admission webhook "{hook.name}" made no object of the object')
+            raise status.internal_error(f'admission webhook "{hook.name}" made no object of the object')
         for name in ("kind", "apiVersion"):
             patched.pop(name, None)
         if _is_converted(attributes, seen.resource):
@@ -212,7 +200,7 @@ class Webhooks:
         problems = Problems()
         obj = strategy.check(patched, problems)
         if problems.error is not None:
-            raise _internal(problems.error)
+            raise status.internal_error(problems.error)
         obj.setdefault("metadata", {})
         strategy.default(obj)
         return obj
@@ -267,13 +255,13 @@ class Webhooks:
         uid = self._operations.new_uid()
         try:
             body = make_review(hook, uid, attributes, seen.resource, seen.object, seen.old)
-            verdict = read_review(hook, uid, await self._caller.post(hook, body), mutating)
+            verdict = read_review(hook, uid, await self._caller.post(hook.client, hook.timeout, body), mutating)
         except CallFailed as error:
             text = f'failed calling webhook "{hook.name}": {error}'
             log.warning("webhook_failed", webhook=hook.name, ignored=hook.ignores_failure, error=str(error))
             if hook.ignores_failure:
                 return None
-            raise _internal(text) from None
+            raise status.internal_error(text) from None
         warnings += verdict.warnings
         if not verdict.allowed:
             raise denial(hook, verdict.status)
@@ -294,8 +282,3 @@ def _as_created(attributes: Attributes, obj: dict[str, Any] | None) -> dict[str,
     if obj is None or not attributes.is_name_generated:
         return obj
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "name"}}
-
-
-def _internal(message: str) -> status.StatusError:
-    details = {"causes": [{"message": message}]}
-    return status.StatusError(500, "InternalError", f"Internal error occurred: {message}", details)
