@@ -54,8 +54,6 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("", "limitranges"): limits.LimitRangeStrategy,
     ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
     ("apps", "controllerrevisions"): workloads.ControllerRevisionStrategy,
-    ("apps", "replicasets"): workloads.ReplicaSetStrategy,
-    ("apps", "deployments"): workloads.DeploymentStrategy,
     ("apps", "daemonsets"): workloads.DaemonSetStrategy,
     ("apps", "statefulsets"): workloads.StatefulSetStrategy,
     ("batch", "jobs"): workloads.JobStrategy,
@@ -66,12 +64,10 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("rbac.authorization.k8s.io", "rolebindings"): rbac.BindingStrategy,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac.BindingStrategy,
     ("networking.k8s.io", "ingresses"): networking.IngressStrategy,
-    ("networking.k8s.io", "networkpolicies"): networking.NetworkPolicyStrategy,
     ("storage.k8s.io", "csidrivers"): volumes.DriverStrategy,
     ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
     ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
-    ("resource.k8s.io", "resourceclaimtemplates"): devices.ClaimTemplateStrategy,
 }
 #: Kinds that differ only in their checks.
 _CHECKS: dict[tuple[str, str], Fields | Every] = {
@@ -79,6 +75,9 @@ _CHECKS: dict[tuple[str, str], Fields | Every] = {
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): CHECK_WEBHOOKS,
     ("discovery.k8s.io", "endpointslices"): service_checks.CHECK_SLICE,
     ("networking.k8s.io", "ingressclasses"): networking.CHECK_CLASS,
+    ("networking.k8s.io", "networkpolicies"): networking.CHECK_POLICY,
+    ("apps", "deployments"): workloads.CHECK_DEPLOYMENT,
+    ("apps", "replicasets"): workloads.CHECK_REPLICA_SET,
     ("policy", "poddisruptionbudgets"): workloads.CHECK_DISRUPTION_BUDGET,
     ("batch", "cronjobs"): workloads.CHECK_CRON_JOB,
     ("", "podtemplates"): workloads.CHECK_POD_TEMPLATE,

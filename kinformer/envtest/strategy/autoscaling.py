@@ -182,9 +182,6 @@ class AutoscalerStrategy(Strategy):
     def prepare_for_create(self, obj: Obj) -> None:
         obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
 
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return [*f.not_negative("currentReplicas", "desiredReplicas")(obj.get("status"), "status")]
-
 
 def _cpu_metric(utilization: int) -> Obj:
     target = {"type": "Utilization", "averageUtilization": utilization}

@@ -20,7 +20,7 @@ from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
-from kinformer.envtest.strategy.fields import Every, Fields
+from kinformer.envtest.strategy.fields import Every, Fields, check_status_counts
 from kinformer.envtest.strategy.metadata import NameRule, path_segment
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_template
@@ -84,6 +84,7 @@ class Strategy:
     :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
     :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
     :cvar begins_without_status: whether a new object has no status, and not an empty one
+    :cvar status_counts: the numbers in the status that are counts
     """
 
     allow_create_on_update = False
@@ -103,6 +104,7 @@ class Strategy:
     default_propagation: Literal["Background", "Orphan"] = "Background"
     fixed: tuple[str, ...] = ()
     begins_without_status = False
+    status_counts: tuple[str, ...] = ()
     largest = 2 * LARGEST
     #: The fields that field selectors may use, besides name and namespace. The value is the default of the field.
     selectable: Mapping[str, str] = {}
@@ -199,7 +201,7 @@ class Strategy:
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         """The errors of the object after a write of a subresource. The spec is not checked again."""
-        return []
+        return [*check_status_counts(obj.get("status") or {}, self.status_counts)] if self.status_counts else []
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of a change by a subresource."""

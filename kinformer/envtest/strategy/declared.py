@@ -30,15 +30,18 @@ class Step(NamedTuple):
     """
     What is done with one field.
 
-    :param value: the default; or the steps of what is in the field
+    :param value: the default; or the steps of what is in the field; or the values with which more steps are taken, and
+        these steps
     """
 
     name: str
-    action: Literal["set", "set if empty", "make", "go on", "each item", "each value"]
+    action: Literal["set", "set if empty", "make", "go on", "each item", "each value", "when"]
     value: Any
 
 
 Steps = Sequence[Step]
+#: Words in conditions that are no texts.
+_WORDS: Mapping[str, Any] = {"null": None}
 
 
 def kinds() -> dict[str, Any]:
@@ -74,6 +77,10 @@ def _steps(tree: Mapping[str, Any]) -> Steps:
 
 
 def _step(name: str, value: Any) -> Step:
+    name, when, condition = name.partition(" when ")
+    if when:
+        field, _, values = condition.partition(" is ")
+        return Step(field, "when", ([_WORDS.get(one, one) for one in values.split(" or ")], [_step(name, value)]))
     for mark, action in _MARKS.items():
         if name.endswith(mark):
             return Step(name.removesuffix(mark), action, value if action == "set if empty" else _steps(value))
@@ -88,7 +95,11 @@ def fill(obj: Obj, steps: Steps) -> None:
             if held is None:
                 obj[name] = deepcopy(value) if isinstance(value, list) else value
         elif action == "set if empty":
-            obj[name] = held or value
+            obj[name] = held or deepcopy(value)
+        elif action == "when":
+            values, more = value
+            if (held or None) in values:
+                fill(obj, more)
         elif action == "make":
             if held is None:
                 held = obj[name] = {}

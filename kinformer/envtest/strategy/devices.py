@@ -10,12 +10,7 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 
-__all__ = (
-    "ClaimStrategy",
-    "ClaimTemplateStrategy",
-    "SliceStrategy",
-    "TaintRuleStrategy",
-)
+__all__ = ("ClaimStrategy", "SliceStrategy", "TaintRuleStrategy")
 
 #: Returns the present time, as in objects.
 Now = Callable[[], str]
@@ -64,23 +59,8 @@ class TaintRuleStrategy(_DatedStrategy):
         super().prepare_for_update(obj, old)
 
 
-def _count_requests(spec: Obj) -> None:
-    """A request for an exact number of devices is for one if it has no number."""
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        parts = [*(request.get("firstAvailable") or ())]
-        if "exactly" in request:
-            parts.append(request["exactly"])
-        for part in parts:
-            if part["allocationMode"] == "ExactCount":
-                part.setdefault("count", 1)
-
-
 class ClaimStrategy(Strategy):
     """ResourceClaims. Their spec never changes, and neither does an allocation that is there."""
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        _count_requests(obj["spec"])
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)
@@ -111,11 +91,3 @@ def _check_status(claim: Obj, status: Obj, old: Obj) -> Iterator[Cause]:
         yield forbidden(where, told)
     if status.get("allocation") is not None and old.get("allocation") is not None:
         yield from immutable(status["allocation"], old["allocation"], "status.allocation")
-
-
-class ClaimTemplateStrategy(Strategy):
-    """ResourceClaimTemplates. Their spec never changes."""
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        _count_requests(obj["spec"]["spec"])

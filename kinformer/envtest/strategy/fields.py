@@ -17,7 +17,7 @@ same signature: ``Every(_PORT, _check_ports_together)``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -59,6 +59,7 @@ __all__ = (
     "OneOf",
     "Present",
     "Unique",
+    "check_status_counts",
     "check_union",
     "not_negative",
     "ports_of",
@@ -288,6 +289,19 @@ class Form:
 def not_negative(*names: str) -> Fields:
     """Check that fields are not negative."""
     return Fields(**dict.fromkeys(names, NOT_NEGATIVE))
+
+
+def check_status_counts(status: Mapping[str, Any], names: Collection[str]) -> Iterator[Cause]:
+    """Check the counts in a status. None is negative. If they are of replicas, none is greater than the total."""
+    yield from not_negative(*names)(status, "status")
+    if "replicas" not in names:
+        return
+    total, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
+    for name in names:
+        if name not in ("observedGeneration", "unavailableReplicas") and (count := status.get(name, 0)) > total:
+            yield invalid(f"status.{name}", count, "cannot be greater than status.replicas")
+    if (available := status.get("availableReplicas", 0)) > ready:
+        yield invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")
 
 
 def ports_of(*checks: Check | Unique) -> Check:

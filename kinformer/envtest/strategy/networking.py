@@ -21,7 +21,7 @@ from kinformer.envtest.strategy.checks import (
 )
 from kinformer.meta.validation import regex_error
 
-__all__ = ("CHECK_CLASS", "IngressStrategy", "NetworkPolicyStrategy")
+__all__ = ("CHECK_CLASS", "CHECK_POLICY", "IngressStrategy")
 
 # -- network policies -------------------------------------------------------------------------------------------------
 
@@ -87,15 +87,7 @@ _POLICY = f.Fields(
 )
 
 
-class NetworkPolicyStrategy(Strategy):
-    checks = f.Fields(spec=_POLICY)
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        spec = obj["spec"]
-        if not spec.get("policyTypes"):
-            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
-
+CHECK_POLICY = f.Fields(spec=_POLICY)
 
 # -- ingresses --------------------------------------------------------------------------------------------------------
 

@@ -50,12 +50,6 @@ def _check_rule(rule: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
 class BindingStrategy(Strategy):
     """Role bindings and cluster role bindings. Their role never changes."""
 
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        for subject in obj.get("subjects") or ():
-            if subject.get("kind") in ("User", "Group"):
-                subject.setdefault("apiGroup", _GROUP)
-
     def validate(self, obj: Obj) -> list[Cause]:
         kinds = ("Role", "ClusterRole") if self.resource.namespaced else ("ClusterRole",)
         role = f.Fields(apiGroup=f.OneOf(_GROUP), kind=f.OneOf(*kinds), name=f.Needed(f.PATH_SEGMENT))

@@ -100,21 +100,14 @@ class ServiceStrategy(Strategy):
     def default(self, obj: Obj) -> None:
         super().default(obj)
         spec = obj["spec"]
-        kind = spec["type"]
         if spec["sessionAffinity"] == "None":
             spec.pop("sessionAffinityConfig", None)
-        elif spec["sessionAffinity"] == "ClientIP":
-            client = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
-            client.setdefault("timeoutSeconds", 10800)
         for port in spec.get("ports") or ():
             if port.get("targetPort") in (None, 0, ""):
                 port["targetPort"] = port.get("port", 0)
         if is_reached_from_outside(spec):
             spec.setdefault("externalTrafficPolicy", "Cluster")
-        if kind != "ExternalName":
-            spec.setdefault("internalTrafficPolicy", "Cluster")
-        if kind == "LoadBalancer":
-            spec.setdefault("allocateLoadBalancerNodePorts", True)
+        if spec["type"] == "LoadBalancer":
             for ingress in ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
                 if ingress.get("ip"):
                     ingress.setdefault("ipMode", "VIP")

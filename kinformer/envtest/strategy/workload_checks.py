@@ -23,7 +23,6 @@ __all__ = (
     "REPLICATION_CONTROLLER",
     "REPLICA_SET",
     "STATEFUL_SET",
-    "check_replica_counts",
     "check_selects",
 )
 
@@ -60,20 +59,6 @@ def _amount(value: Any) -> int:
 
 
 _NUMBER_OF_PODS = f.Given(_check_int_or_percent, _check_hundred_percent)
-_TOTAL = "cannot be greater than status.replicas"
-
-
-def check_replica_counts(status: Obj, *names: str) -> Iterator[Cause]:
-    """Check the counts of replicas in a status. None is negative, and none is greater than the total."""
-    yield from f.not_negative("replicas", *names, "observedGeneration")(status, "status")
-    total, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
-    for name in names:
-        if name != "unavailableReplicas" and (count := status.get(name, 0)) > total:
-            yield invalid(f"status.{name}", count, _TOTAL)
-    available = status.get("availableReplicas", 0)
-    if "availableReplicas" in names and available > ready:
-        yield invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")
-
 
 # -- templates and selectors -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from kinformer.envtest.causes import forbidden, immutable, invalid, required
 from kinformer.envtest.status import Cause
@@ -18,13 +18,13 @@ from kinformer.meta.integers import read_integer
 
 __all__ = (
     "CHECK_CRON_JOB",
+    "CHECK_DEPLOYMENT",
     "CHECK_DISRUPTION_BUDGET",
     "CHECK_POD_TEMPLATE",
+    "CHECK_REPLICA_SET",
     "ControllerRevisionStrategy",
     "DaemonSetStrategy",
-    "DeploymentStrategy",
     "JobStrategy",
-    "ReplicaSetStrategy",
     "ReplicationControllerStrategy",
     "StatefulSetStrategy",
 )
@@ -47,20 +47,7 @@ class ControllerRevisionStrategy(Strategy):
         return [*f.not_negative("revision")(obj, ""), *immutable(obj.get("data"), old.get("data"), "data")]
 
 
-class _Counting(Strategy):
-    """
-    Kinds with counts of pods in their status.
-
-    :cvar counted: the fields of these counts, besides ``replicas``
-    """
-
-    counted: ClassVar[tuple[str, ...]] = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(rows.check_replica_counts(obj.get("status") or {}, *self.counted))
-
-
-class ReplicationControllerStrategy(_Counting):
+class ReplicationControllerStrategy(Strategy):
     checks = f.Fields(spec=rows.REPLICATION_CONTROLLER)
 
     def default(self, obj: Obj) -> None:
@@ -77,40 +64,9 @@ class ReplicationControllerStrategy(_Counting):
         spec.setdefault("replicas", 1)
 
 
-class ReplicaSetStrategy(_Counting):
-    checks = f.Fields(spec=rows.REPLICA_SET)
-
-
-class DeploymentStrategy(_Counting):
-    counted = ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
-    checks = f.Fields(spec=rows.DEPLOYMENT)
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        spec = obj["spec"]
-        if spec["strategy"]["type"] == "RollingUpdate":
-            rolling = spec["strategy"].setdefault("rollingUpdate", {})
-            rolling.setdefault("maxUnavailable", "25%")
-            rolling.setdefault("maxSurge", "25%")
-
-
-_DAEMONS = (
-    *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
-    *("updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
-)
-
-
 class DaemonSetStrategy(Strategy):
     _generation = "deprecated.daemonset.template.generation"
     checks = f.Fields(spec=rows.DAEMON_SET)
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        spec = obj["spec"]
-        if spec["updateStrategy"]["type"] == "RollingUpdate":
-            rolling = spec["updateStrategy"].setdefault("rollingUpdate", {})
-            rolling.setdefault("maxUnavailable", 1)
-            rolling.setdefault("maxSurge", 0)
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -126,9 +82,6 @@ class DaemonSetStrategy(Strategy):
         else:
             annotations[self._generation] = before
 
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return [*f.not_negative(*_DAEMONS)(obj.get("status"), "status")]
-
 
 _STATEFUL_UPDATABLE = frozenset(
     (
@@ -138,19 +91,8 @@ _STATEFUL_UPDATABLE = frozenset(
 )
 
 
-class StatefulSetStrategy(_Counting):
-    counted = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+class StatefulSetStrategy(Strategy):
     checks = f.Fields(spec=rows.STATEFUL_SET)
-
-    def default(self, obj: Obj) -> None:
-        super().default(obj)
-        spec = obj["spec"]
-        update = spec.setdefault("updateStrategy", {})
-        if not update.get("type"):
-            update["type"] = "RollingUpdate"
-            update.setdefault("rollingUpdate", {})
-        if update["type"] == "RollingUpdate" and "rollingUpdate" in update:
-            update["rollingUpdate"].setdefault("partition", 0)
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         def fixed(spec: Obj) -> Obj:
@@ -171,17 +113,8 @@ class JobStrategy(Strategy):
     checks = JOB
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        if spec.get("completions") is None and spec.get("parallelism") is None:
-            spec["completions"] = 1
-        spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else 2147483647)
-        decides = spec.get("podFailurePolicy") is not None
-        for rule in (spec["podFailurePolicy"].get("rules") or ()) if decides else ():
-            for condition in rule.get("onPodConditions") or ():
-                condition["status"] = condition.get("status") or "True"
-        spec.setdefault("podReplacementPolicy", "Failed" if decides else "TerminatingOrFailed")
         super().default(obj)
-        labels = spec["template"].get("metadata", {}).get("labels")
+        labels = obj["spec"]["template"].get("metadata", {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             # The same dict on purpose: it shows prepare_for_create that the job has no labels of its own.
             obj["metadata"]["labels"] = labels
@@ -227,4 +160,6 @@ def _check_length(job: Obj, _path: str) -> Iterator[Cause]:
 
 
 CHECK_CRON_JOB = f.Every(f.Fields(spec=CRON_JOB), _check_length)
+CHECK_DEPLOYMENT = f.Fields(spec=rows.DEPLOYMENT)
 CHECK_DISRUPTION_BUDGET = f.Fields(spec=rows.DISRUPTION_BUDGET)
+CHECK_REPLICA_SET = f.Fields(spec=rows.REPLICA_SET)
