@@ -10,7 +10,7 @@ from kinformer.envtest.handlers.bodies import delete_options_of
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, has_condition
 from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = ("evict",)
@@ -96,14 +96,9 @@ def _charge_budget(operations: Operations, namespace: str, name: str, pod: Obj, 
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
     budget = covering[0]
-    if not _is_ready(pod) and _healthy_enough(budget):
+    if not has_condition(pod, "Ready") and _healthy_enough(budget):
         return
     _take_one(operations, resource, namespace, name, budget, dry_run)
-
-
-def _is_ready(pod: Obj) -> bool:
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _healthy_enough(budget: Obj) -> bool:

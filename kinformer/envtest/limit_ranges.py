@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest import status
@@ -10,12 +10,11 @@ from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
+from kinformer.meta.resourcelist import Amounts, ResourceList, add, load, mask, maximum, total
 
 __all__ = ("LimitRanger",)
 
 Obj = dict[str, Any]
-#: Amounts by the names of their resources.
-Amounts = dict[str, Quantity]
 
 _RANGES = GroupResource("", "limitranges")
 _PODS = GroupResource("", "pods")
@@ -89,12 +88,8 @@ def _fill_in_container(container: Obj, defaults: dict[str, Obj], kind: str) -> I
             yield f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}"
 
 
-def _amounts(resources: Any) -> Amounts:
-    return {name: Quantity.parse(text) for name, text in (resources or {}).items()}
-
-
 def _check_claim(claim: Obj, limits: Any) -> Iterator[str]:
-    requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
+    requests = load((claim["spec"].get("resources") or {}).get("requests"))
     for limit in limits:
         if limit.get("type") == "PersistentVolumeClaim":
             bounds = {name: limit.get(name) for name in ("min", "max")}
@@ -108,39 +103,30 @@ def _check_pod(pod: Obj, limits: Any) -> Iterator[str]:
         if kind == "Container":
             for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
                 resources = container.get("resources") or {}
-                yield from _check(limit, kind, _amounts(resources.get("requests")), _amounts(resources.get("limits")))
+                yield from _check(limit, kind, load(resources.get("requests")), load(resources.get("limits")))
         elif kind == "Pod":
             yield from _check(limit, kind, _of_pod(spec, "requests"), _of_pod(spec, "limits"))
 
 
-def _each(one: Amounts, other: Amounts, make: Callable[[list[Quantity]], Quantity]) -> Amounts:
-    """Call `make` with the one or two amounts of each resource."""
-    return {name: make([of[name] for of in (one, other) if name in of]) for name in {*one, *other}}
-
-
-def _of_pod(spec: Obj, part: str) -> Amounts:
+def _of_pod(spec: Obj, part: str) -> ResourceList:
     """The amounts of a whole pod: the sum of its containers and sidecars, or the most that its init containers need."""
-    total: Amounts = {}
-    beside: Amounts = {}
-    most: Amounts = {}
 
-    for container in spec.get("containers") or ():
-        total = _each(total, _amounts((container.get("resources") or {}).get(part)), Quantity.sum)
+    def needs(of: Obj) -> ResourceList:
+        return load((of.get("resources") or {}).get(part))
+
+    whole = total(map(needs, spec.get("containers") or ()))
+    beside: ResourceList = {}
+    most: ResourceList = {}
     for container in spec.get("initContainers") or ():
-        needs = _amounts((container.get("resources") or {}).get(part))
+        needed = add(beside, needs(container))
+        most = maximum(most, needed)
         if container.get("restartPolicy") == "Always":
-            total, beside = _each(total, needs, Quantity.sum), _each(beside, needs, Quantity.sum)
-            needs = beside
-        else:
-            needs = _each(needs, beside, Quantity.sum)
-        most = _each(most, needs, max)
-    total = _each(total, most, max)
-    of_pod = _amounts((spec.get("resources") or {}).get(part))
-    return {**total, **{name: amount for name, amount in of_pod.items() if name in _OF_PODS}}
+            whole, beside = add(whole, needs(container)), needed
+    return {**maximum(whole, most), **mask(needs(spec), _OF_PODS)}
 
 
 def _sorted(limit: Obj, part: str) -> list[tuple[str, Quantity]]:
-    return sorted(_amounts(limit.get(part)).items(), key=lambda item: item[0])
+    return sorted(load(limit.get(part)).items(), key=lambda item: item[0])
 
 
 def _check(limit: Obj, kind: str, requests: Amounts, limits: Amounts, word: str = "limit") -> Iterator[str]:

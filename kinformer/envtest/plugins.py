@@ -15,7 +15,7 @@ from kinformer.envtest.operations import Operations, timestamp
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import SYSTEM_CLASSES
-from kinformer.envtest.strategy.base import with_field
+from kinformer.envtest.strategy.base import conditions_of, with_field
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
 
@@ -216,7 +216,7 @@ class SigningRequests(AdmissionPlugin):
             for name in ("username", "uid", "groups", "extra"):
                 with_field(spec, name, attributes.user.info.get(name))
         elif attributes.subresource in _DECIDING and attributes.old_object is not None:
-            self._note_times(_conditions(request), _conditions(attributes.old_object))
+            self._note_times(conditions_of(request), conditions_of(attributes.old_object))
 
     def _note_times(self, conditions: list[Any], before: list[Any]) -> None:
         now = timestamp(self._clock.now())
@@ -225,10 +225,6 @@ class SigningRequests(AdmissionPlugin):
             kind = (condition.get("type"), condition.get("status"))
             condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
             condition["lastTransitionTime"] = condition.get("lastTransitionTime") or since.get(kind) or now
-
-
-def _conditions(request: dict[str, Any]) -> list[Any]:
-    return (request.get("status") or {}).get("conditions") or []
 
 
 class StoredObjects:

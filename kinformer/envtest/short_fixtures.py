@@ -6,14 +6,9 @@ projects have fixtures with such names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from kinformer.client import Client
-    from kinformer.envtest import ApiServer, Budget
-    from kinformer.envtest.nodes import FakeNodes
 
 __all__ = ("api_server", "api_server_options", "budget", "client", "fake_nodes", "kinformer_api_server_options")
 
@@ -24,31 +19,9 @@ def api_server_options() -> dict[str, Any]:
     return {}
 
 
-@pytest.fixture
-def kinformer_api_server_options(api_server_options: dict[str, Any]) -> dict[str, Any]:
-    """The same, under the name that the server's fixture uses."""
-    return api_server_options
-
-
-@pytest.fixture
-def api_server(kinformer_api_server: ApiServer) -> ApiServer:
-    """A server for this test alone."""
-    return kinformer_api_server
-
-
-@pytest.fixture
-def client(kinformer_client: Client) -> Client:
-    """A client that is allowed to do everything."""
-    return kinformer_client
-
-
-@pytest.fixture
-def budget(kinformer_budget: Budget) -> Budget:
-    """What the controllers of this test cost."""
-    return kinformer_budget
-
-
-@pytest.fixture
-def fake_nodes(kinformer_fake_nodes: FakeNodes) -> FakeNodes:
-    """Nodes that run the pods that are bound to them, until the test is over."""
-    return kinformer_fake_nodes
+# The server's fixture uses the parameters under its own name for them.
+kinformer_api_server_options = pytest.fixture(lambda api_server_options: api_server_options)
+api_server = pytest.fixture(lambda kinformer_api_server: kinformer_api_server)
+client = pytest.fixture(lambda kinformer_client: kinformer_client)
+budget = pytest.fixture(lambda kinformer_budget: kinformer_budget)
+fake_nodes = pytest.fixture(lambda kinformer_fake_nodes: kinformer_fake_nodes)

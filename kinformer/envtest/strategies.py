@@ -7,6 +7,7 @@ table ``_CHECKS``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStrategy
@@ -91,11 +92,6 @@ _CHECKS: dict[tuple[str, str], Fields | Every] = {
     ("storage.k8s.io", "storageclasses"): volumes.CHECK_CLASS,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): policies.CHECK_POLICY,
 }
-#: Kinds whose defaults have the present time in them.
-_DATED: dict[tuple[str, str], Callable[[Resource, Callable[[], str]], Strategy]] = {
-    ("resource.k8s.io", "resourceslices"): devices.SliceStrategy,
-    ("resource.k8s.io", "devicetaintrules"): devices.TaintRuleStrategy,
-}
 
 
 class Strategies:
@@ -106,31 +102,31 @@ class Strategies:
     """
 
     def __init__(self, storage: Storage, registry: Registry, clock: Clock, *, coordinated: bool = False):
-        self._coordinated = coordinated
         self._storage = storage
-        self._clock = clock
         self._addresses = ServiceAddresses(storage)
         self.definitions = Definitions(storage, registry, clock)
+
+        def now() -> str:
+            return timestamp(clock.now())
+
+        self._strategies = _STRATEGIES | {
+            ("", "services"): partial(ServiceStrategy, addresses=self._addresses),
+            ("apiextensions.k8s.io", "customresourcedefinitions"): partial(
+                DefinitionStrategy, definitions=self.definitions
+            ),
+            ("coordination.k8s.io", "leases"): partial(core.LeaseStrategy, coordinated=coordinated),
+            ("resource.k8s.io", "resourceslices"): partial(devices.SliceStrategy, now=now),
+            ("resource.k8s.io", "devicetaintrules"): partial(devices.TaintRuleStrategy, now=now),
+        }
 
     def load(self) -> None:
         """Note the objects of a storage that was loaded from a file."""
         self._addresses.load(self._storage)
         self.definitions.load()
 
-    def _now(self) -> str:
-        return timestamp(self._clock.now())
-
     def __call__(self, resource: Resource) -> Strategy:
         if resource.is_custom:
             return CustomStrategy(resource)
-        match (resource.group, resource.plural):
-            case ("apiextensions.k8s.io", "customresourcedefinitions"):
-                return DefinitionStrategy(resource, self.definitions)
-            case ("coordination.k8s.io", "leases"):
-                return core.LeaseStrategy(resource, coordinated=self._coordinated)
-            case ("", "services"):
-                return ServiceStrategy(resource, self._addresses)
-            case kind if kind in _DATED:
-                return _DATED[kind](resource, self._now)
-            case kind:
-                return _STRATEGIES[kind](resource) if kind in _STRATEGIES else Strategy(resource, _CHECKS.get(kind))
+        kind = (resource.group, resource.plural)
+        make = self._strategies.get(kind)
+        return make(resource) if make is not None else Strategy(resource, _CHECKS.get(kind))

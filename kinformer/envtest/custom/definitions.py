@@ -14,7 +14,7 @@ from kinformer.envtest.registry.schema import zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage, Version
 from kinformer.envtest.storage.history import DELETED
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj, Strategy, conditions_of, has_condition
 from kinformer.expressions.formats import is_known
 from kinformer.meta.names import GroupResource, GroupVersionKind
 
@@ -69,8 +69,7 @@ class Definitions:
             self._registry.remove(resource.group, resource.version, resource.plural)
 
     def _serve(self, key: str, definition: Obj) -> None:
-        conditions = (definition.get("status") or {}).get("conditions") or ()
-        if not any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
+        if not has_condition(definition, "Established"):
             return
         self._served[key] = resources = list(_resources(definition["spec"]))
         for resource in resources:
@@ -201,7 +200,7 @@ class Definitions:
 
 def _set_condition(definition: Obj, said: str, now: str, reason: str, message: str) -> None:
     status = definition.setdefault("status", {})
-    others = [one for one in status.get("conditions") or () if one.get("type") != "Terminating"]
+    others = [one for one in conditions_of(definition) if one.get("type") != "Terminating"]
     status["conditions"] = [*others, _condition("Terminating", now, reason, message, said)]
 
 

@@ -14,13 +14,13 @@ from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.metadata import STANDARD_FINALIZERS
 from kinformer.expressions import is_available
 from kinformer.meta.validation import label_key_errors
 
 __all__ = ("CustomStrategy",)
 
 _JSON_TYPES: dict[type, str] = {str: "string", list: "array"}
-_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 class CustomStrategy(Strategy):
@@ -151,7 +151,7 @@ def finalizer_warnings(name: str) -> list[str]:
     """Warnings about a finalizer whose name others may use too."""
     said = f'metadata.finalizers: "{name}": '
     told = [said + wrong.replace("a valid label key", "name part", 1) for wrong in label_key_errors(name)]
-    if "/" not in name and name not in _STANDARD_FINALIZERS:
+    if "/" not in name and name not in STANDARD_FINALIZERS:
         how = " including a path (/)" if "." in name else ""
         why = "to avoid accidental conflicts with other finalizer writers"
         told.append(f"{said}prefer a domain-qualified finalizer name{how} {why}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.handlers.spans import NONE, age_of, since
+from kinformer.envtest.strategy.checks import ingress_points
 from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = (
@@ -111,8 +112,7 @@ def ago(path: str, otherwise: str) -> Reader:
 
 def address(obj: Obj, now: datetime) -> str:
     """The addresses of the load balancer."""
-    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return ",".join(sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""}))
+    return ",".join(sorted({one.get("ip") or one.get("hostname") or "" for one in ingress_points(obj)} - {""}))
 
 
 def named(*annotations: str) -> Reader:

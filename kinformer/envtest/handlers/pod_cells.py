@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.envtest.handlers.spans import NONE, since
+from kinformer.envtest.strategy.base import has_condition
 
 __all__ = ("pod_conditions", "pod_ready", "pod_restarts", "pod_status", "readiness_gates")
 
@@ -68,8 +69,7 @@ def _end_of(state: Obj, before: str = "") -> str:
 
 def _initializing(obj: Obj) -> str | None:
     """The text for a pod whose init containers are not finished. None if they are."""
-    conditions = _statuses(obj, "conditions")
-    if any(one.get("type") == "Initialized" and one.get("status") == "True" for one in conditions):
+    if has_condition(obj, "Initialized"):
         return None
     sidecars = _sidecars(obj)
     for place, one in enumerate(_statuses(obj, "initContainerStatuses")):
@@ -118,15 +118,12 @@ def _of_containers(obj: Obj, word: str) -> str:
             running = True
     if word != "Completed":
         return word
-    ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in _statuses(obj, "conditions"))
-    if running and ready:
+    if running and has_condition(obj, "Ready"):
         return "Running"
     return failed or ("NotReady" if running else word)
 
 
 def readiness_gates(obj: Obj, now: datetime) -> str:
     gates = obj["spec"].get("readinessGates") or ()
-    if not gates:
-        return NONE
-    true = {one.get("type") for one in _statuses(obj, "conditions") if one.get("status") == "True"}
-    return f"{sum(gate.get('conditionType') in true for gate in gates)}/{len(gates)}"
+    true = sum(has_condition(obj, gate.get("conditionType")) for gate in gates)
+    return f"{true}/{len(gates)}" if gates else NONE

@@ -26,7 +26,7 @@ from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
-__all__ = ("Obj", "Strategy", "with_field")
+__all__ = ("Obj", "Strategy", "conditions_of", "has_condition", "with_field")
 
 #: An object or a part of an object, as JSON data.
 Obj = dict[str, Any]
@@ -38,6 +38,15 @@ def with_field(obj: Obj, name: str, value: Any) -> None:
         obj.pop(name, None)
     else:
         obj[name] = value
+
+
+def conditions_of(obj: Obj) -> list[Obj]:
+    return (obj.get("status") or {}).get("conditions") or []
+
+
+def has_condition(obj: Obj, kind: str, value: str = "True") -> bool:
+    """Whether an object has a condition with this value in its status."""
+    return any(one.get("type") == kind and one.get("status") == value for one in conditions_of(obj))
 
 
 _NAME_FORMS: Mapping[str, NameRule] = {

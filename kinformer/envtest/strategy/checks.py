@@ -27,6 +27,7 @@ __all__ = (
     "check_port_number_or_name",
     "check_token_lifetime",
     "data_key_errors",
+    "ingress_points",
     "parse_address",
     "parse_network",
     "port_name_errors",
@@ -181,6 +182,11 @@ def check_endpoint_address(text: str | None, field: str) -> Iterator[Cause]:
         yield invalid(field, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
     elif address.is_link_local:
         yield invalid(field, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+
+
+def ingress_points(obj: Mapping[str, Any]) -> list[Any]:
+    """The addresses of the load balancer in the status of a service or an ingress."""
+    return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
 def check_ingress_point(point: Mapping[str, Any], old: Sequence[Mapping[str, Any]], field: str) -> Iterator[Cause]:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from kinformer.envtest.causes import immutable, invalid, not_supported, required, too_long, too_many
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, has_condition
 from kinformer.envtest.strategy.checks import check_domain_path
 from kinformer.envtest.strategy.job_status import indexes_in, misread_indexes
 from kinformer.envtest.strategy.pod_checks import check_template
@@ -251,10 +251,8 @@ def check_job_change(job: Obj, old: Obj) -> Iterator[Cause]:
 
 def _has_no_pods(job: Obj) -> bool:
     status = job.get("status") or {}
-    has_stopped = any(
-        one.get("type") == "Suspended" and one.get("status") == "True" for one in status.get("conditions") or ()
-    )
-    is_suspended = bool(job["spec"].get("suspend")) and (has_stopped or not status.get("startTime"))
+    has_stopped = has_condition(job, "Suspended") or not status.get("startTime")
+    is_suspended = bool(job["spec"].get("suspend")) and has_stopped
     return is_suspended and not status.get("active")
 
 

@@ -14,6 +14,7 @@ from kinformer.envtest.status import Cause
 from kinformer.meta.validation import label_key_errors, label_value_errors
 
 __all__ = (
+    "STANDARD_FINALIZERS",
     "NameRule",
     "check_finalizer_names",
     "key_errors",
@@ -83,7 +84,7 @@ def _validate_owners(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
             first = first or this
 
 
-_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
+STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
@@ -97,7 +98,7 @@ def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
 def check_finalizer_names(finalizers: Sequence[str]) -> Iterator[Cause]:
     """Check the rule for finalizers of built-in kinds: a finalizer is a standard one, or has a domain."""
     for index, name in enumerate(finalizers):
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
+        if "/" not in name and name not in STANDARD_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(f"metadata.finalizers[{index}]", name, text)
 

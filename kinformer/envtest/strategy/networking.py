@@ -17,6 +17,7 @@ from kinformer.envtest.strategy.checks import (
     check_no_address,
     check_port,
     check_port_number_or_name,
+    ingress_points,
     parse_network,
 )
 from kinformer.meta.validation import regex_error
@@ -187,14 +188,9 @@ class IngressStrategy(Strategy):
     checks = f.Every(f.Fields(spec=_INGRESS), _check_same_class)
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
-        points, before = (
-            [*((one.get("status") or {}).get("loadBalancer") or {}).get("ingress", ())] for one in (obj, old)
-        )
-        field = "status.loadBalancer.ingress"
+        check = partial(check_ingress_point, old=ingress_points(old))
         return [
-            cause
-            for index, point in enumerate(points)
-            for cause in check_ingress_point(point, before, f"{field}[{index}]")
+            *f.Each(lambda point, path: check(point, field=path))(ingress_points(obj), "status.loadBalancer.ingress")
         ]
 
 

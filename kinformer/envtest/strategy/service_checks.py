@@ -17,6 +17,7 @@ from kinformer.envtest.strategy.checks import (
     check_ingress_point,
     check_port,
     check_port_number_or_name,
+    ingress_points,
     parse_address,
     parse_network,
 )
@@ -234,7 +235,7 @@ def _check_same(values: list[str], before: list[str], name: str, spec: Obj) -> I
 
 def check_service_status(service: Obj, old: Obj) -> Iterator[Cause]:
     """Check the addresses of the load balancer in the status. Only services of that type may have them."""
-    points, before = _ingress_of(service), _ingress_of(old)
+    points, before = ingress_points(service), ingress_points(old)
     field = "status.loadBalancer.ingress"
     if points and service["spec"].get("type") != "LoadBalancer":
         yield forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")
@@ -248,10 +249,6 @@ def check_service_status(service: Obj, old: Obj) -> Iterator[Cause]:
         elif mode is not None:
             yield from f.OneOf("Proxy", "VIP")(mode, f"{place}.ipMode")
         yield from check_ingress_point(point, before, place)
-
-
-def _ingress_of(service: Obj) -> list[Obj]:
-    return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
 # -- the addresses of the pods ----------------------------------------------------------------------------------------

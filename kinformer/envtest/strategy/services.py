@@ -11,6 +11,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.checks import ingress_points
 from kinformer.envtest.strategy.fields import Fields
 from kinformer.envtest.strategy.service_checks import (
     SERVICE,
@@ -108,7 +109,7 @@ class ServiceStrategy(Strategy):
         if is_reached_from_outside(spec):
             spec.setdefault("externalTrafficPolicy", "Cluster")
         if spec["type"] == "LoadBalancer":
-            for ingress in ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+            for ingress in ingress_points(obj):
                 if ingress.get("ip"):
                     ingress.setdefault("ipMode", "VIP")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kinformer.envtest.causes import invalid
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.base import Obj, Strategy, conditions_of, with_field
 from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = ("SigningRequestStrategy", "TrustBundleStrategy")
@@ -21,7 +21,7 @@ class SigningRequestStrategy(Strategy):
         super().prepare_for_status_update(obj, old)
         # The Approved and Denied conditions are kept. The status subresource is for the signer, who may not change
         # them.
-        conditions, before = _conditions_of(obj), _conditions_of(old)
+        conditions, before = conditions_of(obj), conditions_of(old)
         for kind in ("Approved", "Denied"):
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
             said = [one for one in before if one.get("type") == kind]
@@ -31,14 +31,10 @@ class SigningRequestStrategy(Strategy):
 
     def prepare_for_subresource_update(self, subresource: str, obj: Obj, old: Obj) -> None:
         if subresource == "approval":
-            conditions, metadata = _conditions_of(obj), obj["metadata"]
+            conditions, metadata = conditions_of(obj), obj["metadata"]
             obj.clear()
             obj.update({**old, "metadata": metadata, "status": {**(old.get("status") or {})}})
             with_field(obj["status"], "conditions", conditions or None)
-
-
-def _conditions_of(request: Obj) -> list[Obj]:
-    return (request.get("status") or {}).get("conditions") or []
 
 
 class TrustBundleStrategy(Strategy):
