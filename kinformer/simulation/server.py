@@ -20,7 +20,7 @@ from aiohttp import web
 from kinformer.envtest import ApiServer, status
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
+from kinformer.envtest.handlers.watching import Terms, Watch, WatchSet
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.serving import RequestHandler
 from kinformer.meta.requests import About, about
@@ -396,10 +396,10 @@ class _Watches(WatchSet):
         super().__init__()
         self._world = world
 
-    def make(self, operations: Operations, call: Call, start: Start, terms: Terms) -> Watch:
+    def make(self, operations: Operations, call: Call, terms: Terms) -> Watch:
         exchange = EXCHANGE.get()
         if exchange is None or exchange.life is None:
-            return super().make(operations, call, start, terms)
+            return super().make(operations, call, terms)
         return DisturbedWatch(
-            operations, call, start, terms, self, self._world, exchange.life, actor=exchange.actor, cut=exchange.cut
+            operations, call, terms, self, self._world, exchange.life, actor=exchange.actor, cut=exchange.cut
         )

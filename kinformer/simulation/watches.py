@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import anyio
 
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
+from kinformer.envtest.handlers.watching import Terms, Watch, WatchSet
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Change
 from kinformer.simulation.faults import Injector
@@ -124,7 +124,6 @@ class DisturbedWatch(Watch):
         self,
         operations: Operations,
         call: Call,
-        start: Start,
         terms: Terms,
         watches: WatchSet,
         world: WatchedWorld,
@@ -133,7 +132,7 @@ class DisturbedWatch(Watch):
         actor: str,
         cut: Cut | None,
     ) -> None:
-        super().__init__(operations, call, start, terms, watches)
+        super().__init__(operations, call, terms, watches)
         self._world = world
         self._life = life
         self._actor = actor
@@ -143,7 +142,7 @@ class DisturbedWatch(Watch):
         self._sent = 0
         self._late_until = 0.0
         self._is_gone = False
-        self._begins = start.initial
+        self._begins = terms.initial
 
     async def chunks(self) -> AsyncIterator[bytes]:
         self._sight.watches[self] = None
@@ -192,7 +191,7 @@ class DisturbedWatch(Watch):
         return True
 
     def _is_of_interest(self, change: Change) -> bool:
-        return change.number > self._start.number and self._is_selected(change)
+        return change.number > self._start and self._is_selected(change)
 
     def _is_selected(self, change: Change) -> bool:
         if self._prefix and not change.now.key.startswith(self._prefix):
@@ -248,7 +247,7 @@ class DisturbedWatch(Watch):
             self._world.later(1.0, lambda: self._send_out_of_turn(change, is_postponed=True, tries=tries - 1))
 
     def _insert(self, change: Change, *, after_bookmark: bool) -> None:
-        bookmark = self._bookmark(self._newest) if after_bookmark and self._bookmarks else b""
+        bookmark = self._bookmark(self._newest) if after_bookmark and self._terms.bookmarks else b""
         self.insert(bookmark + super()._lines([change]))
 
     def expire(self) -> None:

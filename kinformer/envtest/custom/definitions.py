@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
+from kinformer.envtest.custom.structural import children
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS, SCALE, STATUS_VERBS
 from kinformer.envtest.registry.schema import zero_of
@@ -307,24 +308,15 @@ def _unknown_formats(definition: Obj) -> list[str]:
     """The unknown formats in a definition's schemas."""
     found: list[str] = []
 
-    def look(schema: Any) -> None:
-        if not isinstance(schema, dict):
-            return
+    def look(schema: Mapping[str, Any]) -> None:
         form = schema.get("format")
         if form and form not in found and not is_known(form, schema.get("type") or ""):
             found.append(form)
-        for below in (
-            *(schema.get("properties") or {}).values(),
-            schema.get("items"),
-            schema.get("additionalProperties"),
-        ):
+        for _, below in children(schema):
             look(below)
-        for junctor in ("allOf", "anyOf", "oneOf"):
-            for below in schema.get(junctor) or ():
-                look(below)
 
     for version in definition["spec"].get("versions") or ():
-        look((version.get("schema") or {}).get("openAPIV3Schema"))
+        look((version.get("schema") or {}).get("openAPIV3Schema") or {})
     return found
 
 

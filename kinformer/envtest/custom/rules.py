@@ -13,7 +13,7 @@ from typing import Any
 
 from kinformer.envtest.causes import duplicate, forbidden, invalid, required
 from kinformer.envtest.custom.paths import normal_path
-from kinformer.envtest.custom.structural import NOWHERE
+from kinformer.envtest.custom.structural import NOWHERE, children
 from kinformer.envtest.status import Cause
 from kinformer.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.logs import get_logger
@@ -49,10 +49,7 @@ def has_rules(schema: Any) -> bool:
     """Whether a schema, or one within it, has rules."""
     if not isinstance(schema, Mapping):
         return False
-    if schema.get(RULES):
-        return True
-    children = [*(schema.get("properties") or {}).values(), *(schema.get("allOf") or ())]
-    return any(map(has_rules, (schema.get("items"), schema.get("additionalProperties"), *children)))
+    return bool(schema.get(RULES)) or any(has_rules(below) for _, below in children(schema))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from kinformer.envtest.causes import forbidden, invalid, not_supported, required
 from kinformer.envtest.custom.paths import normal_path
 from kinformer.envtest.custom.rules import RULES, Rules, compile_rules, has_rules
-from kinformer.envtest.custom.structural import problems_of, prune
+from kinformer.envtest.custom.structural import JUNCTORS, children, problems_of, prune
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import repeats
 from kinformer.expressions import MISSING, is_available, patterns
@@ -30,6 +30,7 @@ _LIST_KEYS = "x-kubernetes-list-map-keys"
 _MAP_TYPE = "x-kubernetes-map-type"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _OF_ANY_OBJECT = ("apiVersion", "kind", "metadata")
+_OF_ROOT = tuple(f"properties[{name}]" for name in _OF_ANY_OBJECT)
 _AT_ROOT = (
     *("description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
     *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "required", "items"),
@@ -39,7 +40,6 @@ _AT_ROOT = (
 _ALLOWED = " ".join([*(name[0].upper() + name[1:] for name in _AT_ROOT), "XPreserveUnknownFields", "XValidations"])
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _MOST_KEYS = 100
-_JUNCTORS = ("allOf", "anyOf", "oneOf")
 #: What schemas that only validate values must be without, and how errors say that it must be there.
 _ONLY_STRUCTURAL = {
     "empty": ("type", "title", "description", _LIST_KEYS, RULES),
@@ -147,7 +147,7 @@ def _values(schema: Schema, path: str, whole: Schema | None = None) -> Iterator[
     """
     Check the parts of a schema that only validate values. Their own schemas may not describe the structure of a value.
     """
-    for junctor in _JUNCTORS:
+    for junctor in JUNCTORS:
         for index, one in enumerate(schema.get(junctor) or ()):
             here = f"{path}.{junctor}[{index}]"
             if whole is not None and junctor == "anyOf" and schema.get("anyOf") == _EITHER:
@@ -197,7 +197,7 @@ def _complete(values: Schema, schema: Schema, path: str) -> Iterator[Cause]:
         yield from _complete(one, described, f"{path}.properties[{name}]")
     if isinstance(values.get("items"), Mapping) and isinstance(schema.get("items"), Mapping):
         yield from _complete(values["items"], schema["items"], f"{path}.items")
-    for junctor in _JUNCTORS:
+    for junctor in JUNCTORS:
         for index, one in enumerate(values.get(junctor) or ()):
             yield from _complete(one, schema, f"{path}.{junctor}[{index}]")
     if isinstance(values.get("not"), Mapping):
@@ -221,11 +221,9 @@ def _check_defaults(schema: Schema, path: str, *, is_root: bool = False) -> Iter
             for cause in rules.check(default, None, []):
                 below = cause.field.removeprefix("<nil>")
                 yield cause._replace(field=f"{where}.{below}" if below else where)
-    if isinstance(schema.get("items"), Mapping):
-        yield from _check_defaults(schema["items"], f"{path}.items")
-    for name, one in (schema.get("properties") or {}).items():
-        if not (is_root and name in _OF_ANY_OBJECT):
-            yield from _check_defaults(one, f"{path}.properties[{name}]")
+    for place, inner in children(schema):
+        if not (is_root and place in _OF_ROOT):
+            yield from _check_defaults(inner, f"{path}.{place}")
 
 
 # -- everything else --------------------------------------------------------------------------------------------------
@@ -274,7 +272,7 @@ def _check_openapi(schema: Schema, path: str, where: _Where) -> tuple[list[Cause
                 there = replace(there, no_defaults=f"in top-level {name}")
         descend(one, f"properties[{name}]", there)
     descend(schema.get("not"), "not", plain)
-    for junctor in _JUNCTORS:
+    for junctor in JUNCTORS:
         for index, one in enumerate(schema.get(junctor) or ()):
             descend(one, f"{junctor}[{index}]", plain)
     if schema.get(_LIST_TYPE) != "map" and not where.uncorrelated:

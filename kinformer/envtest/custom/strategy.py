@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from kinformer.envtest.custom.invariants import check_embedded, check_lists, check_scale, prune_embedded
 from kinformer.envtest.custom.rules import Rules, has_rules
-from kinformer.envtest.custom.structural import NOWHERE, fill_defaults, problems_of, prune
+from kinformer.envtest.custom.structural import NOWHERE, children, fill_defaults, problems_of, prune
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
@@ -158,11 +159,9 @@ def finalizer_warnings(name: str) -> list[str]:
     return told
 
 
-def _mentions(schema: Any, name: str) -> bool:
+def _mentions(schema: Mapping[str, Any], name: str) -> bool:
     """Whether a schema, or one within it, uses a keyword."""
-    if isinstance(schema, dict):
-        return name in schema or any(_mentions(one, name) for one in schema.values())
-    return isinstance(schema, list) and any(_mentions(one, name) for one in schema)
+    return name in schema or any(_mentions(below, name) for _, below in children(schema))
 
 
 def _with_names_alone(obj: Obj) -> Obj:

@@ -20,12 +20,13 @@ from kinformer.envtest.storage import LARGEST
 from kinformer.expressions.formats import fits, is_known
 from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern
 
-__all__ = ("NOWHERE", "fill_defaults", "problems_of", "prune")
+__all__ = ("JUNCTORS", "NOWHERE", "children", "fill_defaults", "problems_of", "prune")
 
 Schema = Mapping[str, Any]
 
 #: The field name of a problem that belongs to no field.
 NOWHERE = "<nil>"
+JUNCTORS = ("allOf", "anyOf", "oneOf")
 _KEEP = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -36,6 +37,18 @@ _FIRST_BEYOND_FLOAT = (2 - 2**-24) * 2.0**127
 #: A number counts as a multiple if the relative difference is smaller than this.
 _CLOSE = 1e-9
 _OF_ANY_OBJECT = ("apiVersion", "kind", "metadata")
+
+
+def children(schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """The schemas in a schema, each with its path below it."""
+    for name, one in (schema.get("properties") or {}).items():
+        yield f"properties[{name}]", one
+    for name in ("items", "additionalProperties", "not"):
+        if isinstance(one := schema.get(name), Mapping):
+            yield name, one
+    for junctor in JUNCTORS:
+        for index, one in enumerate(schema.get(junctor) or ()):
+            yield f"{junctor}[{index}]", one
 
 
 def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple[str, ...] = ()) -> None:

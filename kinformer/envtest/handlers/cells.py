@@ -21,9 +21,6 @@ __all__ = (
     "age",
     "ago",
     "at",
-    "claim",
-    "claim_capacity",
-    "claim_modes",
     "completions",
     "controller",
     "data",
@@ -32,10 +29,8 @@ __all__ = (
     "event_count",
     "event_source",
     "external",
-    "first_seen",
     "job_duration",
     "job_status",
-    "last_seen",
     "length",
     "message",
     "metrics",
@@ -54,7 +49,6 @@ __all__ = (
     "slice_ports",
     "some",
     "subjects",
-    "suspended",
     "web_ports",
 )
 
@@ -104,10 +98,15 @@ def some(path: str, otherwise: str) -> Reader:
     return lambda obj, now: _some(filter(None, find(obj, path)), otherwise=otherwise)
 
 
-def ago(path: str, otherwise: str) -> Reader:
-    """The time since the one at a path."""
-    read = at(path, None)
-    return lambda obj, now: since(found, now) if (found := read(obj, now)) else otherwise
+def ago(*paths: str) -> Reader:
+    """The time since the first one that is at one of the paths. The last argument is the text without such a time."""
+    *places, otherwise = paths
+    readers = [at(path, None) for path in places]
+
+    def read(obj: Obj, now: datetime) -> str:
+        return next((since(found, now) for reader in readers if (found := reader(obj, now))), otherwise)
+
+    return read
 
 
 def address(obj: Obj, now: datetime) -> str:
@@ -201,21 +200,6 @@ def phase(obj: Obj, now: datetime) -> str:
     return str((obj.get("status") or {}).get("phase", ""))
 
 
-def claim(obj: Obj, now: datetime) -> str:
-    claim = obj["spec"].get("claimRef")
-    return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
-
-
-def claim_capacity(obj: Obj, now: datetime) -> str:
-    if not obj["spec"].get("volumeName"):
-        return ""
-    return str(((obj.get("status") or {}).get("capacity") or {}).get("storage", "0"))
-
-
-def claim_modes(obj: Obj, now: datetime) -> str:
-    return str(modes("status.accessModes")(obj, now)) if obj["spec"].get("volumeName") else ""
-
-
 def quota(of: str) -> Reader:
     def read(obj: Obj, now: datetime) -> str:
         status = obj.get("status") or {}
@@ -224,17 +208,6 @@ def quota(of: str) -> Reader:
         return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
 
     return read
-
-
-def last_seen(obj: Obj, now: datetime) -> str:
-    series = obj.get("series")
-    if series:
-        return since(series.get("lastObservedTime"), now)
-    return since(obj.get("lastTimestamp") or obj.get("firstTimestamp") or obj.get("eventTime"), now)
-
-
-def first_seen(obj: Obj, now: datetime) -> str:
-    return since(obj.get("firstTimestamp") or obj.get("eventTime"), now)
 
 
 def message(obj: Obj, now: datetime) -> str:
@@ -288,11 +261,6 @@ def job_duration(obj: Obj, now: datetime) -> str:
     if not status.get("completionTime"):
         return since(status["startTime"], now)
     return since(status["startTime"], datetime.fromisoformat(status["completionTime"].replace("Z", "+00:00")))
-
-
-def suspended(obj: Obj, now: datetime) -> str:
-    value = obj["spec"].get("suspend")
-    return "<unset>" if value is None else "True" if value else "False"
 
 
 def metrics(obj: Obj, now: datetime) -> str:

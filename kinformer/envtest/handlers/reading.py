@@ -41,8 +41,8 @@ def get(operations: Operations, call: Call) -> Answer:
         found = _as_of(operations, call, call.behind)
         if found is None:
             raise status.not_found(call.resource.group_resource, call.name)
-        return show(call, found)
-    return show(call, operations.find(call.resource, call.namespace, call.name))
+        return show(operations, call, found)
+    return show(operations, call, operations.find(call.resource, call.namespace, call.name))
 
 
 def _as_of(operations: Operations, call: Call, number: int) -> Version | None:
@@ -110,7 +110,7 @@ def list_options(call: Call, operations: Operations) -> ListOptions:
 
 
 def list_objects(operations: Operations, call: Call) -> Answer:
-    view = choose_view(call)
+    view = choose_view(operations, call)
     versions, metadata = select(operations, call, list_options(call, operations))
     return Answer(view.many([version.raw for version in versions], metadata))
 

@@ -15,10 +15,9 @@ from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Answer, Call
 from kinformer.envtest.handlers.tables import TableView
 from kinformer.envtest.handlers.view import View
+from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Version
-from kinformer.envtest.strategy.autoscaling import to_old_autoscaler
-from kinformer.envtest.strategy.events import to_new_event
 
 __all__ = ("View", "choose_view", "show")
 
@@ -92,15 +91,9 @@ def _without_managed_fields(raw: bytes) -> bytes:
     return msgspec.json.encode({**obj, "metadata": metadata})
 
 
-_CONVERTED = {
-    ("events.k8s.io", "v1", "events"): to_new_event,
-    ("autoscaling", "v1", "horizontalpodautoscalers"): to_old_autoscaler,
-}
-
-
-def _whole(resource: Resource) -> View:
-    shown = _CONVERTED.get((resource.group, resource.version, resource.plural))
-    return View(resource) if shown is None else ConvertedView(resource, shown)
+def _whole(operations: Operations, resource: Resource) -> View:
+    strategy = operations.strategy(resource)
+    return ConvertedView(resource, strategy.shown) if strategy.is_converted else View(resource)
 
 
 class _Metadata(msgspec.Struct, gc=False):
@@ -114,7 +107,7 @@ def _as_it_is(view: View) -> View:
     return view
 
 
-def choose_view(call: Call) -> View:
+def choose_view(operations: Operations, call: Call) -> View:
     """
     The view for the request's Accept header.
 
@@ -122,7 +115,7 @@ def choose_view(call: Call) -> View:
     """
     accept = call.accept
     if not accept or accept in _JSON:
-        return _whole(call.resource)
+        return _whole(operations, call.resource)
     for part in accept.split(","):
         type_, _, parameters = part.strip().partition(";")
         if type_.strip() not in _JSON and type_.strip() != "text/plain":
@@ -136,10 +129,10 @@ def choose_view(call: Call) -> View:
         if form == "Table":
             return TableView(call.resource, call.query.get("includeObject", "Metadata"), call.time)
         if not form and type_.strip() != "text/plain":
-            return dropping(_whole(call.resource))
+            return dropping(_whole(operations, call.resource))
     raise status.not_acceptable()
 
 
-def show(call: Call, version: Version, code: int = 200) -> Answer:
+def show(operations: Operations, call: Call, version: Version) -> Answer:
     """The answer with one object."""
-    return Answer(choose_view(call).one(version.raw) + b"\n", code)
+    return Answer(choose_view(operations, call).one(version.raw) + b"\n")

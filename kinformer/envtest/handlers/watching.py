@@ -57,9 +57,9 @@ class WatchSet:
         self.behind: int | None = None
         self.streams_lists = True
 
-    def make(self, operations: Operations, call: Call, start: Start, terms: Terms) -> Watch:
+    def make(self, operations: Operations, call: Call, terms: Terms) -> Watch:
         """Make a watch of this set. It is not open yet."""
-        return Watch(operations, call, start, terms, self)
+        return Watch(operations, call, terms, self)
 
     @property
     def idle(self) -> bool:
@@ -84,32 +84,22 @@ class WatchSet:
 @dataclass(frozen=True, slots=True)
 class Terms:
     """
-    The form, the selection and the duration of a watch.
+    The form, the selection, the beginning and the duration of a watch.
 
     :param seconds: the time until its end
     :param bookmarks: whether it sends bookmarks
+    :param start: the version after which it begins
+    :param asked: that version as the client has named it
+    :param initial: whether the present objects come first, as ADDED events
     """
 
     view: View
     selection: Selection
     seconds: float
     bookmarks: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """
-    Where a watch begins.
-
-    :param number: the version after which it begins
-    :param initial: whether the present objects come first, as ADDED events
-    :param marked: whether a bookmark follows the initial events
-    """
-
-    number: int
+    start: int
+    asked: int
     initial: bool
-    marked: bool
-    asked: int = 0
 
 
 def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
@@ -135,7 +125,7 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
 
     :raises StatusError: BadRequest, Invalid
     """
-    view = choose_view(call)
+    view = choose_view(operations, call)
     selection = selection_of(call, operations.strategy(call.resource))
     query = dict(call.query)
     causes = _causes(query, call)
@@ -150,27 +140,17 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     bookmarks = call.is_set("allowWatchBookmarks")
     # Without the option, a watch without a version begins with the objects as well.
     initial = call.is_set("sendInitialEvents") if "sendInitialEvents" in query else not number
-    if initial:
-        start = Start(number, initial=True, marked=bookmarks, asked=said)
-    else:
-        start = Start(number or watches.newest(operations.storage.version), initial=False, marked=False)
+    start = number if initial else number or watches.newest(operations.storage.version)
     timeout = call.number("timeoutSeconds") or 0
     seconds = float(timeout) if timeout > 0 else 1800.0 * (1 + rng.random())
-    return watches.make(operations, call, start, Terms(view, selection, seconds, bookmarks))
+    return watches.make(operations, call, Terms(view, selection, seconds, bookmarks, start, said, initial))
 
 
 # More than 15 fields: most are the request's terms, flat because each event reads them.
 class Watch:
     """One open watch. Its connection sends :meth:`chunks`."""
 
-    def __init__(
-        self,
-        operations: Operations,
-        call: Call,
-        start: Start,
-        terms: Terms,
-        watches: WatchSet,
-    ):
+    def __init__(self, operations: Operations, call: Call, terms: Terms, watches: WatchSet):
         self.resource = call.resource
         self._operations = operations
         self._clock: Clock = operations.clock
@@ -179,9 +159,9 @@ class Watch:
         self._selection = terms.selection
         self._namespace = call.namespace
         self._prefix = f"{call.namespace}/" if call.namespace else ""
-        self._start = start
+        self._terms = terms
+        self._start = terms.start
         self._deadline = self._clock.monotonic() + terms.seconds
-        self._bookmarks = terms.bookmarks
         self._watches = watches
         self._wake = anyio.Event()
         self._ended = False
@@ -224,20 +204,20 @@ class Watch:
         self._watches.open.add(self)
         timer = self._clock.call_later(self._deadline - self._clock.monotonic(), self.end)
         try:
-            start, position = self._start, self._log.end
-            if start.initial and self._watches.behind is not None:
-                position = self._log.position_after(self._watches.behind)
-            if start.initial:
-                if start.number > (latest := self._newest):
-                    yield self._error(status.too_large_resource_version(start.asked, latest))
+            position = self._log.end
+            if self._terms.initial:
+                if self._watches.behind is not None:
+                    position = self._log.position_after(self._watches.behind)
+                if self._start > (latest := self._newest):
+                    yield self._error(status.too_large_resource_version(self._terms.asked, latest))
                     return
                 for chunk in self._initial():
                     yield chunk
             else:
                 try:
-                    position = self._log.position_after(start.number)
+                    position = self._log.position_after(self._start)
                 except Expired:
-                    yield self._too_old(start.number)
+                    yield self._too_old(self._start)
                     return
             async for chunk in self._follow(position):
                 yield chunk
@@ -294,7 +274,7 @@ class Watch:
         """The time of the next bookmark. They come every minute, and once shortly before the end."""
         now = self._clock.monotonic()
         last = self._deadline - _LAST_BOOKMARK
-        return min(now + _BOOKMARK_EVERY, last) if self._bookmarks and last > now else None
+        return min(now + _BOOKMARK_EVERY, last) if self._terms.bookmarks and last > now else None
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -306,16 +286,16 @@ class Watch:
         for first in range(0, len(found), _BATCH):
             page = found[first : first + _BATCH]
             yield b"".join([self._view.line(ADDED, one.raw) for one in page if matches is None or matches(one)])
-        if self._start.marked:
+        if self._terms.bookmarks:
             yield self._bookmark(version, {_INITIAL_END: "true"})
 
     def _lines(self, changes: list[Change]) -> bytes:
         prefix, view = self._prefix, self._view
         if prefix:
             changes = [change for change in changes if change.now.key.startswith(prefix)]
-        if self._start.number:
+        if self._start:
             # The watch may begin at a future version. Changes up to that version are not sent.
-            changes = [change for change in changes if change.number > self._start.number]
+            changes = [change for change in changes if change.number > self._start]
         if self._selection.is_everything:
             if view.is_whole:
                 kind = self.resource.prefix

@@ -13,7 +13,7 @@ from kinformer.envtest.handlers.bodies import decode_delete_options, decode_obje
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import read_patch
 from kinformer.envtest.handlers.reading import list_options, select
-from kinformer.envtest.handlers.views import View, choose_view
+from kinformer.envtest.handlers.views import View, choose_view, show
 from kinformer.envtest.operations import DeleteOptions, Operations
 from kinformer.envtest.storage import Version
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -57,7 +57,7 @@ def create(operations: Operations, call: Call) -> Answer:
 def _begin(operations: Operations, call: Call, kind: str) -> tuple[View, Strategy, Obj]:
     """Check the options of a create or an update, and read its object."""
     _check_options(call, kind)
-    view = choose_view(call)
+    view = choose_view(operations, call)
     strategy = operations.strategy(call.resource)
     obj = decode_object(call, strategy)
     _own_namespace(call, obj)
@@ -136,7 +136,7 @@ def _own_name(call: Call, obj: Obj) -> None:
 
 
 def patch(operations: Operations, call: Call) -> Answer:
-    view = choose_view(call)
+    view = choose_view(operations, call)
     patcher = read_patch(operations, call)
     _check_options(call, "PatchOptions")
     how = call.write_options("PatchOptions")
@@ -171,7 +171,7 @@ def patch(operations: Operations, call: Call) -> Answer:
 def delete(operations: Operations, call: Call) -> Answer:
     options = decode_delete_options(call)
     _check_options(call, "DeleteOptions")
-    view = choose_view(call)
+    view = choose_view(operations, call)
     resource = call.resource
     said = options.propagation is not None or options.orphan_dependents is not None
     call.warnings += operations.strategy(resource).deletion_warnings(said)
@@ -192,7 +192,7 @@ def delete(operations: Operations, call: Call) -> Answer:
 def delete_collection(operations: Operations, call: Call) -> Answer:
     options = decode_delete_options(call)
     _check_options(call, "DeleteOptions")
-    view = choose_view(call)
+    view = choose_view(operations, call)
 
     def selected() -> Any:
         return select(operations, call, list_options(call, operations))
@@ -235,7 +235,7 @@ async def answer_delete(operations: Operations, call: Call, answer: Callable[[Ca
     except status.StatusError as error:
         if error.code != 404:
             raise
-        return Answer(choose_view(call).one(marked.raw) + b"\n")
+        return show(operations, call, marked)
 
 
 def _marked(operations: Operations, call: Call) -> Version | None:

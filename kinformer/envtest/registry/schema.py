@@ -317,10 +317,13 @@ def json_type(value: Any) -> str:
     return "object" if isinstance(value, dict) else "number"
 
 
-def _string(value: Any, path: str, problems: Problems) -> Any:
-    if type(value) is not str:
-        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "string")
-    return value
+def _exactly(go_type: str, *types: type) -> Reader:
+    def read(value: Any, path: str, problems: Problems) -> Any:
+        if type(value) not in types:
+            raise WrongType(f"json: cannot unmarshal {json_type(value)}", go_type)
+        return value
+
+    return read
 
 
 def _integer(value: Any, bits: int) -> Any:
@@ -363,18 +366,6 @@ def _short(value: Any, path: str, problems: Problems) -> Any:
 
 def _long(value: Any, path: str, problems: Problems) -> Any:
     return _integer(value, 64)
-
-
-def _float(value: Any, path: str, problems: Problems) -> Any:
-    if type(value) not in (int, float):
-        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "float64")
-    return value
-
-
-def _boolean(value: Any, path: str, problems: Problems) -> Any:
-    if type(value) is not bool:
-        raise WrongType(f"json: cannot unmarshal {json_type(value)}", "bool")
-    return value
 
 
 def _anything(value: Any, path: str, problems: Problems) -> Any:
@@ -440,10 +431,10 @@ def _bytes(value: Any, path: str, problems: Problems) -> Any:
 
 
 _READERS: dict[str, Reader] = {
-    "str": _string,
+    "str": _exactly("string", str),
     "int": _short,
-    "float": _float,
-    "bool": _boolean,
+    "float": _exactly("float64", int, float),
+    "bool": _exactly("bool", bool),
     "datetime": _time,
     "object": _anything,
 }

@@ -18,7 +18,7 @@ from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 from kinformer.meta.quantity import Quantity
 
-__all__ = ("AutoscalerStrategy", "OldAutoscalerStrategy", "to_old_autoscaler")
+__all__ = ("AutoscalerStrategy", "OldAutoscalerStrategy")
 
 _CPU = 80
 _SOURCES = {
@@ -205,7 +205,7 @@ class OldAutoscalerStrategy(AutoscalerStrategy):
         return checked if problems.error is not None else _from_old(checked)
 
     def shown(self, obj: Obj) -> Obj:
-        return to_old_autoscaler(obj)
+        return _to_old(obj)
 
 
 def _drop_annotations(metadata: Obj) -> None:
@@ -249,7 +249,7 @@ def _read(texts: Obj) -> Obj:
     return {} if problems.error is not None else {name: read.get(name) for name in texts}
 
 
-def to_old_autoscaler(new: Obj) -> Obj:
+def _to_old(new: Obj) -> Obj:
     """Convert a stored autoscaler to autoscaling/v1."""
     spec, status = {**new.get("spec", {})}, {**new.get("status", {})}
     metrics = spec.pop("metrics", None) or []

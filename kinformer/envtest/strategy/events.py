@@ -10,7 +10,7 @@ from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 
-__all__ = ("EventStrategy", "NewEventStrategy", "to_new_event")
+__all__ = ("EventStrategy", "NewEventStrategy")
 
 #: The names of fields: events.k8s.io's name, and core's name.
 _NAMES = {
@@ -48,7 +48,12 @@ class NewEventStrategy(EventStrategy):
         return {_NAMES.get(name, name): value for name, value in super().check(data, problems).items()}
 
     def shown(self, obj: Obj) -> Obj:
-        return to_new_event(obj)
+        """Convert a stored event to events.k8s.io."""
+        shown = {_CORE_NAMES.get(name, name): value for name, value in obj.items()}
+        for name in ("deprecatedCount", "reportingController", "reportingInstance", "note"):
+            if name in shown and not shown[name]:
+                del shown[name]
+        return shown
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes = super().validate(obj)
@@ -65,12 +70,3 @@ class NewEventStrategy(EventStrategy):
             if not obj.get(name):
                 causes.append(required(about))
         return causes
-
-
-def to_new_event(event: Obj) -> Obj:
-    """Convert a stored event to events.k8s.io."""
-    shown = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
-    for name in ("deprecatedCount", "reportingController", "reportingInstance", "note"):
-        if name in shown and not shown[name]:
-            del shown[name]
-    return shown
