@@ -1,10 +1,9 @@
 """Exploration: many runs of one scenario, one for each seed or for each single deviation.
 
 :func:`explore` runs a scenario once for each seed, with random faults. :func:`systematic` runs it once for each single
-deviation that is possible in the run without faults: every crash point, every hidden event, every restart on every
-earlier version, as Sieve does, and every write of the user while a process is away. If an oracle reports a violation,
-the plan of the run is reduced to the fewest deviations. The result is a :class:`Failure`, whose plan plays the run
-again.
+deviation that is possible in the run without faults: every crash point, every hidden event, restarts on earlier
+versions, as Sieve does, and every write of the user while a process is away. If an oracle reports a violation, the plan
+of the run is reduced to the fewest deviations. The result is a :class:`Failure`, whose plan plays the run again.
 
 The result is the same with any number of processes: runs are judged in the order of their seeds.
 """

@@ -480,5 +480,6 @@ async def _run(
     result.plan, result.counts = world.injector.plan_as_it_happened, world.injector.counts
     result.violations = oracles.finish(ending)
     result.refer = partial(oracles.reference, result.final_state)
+    result.look = world.look()
     world.history.listeners.clear()
     return result

@@ -1,8 +1,9 @@
 """Single deviations: all that are possible in a run. Each becomes a plan of its own.
 
 They are found from the run without faults, which has counted what each process did and saw: a crash after each write of
-a process, each of its events hidden, a restart after each of its writes on each earlier version, and its absence while
-the user writes something. Sieve plans its perturbations in the same way, from a learning run.
+a process, each of its events hidden, a restart after a write on an earlier version, and its absence while the user
+writes something. Sieve plans its perturbations in the same way, from a learning run. Of the restarts, only those are
+played that tell something new: see :mod:`kinformer.simulation.restarts`.
 
 This module does no I/O.
 """
@@ -15,8 +16,6 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
-from kinformer.meta.requests import UNCOUNTED
-from kinformer.simulation.history import History
 from kinformer.simulation.plan import (
     Away,
     Conflict,
@@ -37,6 +36,7 @@ from kinformer.simulation.plan import (
     Upgrade,
     Zone,
 )
+from kinformer.simulation.restarts import places, telling
 from kinformer.simulation.trial import Outcome
 
 __all__ = ("KINDS", "USUAL_KINDS", "single_deviations")
@@ -105,35 +105,23 @@ def _while_the_user_writes(make: Callable[[str, int, int], Deviation]) -> Callab
     return deviations
 
 
-def _restarts(run: Outcome) -> Iterator[Deviation]:
-    for (actor,), count in _counted(run.counts, "write"):
-        for number in range(1, count + 1):
-            for behind in range(1, _changes_until(run.history, actor, number) + 1):
-                yield Restart(actor, number, -behind)
+def _telling_restarts(run: Outcome) -> Iterator[Deviation]:
+    forms = run.look()
+    for (actor,), _ in _counted(run.counts, "write"):
+        yield from (Restart(actor, write, -behind) for write, behind in telling(run.history, actor, forms))
 
 
-def _changes_until(history: History, actor: str, number: int) -> int:
-    """How many changes there were up to a process' n-th write, from the first change that is not the server's own."""
-    changes = own = 0
-    for record in history:
-        if record.what != "write" or record.object.startswith(_UNCOUNTED):
-            continue
-        if changes or record.actor != "server":
-            changes += 1
-            own += record.actor == actor
-            if own == number:
-                return changes
-    return changes
-
-
-_UNCOUNTED = tuple(f"{resource}/" for resource in sorted(UNCOUNTED))
+def _all_restarts(run: Outcome) -> Iterator[Deviation]:
+    for (actor,), _ in _counted(run.counts, "write"):
+        yield from (Restart(actor, write, -behind) for write, behind in places(run.history, actor))
 
 
 KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType(
     {
         "crash": _at("write", partial(Crash, answer="delivered"), partial(Crash, answer="lost")),
         "hide": _at("object", Hide),
-        "restart": _restarts,
+        "restart": _telling_restarts,
+        "every_restart": _all_restarts,
         "away": _while_the_user_writes(Away),
         "conflict": _at("try", Conflict),
         "cut": _at("request", partial(Cut, where="before"), partial(Cut, where="after_write")),

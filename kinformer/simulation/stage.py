@@ -8,7 +8,7 @@ time on it, and :class:`~kinformer.simulation.external.ExternalWorld` runs real 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 
 from kinformer.clock import Clock
 from kinformer.envtest.storage import Change
+from kinformer.envtest.storage.history import DELETED
 from kinformer.meta.names import GroupResource
 from kinformer.meta.requests import UNCOUNTED, About
 from kinformer.simulation.faults import Faults, Injector
@@ -26,6 +27,7 @@ from kinformer.simulation.history import History, What
 from kinformer.simulation.loop import OWNER
 from kinformer.simulation.oracles import Invariant, Oracles, Reference, Violation
 from kinformer.simulation.plan import Deviation, Plan, RestartServer
+from kinformer.simulation.restarts import Form, forms_of
 from kinformer.simulation.server import EXCHANGE, DisturbedProcess, DisturbedServer
 from kinformer.simulation.state import State
 from kinformer.simulation.user import User
@@ -64,6 +66,7 @@ class RunResult:
     :param seconds: the seconds that the run took: of virtual time in a simulated world, and of real time otherwise
     :param steps: how many callbacks and steps of tasks have run
     :param refer: makes :attr:`reference`
+    :param look: finds out, by version, what each change has made: see :mod:`kinformer.simulation.restarts`
     """
 
     plan: Plan
@@ -77,6 +80,7 @@ class RunResult:
     seconds: float = 0.0
     steps: int = 0
     refer: Callable[[], Reference] | None = None
+    look: Callable[[], Mapping[int, Form]] = dict
 
     @cached_property
     def reference(self) -> Reference:
@@ -200,6 +204,16 @@ class Stage(User, abc.ABC, Generic[P]):
                 self._server_restarts = True
                 self.start(partial(self._restart_server, deviation.history), "restart of the server")
 
+    def look(self) -> Callable[[], Mapping[int, Form]]:
+        """A function that finds out what each change until now has made. It does not refer to the stage."""
+        changes = sorted(
+            (self.relative(change.number), f"{resource}/{change.now.key}", change)
+            for resource, log in self.server.storage.logs()
+            if str(resource) not in UNCOUNTED
+            for change in log.changes
+        )
+        return partial(_forms, changes)
+
     def assert_always(self, check: Invariant) -> None:
         """
         Check a condition after every change.
@@ -304,3 +318,9 @@ class Stage(User, abc.ABC, Generic[P]):
             if self.now + wait > give_up:
                 raise NotSettled(f"nothing has settled within {self._patience:g} s: {self.history.records[-1]}")
             await anyio.sleep(wait)
+
+
+def _forms(changes: Iterable[tuple[int, str, Change]]) -> Mapping[int, Form]:
+    return forms_of(
+        (version, name, None if change.type == DELETED else change.now.decode()) for version, name, change in changes
+    )

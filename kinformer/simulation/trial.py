@@ -17,6 +17,7 @@ from kinformer.simulation.history import History
 from kinformer.simulation.loop import Deadlock, Livelock
 from kinformer.simulation.oracles import Checks, Reference, Violation
 from kinformer.simulation.plan import Plan
+from kinformer.simulation.restarts import Form
 from kinformer.simulation.world import NotSettled, RunResult, Scenario, WorldOptions, run_world
 
 __all__ = ("Outcome", "ScenarioError", "Trial")
@@ -36,6 +37,7 @@ class Outcome:
     :param history: everything that happened
     :param counts: how often each point was passed at which a fault can happen
     :param seconds: the virtual time that the run took
+    :param look: finds out, by version, what each change has made: see :mod:`kinformer.simulation.restarts`
     """
 
     plan: Plan
@@ -43,6 +45,7 @@ class Outcome:
     history: History
     counts: Mapping[Hashable, int] = field(default_factory=dict)
     seconds: float = 0.0
+    look: Callable[[], Mapping[int, Form]] = dict
 
     @property
     def is_clean(self) -> bool:
@@ -117,7 +120,7 @@ class Trial:
 
     def _outcome(self, result: RunResult) -> Outcome:
         violations = (*self._of_scenario(result), *result.violations)
-        return Outcome(result.plan, violations, result.history, dict(result.counts), result.seconds)
+        return Outcome(result.plan, violations, result.history, dict(result.counts), result.seconds, result.look)
 
     def _of_scenario(self, result: RunResult) -> tuple[Violation, ...]:
         """

@@ -433,6 +433,7 @@ def _run(
     ending = replace(ending, tasks=result.orphans, exceptions=result.errors)
     result.violations = oracles.finish(ending)
     result.refer = partial(oracles.reference, result.final_state)
+    result.look = world.look()
     # The listeners refer to the world, which must not live as long as its history.
     world.history.listeners.clear()
     return result

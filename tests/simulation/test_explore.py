@@ -224,12 +224,19 @@ def test_each_event_of_each_object_is_hidden_once(mended: Trial) -> None:
 
 
 def test_each_write_is_followed_by_a_restart_onto_each_earlier_version(mended: Trial) -> None:
-    restarts = single(mended, "restart")
+    restarts = single(mended, "every_restart")
     first = [deviation for deviation in restarts if isinstance(deviation, Restart) and deviation.write == 1]
     second = [deviation for deviation in restarts if isinstance(deviation, Restart) and deviation.write == 2]
 
     assert [deviation.version for deviation in first] == [-number for number in range(1, len(first) + 1)]
     assert len(second) == len(first) + 1
+
+
+def test_only_restarts_that_tell_something_new_are_usual(mended: Trial) -> None:
+    usual, every = single(mended, "restart"), single(mended, "every_restart")
+
+    assert set(usual) < set(every)
+    assert {deviation.write for deviation in usual} == {1, 2}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("kind", KINDS)
