@@ -135,6 +135,11 @@ class ActualState:
         if node in self._reported:
             self._unwritten.add(node)
 
+    def must_list(self, node: str) -> None:
+        """Have the node's status written, although nobody here knows what it lists."""
+        self._reported.setdefault(node, {})
+        self._unwritten.add(node)
+
     def is_unwritten(self, node: str) -> bool:
         return node in self._unwritten
 

@@ -1,8 +1,9 @@
 """What is not done at a change: learning the states at the start, and checking them from time to time.
 
 At the start, the nodes' statuses say what is attached. A VolumeAttachment that no status lists is an uncertain
-attachment: the last process ended between its creation and the write of the status. Later, what events may have missed
-is found every minute, and attachments that were lost every ``--attach-detach-reconcile-sync-period``.
+attachment: the last process ended between its creation and the write of the status. So is one that appears later and is
+not of an own operation: the caches were behind at the start. Kubernetes does not look at those. Later, what events may
+have missed is found every minute, and attachments that were lost every ``--attach-detach-reconcile-sync-period``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kinformer.logs import get_logger
 from kinformer.models import V1Pod, V1VolumeAttachment
 from kinformer_controllers.attachdetach.actual import ActualState
 from kinformer_controllers.attachdetach.attachments import VolumeAttachments
+from kinformer_controllers.attachdetach.deciding import key_of
 from kinformer_controllers.attachdetach.desired import DesiredState
 from kinformer_controllers.attachdetach.following import Caches, Follower, volumes_in_use
 from kinformer_controllers.attachdetach.pending import Key, PendingOperations
@@ -88,21 +90,35 @@ class Checks:
             self._recover_specs(pod)
         self._look({volume for volume, _, _ in self._actual.volumes()})
 
-    def _recover_attachment(self, attachment: V1VolumeAttachment) -> None:
+    def attachment_seen(self, attachment: V1VolumeAttachment) -> None:
+        """Note an attachment that the last process has made, if the caches did not show it at the start."""
+        if self._recovered and (volume := self._recover_attachment(attachment)) is not None:
+            node = attachment.spec.node_name
+            # The status may list the volume, and the cache not show it yet.
+            self._actual.must_list(node)
+            self._write(node)
+            self._look([volume])
+
+    def _recover_attachment(self, attachment: V1VolumeAttachment) -> str | None:
+        """Returns the volume if it was not known that it is attached to the node."""
         name, node = attachment.spec.source.persistent_volume_name, attachment.spec.node_name
         volume = self._caches.volumes.get_by_key(name) if name else None
         try:
             spec = spec_of_volume(volume) if volume is not None else None
         except Untranslatable as error:
             log.warning("volume_not_translated", volume=name, error=str(error))
-            return
+            return None
         if spec is None or not self._resolver.is_attachable(spec):
             log.info("volume_attachment_left", attachment=attachment.metadata.name, node=node, volume=name)
-        elif self._actual.attachment(spec.unique_name, node) is None:
-            self._actual.mark(spec.unique_name, spec, node, confirmed=False)
-            if (found := self._caches.nodes.get_by_key(node)) is not None:
-                # It had the time to say whether it uses the volume.
-                self._actual.set_in_use(node, volumes_in_use(found))
+            return None
+        key = key_of(spec.unique_name, node, spec)
+        if self._pending.is_running(key) or self._actual.attachment(spec.unique_name, node) is not None:
+            return None
+        self._actual.mark(spec.unique_name, spec, node, confirmed=False)
+        if (found := self._caches.nodes.get_by_key(node)) is not None:
+            # It had the time to say whether it uses the volume.
+            self._actual.set_in_use(node, volumes_in_use(found))
+        return spec.unique_name
 
     def _recover_specs(self, pod: V1Pod) -> None:
         """Note what the volumes are that a node lists: the list has only their names."""

@@ -107,6 +107,7 @@ class AttachDetachController(Group):
         self.volumes.handle(nodes, ResourceEventHandlerFuncs(follow.node_seen, follow.node_changed, follow.node_gone))
         self.volumes.handle(pods, ResourceEventHandlerFuncs(follow.take_pod, follow.pod_changed, follow.pod_gone))
         self.volumes.handle(attachments, csi)
+        self.volumes.handle(attachments, ResourceEventHandlerFuncs(self._checks.attachment_seen))
         self.claims.watch(claims).watch_mapped(volumes, _claim_keys)
         read = (pods, nodes, claims, volumes, drivers, attachments)
         self.volumes.wait_for(claims).wait_for(volumes).wait_for(drivers)
