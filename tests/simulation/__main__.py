@@ -1,4 +1,4 @@
-"""``python -m tests.simulation``: the long search. Every public bug, its twin, and every controller, with a table.
+"""``python -m tests.simulation``: the long search. Every public and every planted bug, its twin, and every controller.
 
 For each bug a systematic pass that ends when it is found; for each twin a whole one, and seeds; for each controller
 seeds, and a systematic pass if asked for; for each scenario that was recorded on a real cluster seeds, and every single
@@ -39,6 +39,7 @@ from tests.simulation.budget import play_for
 from tests.simulation.bugs import BUGS
 from tests.simulation.controllers.case import CRASHED_AND_LATE
 from tests.simulation.controllers.catalogue import CASES
+from tests.simulation.planted import PLANTED
 from tests.simulation.recorded import RECORDED, trial_of_recorded
 from tests.simulation.worlds import trial_of_bug, trial_of_case
 
@@ -162,6 +163,13 @@ def searches(asked: Asked) -> Iterator[Search]:
         for seeds in (None, _seeds(asked)):
             name = f"{bug.issue} mended"
             yield Search(name, lambda bug=bug: trial_of_bug(str(bug), is_mended=True), seeds, kinds)
+    for planted in PLANTED:
+        if not asked.wants(name := f"planted: {planted}"):
+            continue
+        kinds = (planted.kind, *(kind for kind in _KINDS if kind != planted.kind))
+        yield Search(name, planted.broken, None, kinds, must_fail=True)
+        for seeds in (None, _seeds(asked)):
+            yield Search(f"{name}, mended", planted.mended, seeds, kinds)
     for case in CASES:
         if not asked.wants(case.name):
             continue

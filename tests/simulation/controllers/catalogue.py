@@ -227,8 +227,13 @@ _OWN = (
         create("Endpoints", "t", subsets=_subset("10.0.1.1")),
         SETTLE,
         delete("Endpoints", "t"),
-        # Slices were made 12,000 times while the garbage collector deleted them, until the deletion was heard of.
-        plans=("seed=0 hide(manager,endpoints/case/t,event=2)",),
+        plans=(
+            # Slices were made 12,000 times while the garbage collector deleted them, until the deletion was heard of.
+            "seed=0 hide(manager,endpoints/case/t,event=2)",
+            "seed=0 restart(manager,write=2,version=-5)",
+        ),
+        # An update takes it away, as in Kubernetes. Who begins on an old view may make the slice anew in place of that.
+        may_differ=("endpointslices.discovery.k8s.io/*:metadata.generateName",),
     ),
     _case(
         "csrcleaner",
@@ -326,6 +331,15 @@ _OWN = (
         begin=csi.begin,
         # An operation that has failed some times waits half a minute, and a lost attachment is found after one.
         quiet=130.0,
+        plans=(
+            # It began on a view without attachments, and never looked at those of before: a volume was on two nodes.
+            "seed=0 restart(manager,write=23,version=-20)",
+            # It lists in a node's status what was detached on an old view.
+            "seed=0 restart(manager,write=23,version=-32)",
+        ),
+        # Who begins on a view with a pod that is gone attaches its volume again, and detaches it later (restart after
+        # the 27th write, 22 changes behind). Kubernetes does the same: only before it detaches it asks the server.
+        churn_left_out=("volumeattachments.storage.k8s.io/*",),
     ),
     _case(
         "resourcequota",
