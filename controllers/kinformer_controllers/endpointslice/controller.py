@@ -103,8 +103,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         try:
             await self._reconciler.reconcile(key, service, pods, existing, triggered)
         except ExceptionGroup as group:
-            errors = "; ".join(map(str, group.exceptions))
-            message = f"Error updating Endpoint Slices for Service {key}: {errors}"
+            message = f"Error updating Endpoint Slices for Service {key}: {_all_of(group)}"
             self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", message)
             raise
 
@@ -113,6 +112,12 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         self._metrics.forget(key)
         self.tracker.forget(key)
         self.nodes.wait_for(key, ())
+
+
+def _all_of(group: ExceptionGroup) -> str:
+    """What Kubernetes says of several errors: each text once, in brackets if there are several."""
+    texts = sorted({str(error) for error in group.exceptions})
+    return f"[{', '.join(texts)}]" if len(texts) > 1 else texts[0]
 
 
 def _service_index(slice_: V1EndpointSlice) -> tuple[str]:

@@ -107,12 +107,10 @@ class Reconciler:
             changes, missing = self._plan(key, service, pods, of_type, address_type, distribution)
             plans.append(changes)
             unknown.update(dict.fromkeys(pod.node_name for pod in missing))
-            if missing:
-                others = f" (and {len(missing) - 1} others)" if len(missing) > 1 else ""
-                pod = missing[0]
-                errors.append(
-                    SyncError(f"skipping Pod {pod.name}{others} for Service {key}: Node {pod.node_name} Not Found")
-                )
+            errors += [
+                SyncError(f"skipping Pod {pod.name} for Service {key}: Node {pod.node_name} Not Found")
+                for pod in missing
+            ]
         self._nodes.wait_for(key, unknown)
         # Slices of an address type that the service no longer has.
         plans.append(_Changes(delete=[view.slice for view in existing if view.slice.address_type not in types]))

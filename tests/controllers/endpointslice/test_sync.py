@@ -330,6 +330,18 @@ async def test_a_pod_on_an_unknown_node_is_left_out_until_known() -> None:
     assert world.addresses() == ["10.1.0.1", "10.1.0.2"]
 
 
+async def test_an_event_names_each_pod_without_a_node_once() -> None:
+    # As k8s.io/apimachinery's Aggregate: a Service with two families has each error twice.
+    service = make_service(ipFamilies=["IPv4", "IPv6"], clusterIPs=["10.0.0.1", "fd00::1"])
+    world = Slices(service, *(make_pod(name, "10.1.0.1", nodeName="n2") for name in "ba"))
+    with pytest.raises(ExceptionGroup):
+        await world.sync()
+
+    each = "skipping Pod {} for Service ns/web: Node n2 Not Found"
+    [event] = world.recorder.events
+    assert event.endswith(f"Slices for Service ns/web: [{each.format('a')}, {each.format('b')}]")
+
+
 async def test_a_pod_waiting_for_a_node_is_forgotten_with_its_service() -> None:
     first, second = make_service(), make_service("other", selector={"app": "web"})
     pod = make_pod("a", "10.1.0.1", nodeName="missing")
