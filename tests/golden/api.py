@@ -84,6 +84,10 @@ class Api:
         self._session = session
         self.namespace = namespace
 
+    def within(self, namespace: str) -> Api:
+        """The same server, for another namespace."""
+        return Api(self._session, namespace)
+
     async def create(self, obj: dict[str, Any], *subresource: str) -> dict[str, Any]:
         name = [obj["metadata"]["name"]] if subresource else []
         path = self._path(obj["kind"], *name, *subresource, namespace=obj["metadata"].get("namespace", ""))

@@ -223,7 +223,10 @@ def _reuse(result: Mirror) -> None:
         if new is not None:
             result.create.remove(new)
             result.delete.remove(doomed)
-            result.update.append(_over(doomed, new))
+            reused = _over(doomed, new)
+            # As in Kubernetes: only a slice that gets other ports keeps the prefix of its name.
+            reused.metadata.generate_name = new.metadata.generate_name
+            result.update.append(reused)
 
 
 def _port_key(ports: Iterable[Any]) -> _Ports:

@@ -151,7 +151,7 @@ def test_a_slice_that_says_something_else_is_updated_as_it_was_seen(changed: V1E
 
     found = mirror(changed, [there], 1000)
 
-    assert [it.metadata.name for it in found.update] == ["e-1"]
+    assert [(it.metadata.name, it.metadata.generate_name) for it in found.update] == [("e-1", None)]
     assert found.update[0].metadata.resource_version == "7"
     assert not found.create
     assert not found.delete
@@ -172,7 +172,8 @@ def test_a_slice_of_other_ports_is_rewritten_and_a_surplus_deleted() -> None:
 
     found = mirror(endpoints(subset("10.0.0.1", ports=({"port": 81, "name": "http"},))), there, 1000)
 
-    assert [it.metadata.name for it in found.update] == ["e-1"]
+    # As Kubernetes' recycleSlices(): it is the slice that would be made, with a name.
+    assert [(it.metadata.name, it.metadata.generate_name) for it in found.update] == [("e-1", "e-")]
     assert [it.metadata.name for it in found.delete] == ["e-2"]
     assert not found.create
 

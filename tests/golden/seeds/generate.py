@@ -6,14 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.golden.seeds.administered import Administered
 from tests.golden.seeds.around import Budget, Node, Quota, Service
 from tests.golden.seeds.attaching import Attached
 from tests.golden.seeds.autoscaling import Autoscaled
 from tests.golden.seeds.batch import CronJob, Job
+from tests.golden.seeds.budgeted import Budgeted
+from tests.golden.seeds.certified import Certified
 from tests.golden.seeds.daemons import DaemonSet, healthy_elsewhere, node
+from tests.golden.seeds.devices import Devices
+from tests.golden.seeds.limited import Limited
+from tests.golden.seeds.overlapping import Overlapping
+from tests.golden.seeds.owned import Owned
 from tests.golden.seeds.parts import Draw, Operation, Step, patch, pods
 from tests.golden.seeds.replicated import Deployment, ReplicaSet
+from tests.golden.seeds.served import Served
 from tests.golden.seeds.stateful import StatefulSet
+from tests.golden.seeds.tainted import Tainted
+from tests.golden.seeds.volumes import Volumes
 
 __all__ = ("CONTROLLERS", "FAMILIES", "FLAGS", "Plan", "plan_of")
 
@@ -82,7 +92,21 @@ class Plan:
 
 
 #: What seeds are about. Each seed is another scenario in each family.
-FAMILIES: dict[str, Any] = {"attaching": Attached, "autoscaling": Autoscaled, "workloads": None}
+FAMILIES: dict[str, Any] = {
+    "administration": Administered,
+    "attaching": Attached,
+    "autoscaling": Autoscaled,
+    "budgets": Budgeted,
+    "certificates": Certified,
+    "devices": Devices,
+    "nodes": Tainted,
+    "overlaps": Overlapping,
+    "owners": Owned,
+    "quotas": Limited,
+    "services": Served,
+    "volumes": Volumes,
+    "workloads": None,
+}
 
 
 def plan_of(seed: int, family: str = "workloads") -> Plan:
@@ -134,7 +158,8 @@ def plan_of(seed: int, family: str = "workloads") -> Plan:
 
 def _plan_of_family(seed: int, family: str, subject: Any, draw: Draw) -> Plan:
     begin: list[Step] = [{"wait_for": ["ServiceAccount", "default"]}, *subject.begin()]
-    drawn = [draw.weighted(subject.operations())() for _ in range(draw.number(_LEAST, _MOST))]
+    least, most = getattr(subject, "length", (_LEAST, _MOST))
+    drawn = [draw.weighted(subject.operations())() for _ in range(draw.number(least, most))]
     return Plan(seed, family, subject.looks, subject.settled, [("begin", begin), *drawn])
 
 

@@ -17,15 +17,27 @@ import anyio
 
 from tests.golden.api import Api, Refused, Unreachable
 from tests.golden.pace import NotSettled, Pace
-from tests.golden.scenario import Run, ScenarioError
+from tests.golden.scenario import ScenarioError
+from tests.golden.seeds.certified import shown
 from tests.golden.seeds.generate import Plan
 from tests.golden.seeds.parts import LONG_AGO, NEVER
+from tests.golden.seeds.steps import ObjectSteps
 from tests.golden.seeds.watching import Changes
 
 __all__ = ("Played", "namespace_of", "play")
 
 #: Owners first: they would make their pods again.
 _OWNERS = ("CronJob", "Job", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
+#: Kinds without a namespace, whose objects are labelled with that of their seed.
+_OF_THE_CLUSTER = (
+    "CertificateSigningRequest",
+    "ClusterRole",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "StorageClass",
+    "ValidatingAdmissionPolicy",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +111,7 @@ async def _remove(api: Api) -> None:
     except Unreachable:
         return
     try:
-        for kind in ("Node", "PersistentVolume"):
+        for kind in _OF_THE_CLUSTER:
             for obj in await api.list(kind, f"set={api.namespace}"):
                 await api.delete(kind, obj["metadata"]["name"])
         await api.delete("Namespace", api.namespace)
@@ -107,7 +119,7 @@ async def _remove(api: Api) -> None:
         return
 
 
-class _SeedRun(Run):
+class _SeedRun(ObjectSteps):
     """The steps of seeds, beside those of all scenarios."""
 
     def __init__(
@@ -155,6 +167,8 @@ class _SeedRun(Run):
             node["spec"].get("taints", []).sort(key=lambda taint: (taint["key"], taint["effect"]))
             # In the order of a Go map.
             node["status"].get("volumesAttached", []).sort(key=lambda volume: volume["name"])
+        requests = found.get("CertificateSigningRequest", [])
+        requests[:] = map(shown, requests)
         if "HorizontalPodAutoscaler" in found:
             for obj in found.get("Deployment", ()):
                 # How many steps the autoscaler has needed.

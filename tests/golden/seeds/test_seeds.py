@@ -11,24 +11,27 @@ from tests.golden.api import Api
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario_command import serving
 from tests.golden.seeds import compare
-from tests.golden.seeds.generate import CONTROLLERS, FLAGS, plan_of
+from tests.golden.seeds.generate import CONTROLLERS, FAMILIES, FLAGS, plan_of
 from tests.golden.seeds.play import namespace_of, play
 
-#: What kube-controller-manager 1.36 on a real kube-apiserver made of some seeds, of each kind of workload.
-RECORDED = compare.read(Path(__file__).parent / "recorded.ndjson.gz")
+#: What kube-controller-manager 1.36 on a real kube-apiserver made of some seeds of a family, by seed.
+RECORDED = {file.stem.split(".")[0]: compare.read(file) for file in (Path(__file__).parent / "recorded").iterdir()}
 
 
-@pytest.mark.parametrize("seed", RECORDED)
-async def test_this_seed_settles_as_with_kubernetes_controllers(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("family", "seed"), [(family, seed) for family in sorted(RECORDED) for seed in RECORDED[family]]
+)
+async def test_this_seed_settles_as_with_kubernetes_controllers(family: str, seed: int) -> None:
     clock = scenario_clock()
+    controllers = [*CONTROLLERS, *getattr(FAMILIES[family], "controllers", ())]
     async with (
-        serving(controllers=CONTROLLERS, flags=FLAGS, clock=clock) as (url, token),
+        serving(controllers=controllers, flags=FLAGS, clock=clock) as (url, token),
         aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session,
     ):
         api = Api(session, namespace_of(seed))
-        played = await play(plan_of(seed), api, TurnedPace(clock), now=clock.now)
+        played = await play(plan_of(seed, family), api, TurnedPace(clock), now=clock.now)
 
-    problem = compare.first_difference(compare.as_read(played), RECORDED[seed])
+    problem = compare.first_difference(compare.as_read(played), RECORDED[family][seed])
     assert not problem, problem
 
 

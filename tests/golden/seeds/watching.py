@@ -13,12 +13,14 @@ import aiohttp
 import anyio
 import msgspec
 
-from kinformer.models import builtin_resources
+from tests.golden.api import path_of
 
 __all__ = ("Changes", "watching")
 
 #: All but Events: those of a workload that is refused again and again never end.
 _KINDS = (
+    "CertificateSigningRequest",
+    "ClusterRole",
     "ConfigMap",
     "ControllerRevision",
     "CronJob",
@@ -28,6 +30,8 @@ _KINDS = (
     "Endpoints",
     "HorizontalPodAutoscaler",
     "Job",
+    "Lease",
+    "Namespace",
     "Node",
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -35,10 +39,13 @@ _KINDS = (
     "PodDisruptionBudget",
     "ReplicaSet",
     "ReplicationController",
+    "ResourceClaim",
     "ResourceQuota",
+    "Secret",
     "Service",
     "ServiceAccount",
     "StatefulSet",
+    "ValidatingAdmissionPolicy",
     "VolumeAttachment",
 )
 
@@ -59,7 +66,11 @@ class _Event(msgspec.Struct):
 
 
 class Changes:
-    """How often something has changed, by namespace. Objects of the cluster count for the one in their label `set`."""
+    """
+    How often something has changed, by namespace.
+
+    Objects of the cluster count for the one in their label `set`, and those in a second namespace `-x` for the first.
+    """
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
@@ -81,7 +92,8 @@ class Changes:
                 async with session.get(path, params=params, timeout=aiohttp.ClientTimeout(None)) as response:
                     async for line in response.content:
                         metadata = decode(line).object.metadata
-                        self._seen[metadata.namespace or metadata.labels.get("set", "")] += 1
+                        where = metadata.namespace.removesuffix("-x") or metadata.labels.get("set", "")
+                        self._seen[where] += 1
             except (aiohttp.ClientError, ValueError, KeyError):
                 await anyio.sleep(0.2)
 
@@ -91,10 +103,10 @@ async def watching(session: aiohttp.ClientSession, kinds: Sequence[str] = _KINDS
     """The changes of all namespaces of a server, from now on."""
     changes = Changes()
     async with anyio.create_task_group() as tasks:
-        for each in builtin_resources().values():
-            if each.kind in kinds and each.group != "events.k8s.io":
-                root = f"/apis/{each.group}/{each.version}" if each.group else f"/api/{each.version}"
-                tasks.start_soon(changes.follow, session, f"{root}/{each.plural}")
+        for kind in kinds:
+            # Of all namespaces.
+            path = path_of(kind, namespace="-").replace("/namespaces/-", "")
+            tasks.start_soon(changes.follow, session, path)
         await anyio.sleep(0.5)
         yield changes
         tasks.cancel_scope.cancel()
