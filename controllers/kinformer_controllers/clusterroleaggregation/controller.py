@@ -56,12 +56,15 @@ class AggregationController:
         rules = self._rules(role)
         if rules == (role.rules or []):
             return
-        body = {
+        body: dict[str, Any] = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",
             "metadata": {"name": name},
-            "rules": [to_dict(rule) for rule in rules],
         }
+        if rules:
+            # As Kubernetes: a role that collects nothing loses only what this controller has written. Rules that
+            # somebody else has given it stay.
+            body["rules"] = [to_dict(rule) for rule in rules]
         await self._server.apply(body, field_manager=FIELD_MANAGER, force=True)
 
     def _rules(self, role: V1ClusterRole) -> list[V1PolicyRule]:

@@ -103,7 +103,17 @@ async def test_a_role_gets_the_rules_of_those_that_its_selectors_find(
 
     await world.aggregation.sync("combined")
 
-    assert [body["rules"] for body in world.applied] == ([] if rules is None else [rules])
+    assert [body.get("rules", []) for body in world.applied] == ([] if rules is None else [rules])
+
+
+async def test_a_role_that_collects_nothing_gives_up_its_rules_only() -> None:
+    # As applyClusterRoles() with no rules: server-side apply then removes what this manager owns, and nothing else.
+    world = World(role("combined", HAMMER, of=[labelled("bar")]))
+
+    await world.aggregation.sync("combined")
+
+    [body] = world.applied
+    assert "rules" not in body
 
 
 async def test_other_roles_and_roles_that_are_gone_are_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""What administrators do: aggregated roles, accounts and their tokens, namespaces with finalizers, policies."""
+"""What administrators do: aggregated roles, accounts and their tokens, certificates of the server, policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from tests.golden.seeds.parts import Draw, Operation, Step, delete, patch
 
 __all__ = ("Administered",)
 
-_ROLES = tuple(f"${{ns}}-{letter}" for letter in "abcdef")
+#: Which roles a role may collect: those of the level before. In a circle the order of writes decides what is collected.
+_LEVELS = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 2}
+_ROLES = tuple(f"${{ns}}-{letter}" for letter in _LEVELS)
 _EXPRESSIONS = (
     "object.spec.replicas <= 5",
     "object.spec.replicaz <= 5",
@@ -26,10 +28,7 @@ _EXPRESSIONS = (
 
 
 class Administered:
-    looks = (
-        *("ClusterRole", "ServiceAccount", "Secret", "ConfigMap", "Namespace"),
-        *("ConfigMap@-x", "Secret@-x", "ServiceAccount@-x", "ValidatingAdmissionPolicy", "Event"),
-    )
+    looks = ("ClusterRole", "ServiceAccount", "Secret", "ConfigMap", "ValidatingAdmissionPolicy", "Event")
     controllers = (
         "clusterrole-aggregation",
         "root-ca-cert-publisher",
@@ -37,8 +36,7 @@ class Administered:
         "validatingadmissionpolicy-status-controller",
     )
     settle = 1.5
-    #: A namespace's deletion begins after five seconds, and looks at what has finalizers again after eight.
-    settled = 9.0
+    settled = 3.0
     length = (8, 14)
 
     def __init__(self, draw: Draw) -> None:
@@ -46,12 +44,12 @@ class Administered:
 
     def begin(self) -> list[Step]:
         roles = [self._role(name) for name in _ROLES if self._draw.chance(0.5)]
-        return [{"create": roles}, *self.make_account()[1], *self.make_namespace()[1]]
+        return [{"create": roles}, *self.make_account()[1]]
 
-    def _labels(self) -> dict[str, str]:
+    def _labels(self, name: str) -> dict[str, str]:
         draw = self._draw
-        labels = {"set": "${ns}"}
-        labels |= {f"${{ns}}/{key}": draw.one(["true", "x"]) for key in ("one", "two") if draw.chance(0.5)}
+        labels = {"set": "${ns}", "level": str(_LEVELS[name[-1]])}
+        labels |= {key: draw.one(["true", "x"]) for key in ("one", "two") if draw.chance(0.5)}
         return labels
 
     def _rules(self) -> list[dict[str, Any]]:
@@ -67,20 +65,22 @@ class Administered:
         ]
 
     def _role(self, name: str) -> dict[str, Any]:
-        made: dict[str, Any] = {"metadata": {"name": name, "labels": self._labels()}, "rules": self._rules()}
-        if self._draw.chance(0.4):
-            made["aggregationRule"] = {"clusterRoleSelectors": self._selectors()}
+        made: dict[str, Any] = {"metadata": {"name": name, "labels": self._labels(name)}, "rules": self._rules()}
+        if _LEVELS[name[-1]]:
+            made["aggregationRule"] = {"clusterRoleSelectors": self._selectors(name)}
         return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", **made}
 
-    def _selectors(self) -> list[dict[str, Any]]:
+    def _selectors(self, name: str) -> list[dict[str, Any]]:
         draw = self._draw
         every: list[dict[str, Any]] = [
-            {"matchLabels": {"${ns}/one": "true"}},
-            {"matchLabels": {"${ns}/two": "x"}},
-            {"matchExpressions": [{"key": "${ns}/one", "operator": "Exists"}]},
-            {"matchLabels": {"set": "${ns}"}, "matchExpressions": [{"key": "${ns}/two", "operator": "DoesNotExist"}]},
+            {"matchLabels": {"one": "true"}},
+            {"matchLabels": {"two": "x"}},
+            {"matchExpressions": [{"key": "one", "operator": "Exists"}]},
+            {"matchExpressions": [{"key": "two", "operator": "DoesNotExist"}]},
         ]
-        return [draw.one(every) for _ in range(draw.number(1, 3))]
+        chosen = [draw.one(every) for _ in range(draw.number(1, 3))]
+        of = {"set": "${ns}", "level": str(_LEVELS[name[-1]] - 1)}
+        return [{**each, "matchLabels": of | each.get("matchLabels", {})} for each in chosen]
 
     def make_role(self) -> Operation:
         made = self._role(self._draw.one(_ROLES))
@@ -91,8 +91,12 @@ class Administered:
         body: dict[str, Any] = draw.one(
             [
                 {"rules": self._rules()},
-                {"metadata": {"labels": {"${ns}/one": draw.one(["true", "x", None])}}},
-                {"aggregationRule": draw.one([None, {"clusterRoleSelectors": self._selectors()}])},
+                {"metadata": {"labels": {"one": draw.one(["true", "x", None])}}},
+                *(
+                    [{"aggregationRule": draw.one([None, {"clusterRoleSelectors": self._selectors(name)}])}]
+                    if _LEVELS[name[-1]]
+                    else []
+                ),
             ]
         )
         return f"change role {name[-1]}: {sorted(body)}", [patch("ClusterRole", name, body)]
@@ -152,32 +156,6 @@ class Administered:
         body = {"data": self._draw.one([{"ca.crt": "x"}, {"ca.crt": None}, {"other": "y"}])}
         return f"change kube-root-ca.crt: {body}", [patch("ConfigMap", "kube-root-ca.crt", body)]
 
-    def make_namespace(self) -> Operation:
-        draw = self._draw
-        metadata: dict[str, Any] = {"name": "${ns}-x", "labels": {"set": "${ns}"}}
-        if draw.chance(0.2):
-            metadata["finalizers"] = ["example.com/held"]
-        made: list[dict[str, Any]] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
-        for kind in ("ConfigMap", "Secret", "ServiceAccount"):
-            for name in ("k", "l"):
-                if draw.chance(0.4):
-                    held = {"finalizers": draw.one([["example.com/a"], ["example.com/a", "example.com/b"]])}
-                    of = {"namespace": "${ns}-x", "name": name} | (held if draw.chance(0.5) else {})
-                    made.append({"apiVersion": "v1", "kind": kind, "metadata": of})
-        return "make a namespace", [{"create": made}, {"settle": self.settle}]
-
-    def delete_namespace(self) -> Operation:
-        return "delete the namespace", [delete("Namespace", "${ns}-x")]
-
-    def free(self) -> Operation:
-        kind, name = self._draw.one(["ConfigMap", "Secret", "ServiceAccount"]), self._draw.one("kl")
-        left = self._draw.one([[], ["example.com/b"]])
-        where = {"kind": kind, "name": name, "namespace": "${ns}-x", "finalizers": left}
-        return f"finalizers of {kind} {name} there: {left}", [{"hold": where}]
-
-    def free_namespace(self) -> Operation:
-        return "free the namespace", [{"hold": {"kind": "Namespace", "name": "${ns}-x", "finalizers": []}}]
-
     def rule(self) -> Operation:
         draw = self._draw
         spec: dict[str, Any] = {
@@ -220,9 +198,5 @@ class Administered:
             (self.change_token, 3),
             (self.delete_one, 4),
             (self.change_ca, 1),
-            (self.make_namespace, 1),
-            (self.delete_namespace, 3),
-            (self.free, 4),
-            (self.free_namespace, 1),
             (self.rule, 3),
         ]

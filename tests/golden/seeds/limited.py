@@ -16,12 +16,14 @@ _AMOUNTS = ("cpu", "memory", "requests.cpu", "limits.cpu", "requests.memory", "l
 
 class Limited:
     """
-    The limits are high, for most seeds: what is refused depends on when a quota was counted.
+    The limits are high: what is refused depends on when a quota was counted, and on which of two is asked first.
+    Amounts of memory have binary suffixes. With both sorts, the pod that Kubernetes adds first decides about the sum.
 
     A quota that was counted from an old cache is right again after the next period, which is five seconds here.
     """
 
     looks = ("ResourceQuota",)
+    controllers = ("root-ca-cert-publisher",)
     settle = 1.1
     settled = 7.0
     length = (8, 14)
@@ -61,8 +63,10 @@ class Limited:
         return [{"create": made}, {"settle": self.settle}]
 
     def _of_pods(self) -> dict[str, str]:
-        hard = {"pods": self._draw.one(["3", "20"])}
-        return hard | {self._draw.one(_AMOUNTS): self._draw.one(["2", "100Gi"]) for _ in range(self._draw.number(0, 3))}
+        hard = {"pods": self._draw.one(["20", "21"])}
+        return hard | {
+            self._draw.one(_AMOUNTS): self._draw.one(["100Gi", "200k"]) for _ in range(self._draw.number(0, 3))
+        }
 
     def _of_all(self) -> dict[str, str]:
         objects = [
@@ -78,13 +82,13 @@ class Limited:
             *("x.storageclass.storage.k8s.io/requests.storage", "x.storageclass.storage.k8s.io/persistentvolumeclaims"),
             *("count/jobs.batch", "count/unknown.example.com", "requests.example.com/gpu", "pods"),
         ]
-        return {self._draw.one(objects): self._draw.one(["1", "20Gi", "50"]) for _ in range(self._draw.number(2, 6))}
+        return {self._draw.one(objects): self._draw.one(["20Gi", "50"]) for _ in range(self._draw.number(2, 6))}
 
     def _pod(self, name: str) -> dict[str, Any]:
         draw = self._draw
         container: dict[str, Any] = {"name": "c", "image": "i"}
         if draw.chance(0.7):
-            amounts = {"cpu": draw.one(["100m", "0.25", "1"]), "memory": draw.one(["64Mi", "1G", "100000k"])}
+            amounts = {"cpu": draw.one(["100m", "0.25", "1"]), "memory": draw.one(["64Mi", "1Gi", "1500Ki"])}
             if draw.chance(0.3):
                 amounts["ephemeral-storage"] = "1Gi"
             if draw.chance(0.2):

@@ -89,9 +89,7 @@ class Overlapping:
 
     def _bare(self, of: str) -> list[Step]:
         name = self._draw.one(_PODS)
-        metadata: dict[str, Any] = {"name": name, "labels": self._labels(of) | {"of": "nobody"}}
-        if self._draw.chance(0.1):
-            metadata["finalizers"] = ["example.com/held"]
+        metadata = {"name": name, "labels": self._labels(of) | {"of": "nobody"}}
         spec = {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 0}
         pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         owners: list[dict[str, Any]] = []
@@ -122,10 +120,6 @@ class Overlapping:
     def ready(self) -> Operation:
         return "pods are ready", [pods("ready", "of", self._draw.one([2, 9]))]
 
-    def free_pod(self) -> Operation:
-        name = self._draw.one(_PODS)
-        return f"free pod {name}", [{"hold": {"kind": "Pod", "name": name, "finalizers": []}}]
-
     def disown(self) -> Operation:
         name = self._draw.one(_PODS)
         owner = self._draw.one(self._names)
@@ -147,6 +141,5 @@ class Overlapping:
             (self.relabel, 3),
             (self.end, 3),
             (self.ready, 3),
-            (self.free_pod, 1),
             (self.disown, 3),
         ]

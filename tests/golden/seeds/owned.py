@@ -22,6 +22,7 @@ class Owned:
     """Eight names, most of them ConfigMaps. One kind has no namespace, and one is known to other controllers."""
 
     looks = ("ConfigMap", "Secret", "Lease", "ReplicaSet", "ClusterRole", "Event")
+    controllers = ("root-ca-cert-publisher",)
     settle = 1.5
     #: An object that waits for another one is looked at again later and later.
     settled = 4.0
