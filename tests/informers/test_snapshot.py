@@ -137,6 +137,12 @@ async def client(server: ApiServer) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.fixture(autouse=True)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may take longer than a second to say at the end which cluster it is of."""
+    monkeypatch.setattr("kinformer.informers.snapshot._LAST_ASK", 60.0)
+
+
 @pytest.fixture
 async def path(client: Client, tmp_path: Path) -> Path:
     """The file that a first process has left."""
