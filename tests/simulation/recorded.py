@@ -49,6 +49,8 @@ _LONGER: Final[Mapping[str, float]] = MappingProxyType(
         "dep_deadline": 8.0,
         "taint_evict": 10.0,
         "node_not_ready": 4.0,
+        # The cloud is asked every five seconds, about the nodes that were seen until then.
+        "instance_gone": 8.0,
     }
 )
 

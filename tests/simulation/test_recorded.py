@@ -30,3 +30,10 @@ def test_two_loops_may_taint_a_node_in_either_order() -> None:
     plan = Plan.parse("seed=0 delay(manager,request=8,seconds=5)")
 
     assert not trial_of_recorded("node_pods_not_ready").play(plan).violations
+
+
+@pytest.mark.parametrize("seconds", [5, 20])
+def test_a_node_that_is_seen_late_is_deleted_when_its_instance_is_gone(seconds: int) -> None:
+    plan = Plan.parse(f"seed=0 delay(manager,event=1,seconds={seconds})")
+
+    assert not trial_of_recorded("instance_gone").play(plan).violations
