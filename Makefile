@@ -15,7 +15,7 @@ GROUPED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 LOWEST := .venv-lowest
 OTHERS := 3.11 3.12 3.13
 
-.PHONY: help demo test lint types contract docs unit simulate mutants pythons lowest compat sbom format clean
+.PHONY: help demo test lint types contract docs unit simulate endurance mutants pythons lowest compat sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ unit: $(STAMP)
 
 simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
 	$(BIN)/python -m tests.simulation $(ARGS)
+
+endurance: $(STAMP) ## real processes for a long time, killed, stopped and cut off: ARGS="--minutes 60"
+	$(BIN)/python -m tests.endurance $(ARGS)
 
 mutants: $(STAMP) ## are mistakes found? 300 small ones, one at a time, each against the tests of its package
 	$(BIN)/python -m tests.mutants $(ARGS)

@@ -151,12 +151,13 @@ class Asker:
         return found["response"]
 
 
-def _pod(number: int) -> dict[str, Any]:
+def new_pod(number: int, namespace: str = "default") -> dict[str, Any]:
+    """A small pod. An annotation has its uid."""
     uid = str(uuid.uuid4())
     containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}]
     metadata = {
         "name": f"pod-{number}",
-        "namespace": "default",
+        "namespace": namespace,
         "uid": uid,
         "labels": {"app": "web"},
         "annotations": {UID: uid},
@@ -169,7 +170,7 @@ def _review(pod: dict[str, Any]) -> dict[str, Any]:
         "uid": pod["metadata"]["uid"],
         "operation": "CREATE",
         "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "namespace": "default",
+        "namespace": pod["metadata"]["namespace"],
         "name": pod["metadata"]["name"],
         "object": pod,
     }
@@ -254,7 +255,7 @@ async def _ask(requests: int, rate: float | None, askers: list[Asker], pods: Any
     outcome = Outcome()
 
     async def one(asker: Asker, number: int, due: float) -> None:
-        pod = _pod(number)
+        pod = new_pod(number)
         response = await asker.ask(pod)
         outcome.times.append(time.perf_counter() - due)
         if not response["allowed"]:

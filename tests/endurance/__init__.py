@@ -1,0 +1,1 @@
+"""Real processes for a long time: ``python -m tests.endurance``, or ``make endurance``."""
