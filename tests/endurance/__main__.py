@@ -20,7 +20,7 @@ from pathlib import Path
 import anyio
 import click
 
-from tests.endurance import memory, processes, quota
+from tests.endurance import memory, outcome, processes, quota
 
 
 @click.group()
@@ -36,10 +36,10 @@ def main() -> None:
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="A server to use. The default: an embedded one.")
 def play_processes(minutes: float, seed: int, keys: int, rate: float, kubeconfig: Path | None) -> None:
     """Three members of a group of shards, two candidates of an election, and what goes wrong with them."""
-    settings = processes.Settings(minutes, seed, keys, rate, kubeconfig)
-    outcome = anyio.run(processes.run, settings)
-    print(processes.table(outcome, settings))
-    sys.exit(bool(outcome.violations))
+    settings = outcome.Settings(minutes, seed, keys, rate, kubeconfig)
+    came_of_it = anyio.run(processes.run, settings)
+    print(outcome.table(came_of_it, settings))
+    sys.exit(bool(came_of_it.violations))
 
 
 @main.command("memory")
@@ -49,9 +49,9 @@ def play_processes(minutes: float, seed: int, keys: int, rate: float, kubeconfig
 @click.option("--warm", default=10.0, show_default=True, help="Minutes after which memory has to be flat.")
 def play_memory(minutes: float, rate: float, seed: int, warm: float) -> None:
     """All controllers under a flood of events, with lists, restarts of the server, and members killed."""
-    outcome = anyio.run(memory.run, memory.Settings(minutes, rate, seed, warm))
-    print(memory.table(outcome))
-    sys.exit(bool(outcome.violations))
+    came_of_it = anyio.run(memory.run, memory.Settings(minutes, rate, seed, warm))
+    print(memory.table(came_of_it))
+    sys.exit(bool(came_of_it.violations))
 
 
 @main.command("quota")
@@ -61,9 +61,9 @@ def play_memory(minutes: float, rate: float, seed: int, warm: float) -> None:
 @click.option("--seed", default=1, show_default=True, help="Names the order of those that are killed.")
 def play_quota(minutes: float, rate: float, every: float, seed: int) -> None:
     """The quota webhook in three replicas, one of which is killed every few seconds."""
-    outcome = anyio.run(quota.run, quota.Settings(minutes, rate, every, seed=seed))
-    print(quota.table(outcome))
-    sys.exit(bool(outcome.violations))
+    came_of_it = anyio.run(quota.run, quota.Settings(minutes, rate, every, seed=seed))
+    print(quota.table(came_of_it))
+    sys.exit(bool(came_of_it.violations))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,8 @@ import random
 import signal
 import sys
 import tempfile
-from collections import Counter, defaultdict
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 import anyio
@@ -27,11 +24,12 @@ from kinformer.sharding import DEFAULT_GROUP
 from kinformer.simulation.oracles import Violation
 from tests.endurance.judge import LEASES, Late, Writes, judge_syncs
 from tests.endurance.member import LEDGER, now
+from tests.endurance.outcome import Outcome, Settings
 from tests.endurance.proxy import proxy
 from tests.endurance.running import Kept, address_of, apiserver, behind
 from tests.endurance.troubles import play, troubles
 
-__all__ = ("Outcome", "Settings", "run", "table")
+__all__ = ("run",)
 
 SHARDS: Final = ("m1", "m2", "m3")
 CANDIDATES: Final = ("c1", "c2")
@@ -39,62 +37,6 @@ CANDIDATES: Final = ("c1", "c2")
 SETTLED: Final = 6.0
 #: All is calm when no key has waited for more seconds than this.
 QUICK: Final = 3.0
-MOST_SHOWN: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """
-    :param minutes: how long troubles are played
-    :param seed: names their order
-    :param keys: how many objects there are
-    :param rate: how many of them a user changes each second
-    :param kubeconfig: of a real server; None: an embedded one, in a process of its own
-    :param lease: how long a Lease lasts, and two thirds of that is the renew deadline
-    :param slack: seconds that caches and the machine may take beyond what the Leases promise
-    """
-
-    minutes: float = 60.0
-    seed: int = 1
-    keys: int = 2_000
-    rate: float = 100.0
-    kubeconfig: Path | None = None
-    lease: float = 15.0
-    retry: float = 2.0
-    slack: float = 5.0
-
-    @property
-    def promise(self) -> float:
-        """
-        The most seconds that a key may be unsynced.
-
-        A dead owner may have renewed its Lease just before. The others see that at their next look, wait for as long as
-        the Lease lasts, and take it at the look after that. A look comes after 2.2 retry periods at the latest.
-        """
-        return self.lease + 2 * 2.2 * self.retry + self.slack
-
-    def flags(self, group: str) -> list[str]:
-        """The flags of a process: ``shard`` or ``leader-elect``."""
-        times = {"lease-duration": self.lease, "renew-deadline": self.lease * 2 / 3, "retry-period": self.retry}
-        return [f"--{group}-{name}={seconds}s" for name, seconds in times.items()]
-
-
-@dataclass(slots=True)
-class Outcome:
-    """
-    What came of it.
-
-    :ivar violations: what was wrong
-    :ivar longest: the longest times that a key was unsynced, in seconds, by the kind of trouble
-    :ivar statuses: how many processes ended with which status
-    """
-
-    violations: list[Violation] = field(default_factory=list)
-    longest: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    statuses: Counter[str] = field(default_factory=Counter)
-    changes: int = 0
-    writes: int = 0
-    syncs: int = 0
 
 
 async def run(settings: Settings) -> Outcome:
@@ -289,19 +231,3 @@ class _Run:
 
 def _ending_of(status: int | None) -> str:
     return signal.Signals(-status).name if status is not None and status < 0 else f"status {status}"
-
-
-def table(outcome: Outcome, settings: Settings) -> str:
-    """What came of it, for people."""
-    lines = [f"{'trouble':28}{'times':>7}{'median s':>10}{'longest s':>11}"]
-    for kind, times in sorted(outcome.longest.items()):
-        lines.append(f"{kind:28}{len(times):7}{median(times):10.1f}{max(times):11.1f}")
-    ended = ", ".join(f"{count} with {status}" for status, count in sorted(outcome.statuses.items()))
-    lines += [
-        "",
-        f"seconds: for how long a key was not synced; promised: {settings.promise:.1f}",
-        f"{outcome.changes:,} changes, {outcome.syncs:,} syncs, {outcome.writes:,} writes; processes ended: {ended}",
-        f"{len(outcome.violations)} violations",
-        *(f"  {violation}" for violation in outcome.violations[:MOST_SHOWN]),
-    ]
-    return "\n".join(lines)

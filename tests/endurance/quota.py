@@ -14,8 +14,8 @@ import signal
 import ssl
 import sys
 import tempfile
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +24,14 @@ from typing import Any, Final
 import anyio
 import yaml
 
-from benchmarks.quota_webhook import CRD, WEBHOOK, Asker, new_pod, serve
+from benchmarks.quota_webhook import CRD, WEBHOOK, new_pod, serve
 from kinformer.bench.servers import remote
 from kinformer.client import connect
 from kinformer.envtest.certificates import Authority
 from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod
 from tests.endurance.member import now
 from tests.endurance.running import Kept
+from tests.endurance.service import History, Replicas
 from tests.ports import free_port
 
 __all__ = ("Outcome", "Settings", "run", "table")
@@ -40,8 +41,6 @@ WIDE, TIGHT = "wide", "tight"
 HARD: Final = {WIDE: 100_000_000, TIGHT: 200}
 #: The most pods of the first namespace that are kept.
 KEPT: Final = 1_000
-#: Seconds that kube-apiserver waits for a webhook.
-TIMEOUT: Final = 10
 #: Seconds until the quota says what is stored, when nobody is killed any more: a Lease, and a recount.
 SETTLED: Final = 60.0
 
@@ -83,58 +82,6 @@ class Outcome:
     def percentile(self, share: float) -> float:
         times = sorted(self.times) or [float("inf")]
         return times[min(int(len(times) * share), len(times) - 1)]
-
-
-class Replicas:
-    """
-    The replicas as a Service has them.
-
-    :param ports: where they listen
-    """
-
-    def __init__(self, ports: Sequence[int], tls: ssl.SSLContext) -> None:
-        self._ports, self._tls = ports, tls
-        self._idle: dict[int, deque[Asker]] = defaultdict(deque)
-        self._turn = 0
-        #: How many times a request was sent to another replica because the first one was gone.
-        self.again = 0
-
-    async def ask(self, pod: dict[str, Any]) -> dict[str, Any]:
-        """Ask one after the other until one answers."""
-        while True:
-            for _ in self._ports:
-                self._turn += 1
-                port = self._ports[self._turn % len(self._ports)]
-                try:
-                    with anyio.fail_after(TIMEOUT):
-                        asker = self._idle[port].popleft() if self._idle[port] else await Asker.to(port, self._tls)
-                        answer = await asker.ask(pod)
-                except (OSError, EOFError, TimeoutError):
-                    self._idle[port].clear()
-                    self.again += 1
-                    continue
-                self._idle[port].append(asker)
-                return answer
-            await anyio.sleep(0.05)
-
-
-class History:
-    """How many pods there were in the tight namespace at each version."""
-
-    def __init__(self) -> None:
-        self.most = 0
-        self._there: set[str] = set()
-
-    def saw(self, type_: str, uid: str) -> None:
-        """Take an event of the watch."""
-        if type_ == "DELETED":
-            self._there.discard(uid)
-        else:
-            self._there.add(uid)
-            self.most = max(self.most, len(self._there))
-
-    def __len__(self) -> int:
-        return len(self._there)
 
 
 async def run(settings: Settings) -> Outcome:
@@ -230,11 +177,8 @@ class _Run:
             if namespace == WIDE or status["code"] != 403:
                 self._outcome.violations.append(f"refused in {namespace}: {status['code']} {status['message']}")
         if len(stored) > KEPT or (namespace == TIGHT and not answer["allowed"] and len(stored) > HARD[TIGHT] // 2):
-            await self._delete(namespace, stored.popleft())
+            await self._pods.delete(stored.popleft(), namespace)
         return bool(answer["allowed"])
-
-    async def _delete(self, namespace: str, name: str) -> None:
-        await self._pods.delete(name, namespace, grace_period_seconds=0)
 
     async def _follow(self) -> None:
         async for change in self._pods.follow(TIGHT):

@@ -18,6 +18,7 @@ from kinformer.meta import GroupResource
 from tests.endurance import memory, quota
 from tests.endurance.flood import BEAT, Flood
 from tests.endurance.proxy import Proxy, proxy
+from tests.endurance.service import History
 from tests.endurance.troubles import troubles
 from tests.endurance.witness import PossibleHistory, differences
 
@@ -191,7 +192,7 @@ def test_the_flood_changes_one_object_after_the_other() -> None:
 
 
 def test_too_many_pods_at_any_time_are_seen() -> None:
-    history = quota.History()
+    history = History()
     for type_, uid in (("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a"), ("ADDED", "c")):
         history.saw(type_, uid)
     assert (history.most, len(history)) == (2, 2)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from tests.endurance.running import Kept
+from tests.endurance.running import Kept, Life
 
 __all__ = ("Trouble", "play", "troubles")
 
@@ -86,10 +86,11 @@ async def play(trouble: Trouble, processes: Sequence[Kept], settled: float = 3.0
     :param processes: those that it happens to
     :param settled: in a rolling update, seconds from the start of a process until the next one is ended
     """
+    killed: list[tuple[Kept, Life]] = []
     for process in processes:
         match trouble.kind:
             case "SIGKILL" | "SIGKILL of two":
-                process.send(signal.SIGKILL)
+                killed.append((process, process.send(signal.SIGKILL)))
             case "clock leaps":
                 process.send(signal.SIGUSR2)
             case "rolling update":
@@ -98,6 +99,8 @@ async def play(trouble: Trouble, processes: Sequence[Kept], settled: float = 3.0
             case _:
                 with _lasting(trouble.kind, process):
                     await anyio.sleep(trouble.seconds)
+    for process, life in killed:
+        await process.ended(life)
 
 
 def _lasting(kind: str, process: Kept) -> AbstractContextManager[None]:
