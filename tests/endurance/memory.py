@@ -13,7 +13,7 @@ import random
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -26,6 +26,7 @@ from kinformer.client import Client, ClientError, connect
 from kinformer.models import V1ConfigMap, V1Deployment, V1Job, V1Namespace, V1ObjectMeta, V1Service, from_dict
 from tests.endurance.member import now
 from tests.endurance.running import Kept, apiserver
+from tests.endurance.witness import EVERY
 from tests.ports import free_port
 
 __all__ = ("Outcome", "Settings", "judge", "run", "table")
@@ -38,6 +39,8 @@ COUNTED: Final = ("tasks", "files", "connections")
 FLAT: Final = 0.05
 #: Seconds without a flood, before and after it.
 QUIET: Final = 60.0
+#: The most seconds to wait for the first and the last that the witness notes.
+PATIENCE: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,8 @@ async def run(settings: Settings) -> Outcome:
         async with anyio.create_task_group() as tasks:
             for process in (*processes, *members):
                 tasks.start_soon(process.run)
-            await anyio.sleep(2 * QUIET)
+            if not await _until(lambda: len(_samples(file)) * EVERY > QUIET):
+                raise RuntimeError(f"the manager has not started: see {folder}")
             began = now()
             quiet.unlink()
             async with anyio.create_task_group() as disturbances:
@@ -148,9 +152,7 @@ async def run(settings: Settings) -> Outcome:
             ended = now()
             await anyio.sleep(QUIET)
             (folder / "compare").touch()
-            with anyio.move_on_after(2 * QUIET):
-                while "different" not in (_samples(file) or [{}])[-1]:  # noqa: ASYNC110  # another process's file
-                    await anyio.sleep(1)
+            await _until(lambda: "different" in _samples(file)[-1])
             outcome.samples, outcome.seconds = _samples(file), ended - began
             if len(processes[0].lives) > 1:
                 outcome.violations.append(f"the manager ended with {processes[0].lives[0].status}")
@@ -165,6 +167,15 @@ async def run(settings: Settings) -> Outcome:
         if "Traceback" in (folder / f"{process.name}.log").read_text(errors="replace"):
             outcome.violations.append(f"{process.name} has logged a traceback")
     return outcome
+
+
+async def _until(true: Callable[[], bool]) -> bool:
+    """Wait for what another process does; returns whether it has done it in time."""
+    with anyio.move_on_after(PATIENCE):
+        while not true():  # noqa: ASYNC110  # another process
+            await anyio.sleep(1)
+        return True
+    return False
 
 
 def _samples(file: Path) -> list[dict[str, Any]]:

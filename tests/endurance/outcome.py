@@ -60,11 +60,13 @@ class Outcome:
     :ivar violations: what was wrong
     :ivar longest: the longest times that a key was unsynced, in seconds, by the kind of trouble
     :ivar statuses: how many processes ended with which status
+    :ivar starved: the share of its time for which the judge's process waited for a processor
     """
 
     violations: list[Violation] = field(default_factory=list)
     longest: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     statuses: Counter[str] = field(default_factory=Counter)
+    starved: float = 0.0
     changes: int = 0
     writes: int = 0
     syncs: int = 0
@@ -80,6 +82,7 @@ def table(outcome: Outcome, settings: Settings) -> str:
         "",
         f"seconds: for how long a key was not synced; promised: {settings.promise:.1f}",
         f"{outcome.changes:,} changes, {outcome.syncs:,} syncs, {outcome.writes:,} writes; processes ended: {ended}",
+        f"waited for a processor: {outcome.starved:.0%} of the time (then nobody keeps a promise of time)",
         f"{len(outcome.violations)} violations",
         *(f"  {violation}" for violation in outcome.violations[:MOST_SHOWN]),
     ]

@@ -26,7 +26,7 @@ from tests.endurance.judge import LEASES, Late, Writes, judge_syncs
 from tests.endurance.member import LEDGER, now
 from tests.endurance.outcome import Outcome, Settings
 from tests.endurance.proxy import proxy
-from tests.endurance.running import Kept, address_of, apiserver, behind
+from tests.endurance.running import Kept, address_of, apiserver, behind, starved
 from tests.endurance.troubles import play, troubles
 
 __all__ = ("run",)
@@ -196,7 +196,7 @@ class _Run:
 
     def _judged(self) -> Outcome:
         outcome, lives = self._outcome, [life for kept in self._processes.values() for life in kept.lives]
-        outcome.writes = self._writes.count
+        outcome.writes, outcome.starved = self._writes.count, starved()
         outcome.statuses.update(_ending_of(life.status) for life in lives)
         died = {life.name: life.died for life in lives}
         groups = {

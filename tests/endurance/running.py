@@ -20,7 +20,7 @@ from kinformer.bench.measure import current_kib
 from tests.endurance.member import now
 from tests.endurance.proxy import Proxy
 
-__all__ = ("ROOT", "Kept", "Life", "address_of", "apiserver", "behind")
+__all__ = ("ROOT", "Kept", "Life", "address_of", "apiserver", "behind", "starved")
 
 ROOT = Path(__file__).parents[2]
 #: Seconds from the end of a process until it is started again.
@@ -143,6 +143,13 @@ class Kept:
                 life.died = now()
             life.status = status
             await anyio.sleep(PAUSE)
+
+
+def starved() -> float:
+    """The share of the time since this process began for which it was ready to run, and no processor was free."""
+    waited = int(Path("/proc/self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+    return waited / (now() - started / os.sysconf("SC_CLK_TCK"))
 
 
 def address_of(kubeconfig: Path) -> tuple[str, int]:
