@@ -91,12 +91,14 @@ async def _expected_scale(pods: Iterable[V1Pod], scales: Scales) -> _ExpectedSca
     :raises ClientError: if the server could not be read
     """
     wanted: dict[str, int] = {}
+    found_by: set[str] = set()  # by uid, the pods' own controllers; `wanted` may have these controllers' Deployments
     unmanaged = []
     for pod in pods:
         reference = controller_of(pod)
         if reference is None:
             unmanaged.append(pod.metadata.name)
-        elif reference.uid not in wanted:
+        elif reference.uid not in found_by:
+            found_by.add(reference.uid)
             found = await scales.find(reference, pod.metadata.namespace)
             if found is None:
                 raise ScaleError(f'found no controllers for pod "{pod.metadata.name}"')

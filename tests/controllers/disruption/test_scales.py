@@ -83,6 +83,28 @@ async def test_a_replica_sets_deployment_is_known_by_its_group(
             await find(world, reference(replica_set))
 
 
+async def test_the_scale_for_all_pods_of_a_replica_set_is_found_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+    find = world.disruption.scales.find
+
+    async def noted(owner: V1OwnerReference, namespace: str) -> Any:
+        found.append(owner.name)
+        return await find(owner, namespace)
+
+    monkeypatch.setattr(world.disruption.scales, "find", noted)
+    replica_set = world.owner("ReplicaSet", "rs", 4, owner=world.owner("Deployment", "d", 10))
+    world.budget(maxUnavailable=5)
+    for number in range(4):
+        world.pod(f"p{number}", reference(replica_set))
+
+    await world.sync()
+
+    assert found == ["rs"]
+    assert world.counts == (0, 4, 5, 10)
+
+
 WEBAPP = {"apiVersion": "example.com/v1", "kind": "WebApp", "name": "w", "uid": "uid-w", "controller": True}
 
 
