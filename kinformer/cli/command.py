@@ -643,9 +643,7 @@ def run_command(
     :param interruption: what a signal does instead of cancelling the command
     """
     from kinformer.cli.signals import run_until_signal
-    from kinformer.collector import relax
 
-    relax()
     _exit_with(lambda: run_until_signal(command, interrupted, interruption))
 
 

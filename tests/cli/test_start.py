@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from kinformer.cli.errors import USERS_ERRORS
+from kinformer.collector import THRESHOLD
 from kinformer.envtest import ApiServer
 
 #: Runs the command line, and tells on standard error which modules it has come to.
@@ -79,6 +80,25 @@ main()
     ended = subprocess.run([sys.executable, "-c", code, *new], capture_output=True, text=True, check=True)
 
     assert ended.stdout.splitlines()[-1] == "ended"
+
+
+def test_the_cycle_collector_is_relaxed_before_a_command_is_imported() -> None:
+    code = """
+import gc, sys
+from kinformer.cli import main
+class Looker:
+    def find_spec(self, name, path=None, target=None):
+        if name == "kinformer.cli.command":
+            print(gc.get_threshold()[0])
+sys.meta_path.insert(0, Looker())
+main()
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "KINFORMER_GC"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True, env=environment
+    )
+
+    assert int(ended.stdout.splitlines()[0]) == THRESHOLD
 
 
 def test_the_help_needs_nothing_of_what_commands_run() -> None:
