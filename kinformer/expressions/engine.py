@@ -49,6 +49,11 @@ _UNDECLARED = re.compile(
     r"(?P<place><input>:\d+:)(?P<column>\d+): undeclared reference to '(?P<name>\w+)\.(?P<rest>[\w.]+)'"
     r"(?P<end>[^\n]*\n \|[^\n]*\n \| )\.*\^"
 )
+#: A call without a fitting function: its name, the types of target and arguments, the line, the mark below the place.
+_NO_OVERLOAD = re.compile(
+    r"(?P<told>no matching overload for '(?P<name>\w+)' applied to ')\((?P<types>[^'\n]*)\)"
+    r"(?P<end>'\n \| (?P<line>[^\n]*)\n \| (?P<dots>\.*)\^)"
+)
 _RUN_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r'Key not found in map : "?(.*?)"?'), r"no such key: \1"),
     (re.compile(r"No matching overloads found : .*"), "no such overload"),
@@ -191,7 +196,7 @@ def _compile_words(text: str, before: str) -> str:
         text = _FIRST_LINE.sub(lambda found: f"<input>:1:{int(found[1]) - shift}:", text)
         text = text.replace(f" | {before}", " | ")
         text = re.sub(rf"(?m)^ \| \.{{{shift}}}(\.*\^)$", r" | \1", text)
-    text = _without_consequences(text)
+    text = _NO_OVERLOAD.sub(_with_target, _without_consequences(text))
     return _UNDECLARED.sub(_first_name, _translate(text, _COMPILE_WORDS, re.sub))
 
 
@@ -200,6 +205,19 @@ def _first_name(found: re.Match[str]) -> str:
     column = int(found["column"]) - len(f"{found['name']}.{found['rest']}".rpartition(".")[0])
     told = f"{found['place']}{column}: undeclared reference to '{found['name']}'"
     return f"{told}{found['end']}{'.' * (column - 1)}^"
+
+
+def _with_target(found: re.Match[str]) -> str:
+    """For ``target.call(argument)``, cel-go reports the target's type before those of the arguments."""
+    # The mark is below the bracket after the name.
+    if not found["line"][: len(found["dots"])].endswith(f".{found['name']}"):
+        return found[0]
+    depth = 0
+    for end, character in enumerate(types := found["types"]):
+        depth += (character == "(") - (character == ")")
+        if character == "," and not depth:
+            return f"{found['told']}{types[:end]}.({types[end + 2 :]}){found['end']}"
+    return f"{found['told']}{types}.(){found['end']}"
 
 
 def _run_words(text: str) -> str:

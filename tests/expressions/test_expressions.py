@@ -128,6 +128,12 @@ def test_what_kubernetes_says_in_expressions_is_understood(environment: Environm
         ("self.size <", "ERROR: <input>:1:12: Syntax error: mismatched input '<EOF>'"),
         ("cel.bind(x, 1, x)", "undeclared reference to 'cel'"),
         ("quantity('1') + 1", "found no matching overload for '_+_'"),
+        # As cel-go's formatFunctionDeclType(): the target of a call comes first.
+        ("dyn('a').startsWith(1)", "found no matching overload for 'startsWith' applied to 'dyn.(int)'"),
+        ("[[1], [2]].join('a')", "found no matching overload for 'join' applied to 'list(list(int)).(string)'"),
+        ("{'a': 1}.startsWith('a')", "no matching overload for 'startsWith' applied to 'map(string, int).(string)'"),
+        ("1.size()", "found no matching overload for 'size' applied to 'int.()'"),
+        ("size(1)", "found no matching overload for 'size' applied to '(int)'"),
     ],
 )
 def test_what_does_not_compile_is_told_in_the_words_of_cel(environment: Environment, text: str, complaint: str) -> None:
