@@ -20,6 +20,7 @@ import click
 from kinformer.cli.config_file import config_flag
 from kinformer.cli.election import ElectionFlags, leader_election_flags
 from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_flags
+from kinformer.cli.recording import RecordingFlags, recording_flags
 from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
@@ -237,6 +238,7 @@ def apiserver(**options: Any) -> None:
 @leader_election_flags
 @sharding_flags
 @webhook_flags
+@recording_flags
 @logging_flags
 def manager(**_: Any) -> None:
     """Run controllers against a cluster until interrupted."""
@@ -266,6 +268,7 @@ def run_manager(
         "sharding": ShardingFlags.taken_from(options),
         "serving": ServingFlags.taken_from(options),
         "webhooks": WebhookFlags.taken_from(options),
+        "recording": RecordingFlags.taken_from(options),
         "accounts": accounts,
     }
     if options.pop("dry_run"):
@@ -546,9 +549,54 @@ def simulate_schema(**options: Any) -> None:
     _simulate(run, options)
 
 
+@click.command("replay")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("controllers", nargs=-1, metavar="[CONTROLLER]...")
+@click.option("--key", default="*", metavar="KEY", help="Only syncs of this key; it may have wildcards.  [all]")
+@click.option(
+    "--test",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a test that fails as long as the controllers do again what was wrong, and a copy of the recording "
+    "beside it.",
+)
+@click.option(
+    "--sync",
+    "syncs",
+    type=int,
+    multiple=True,
+    metavar="N",
+    help="With --test: only what was wrong in this recorded sync. May be given several times.",
+)
+@click.option(
+    "--wrong",
+    default="",
+    metavar="REQUEST",
+    help="With --test: the request that was wrong, with wildcards, such as 'DELETE */pods/*'.  [what failed]",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@logging_flags
+def simulate_replay(**options: Any) -> None:
+    """
+    Replay FILE, which `kinformer manager --record FILE` has written, in virtual time, and show where syncs differ.
+
+    CONTROLLER is an installed one's name or MODULE:FACTORY; those that were recorded if none is named.
+
+    Exits with 3 if something differs.
+    """
+    from kinformer.cli.simulate_replay import run
+
+    _simulate(run, options)
+
+
 @main.command(
     cls=_WithSubcommands,
-    subcommands={"kopf": simulate_kopf, "external": simulate_external, "schema": simulate_schema},
+    subcommands={
+        "kopf": simulate_kopf,
+        "external": simulate_external,
+        "schema": simulate_schema,
+        "replay": simulate_replay,
+    },
 )
 @click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
 @exploration_flags
@@ -562,6 +610,7 @@ def simulate(**options: Any) -> None:
 
     "simulate kopf MODULE" does the same with an operator that is written with kopf, and "simulate external -- COMMAND"
     with an operator in any language, in real time. "simulate schema CONTROLLER" changes each field of an object.
+    "simulate replay FILE" replays what a manager has recorded.
     """
     from kinformer.cli.simulate import run
 

@@ -75,6 +75,9 @@ async def why(key: str, *, controller: str, remote: RemoteFlags, output: str, co
         console.print(Text(escaped(f"{one.controller}: {_state(one)}")))
         if one.runs:
             console.print(table(RUNS, one.runs, console.width, wraps=True))
+    if found.replay:
+        console.print()
+        console.print(Text(escaped(f"It is recorded. To replay a copy of its files: {found.replay}")))
     return 0
 
 

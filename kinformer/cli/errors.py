@@ -33,6 +33,7 @@ USERS_ERRORS: Final = frozenset(
         "kinformer.manager.starting.ControllerNotStarted",
         "kinformer.operator.webhooks.server.WebhookServerError",
         "kinformer.options.OptionError",
+        "kinformer.recording.file.RecordingUnusable",
         "kinformer.sharding.membership.MembershipLost",
         "kinformer.sharding.table.ShardCountConflict",
         "kinformer.simulation.explore.NotShareable",

@@ -15,6 +15,7 @@ import click
 from kinformer.cache import InformerOptions
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.modules import search_here
+from kinformer.cli.recording import RecordingFlags, recording_of
 from kinformer.cli.serving import ServingFlags, address_of, serving_with_reviewers
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
@@ -60,6 +61,7 @@ async def run(
     election: ElectionFlags,
     sharding: ShardingFlags,
     webhooks: WebhookFlags,
+    recording: RecordingFlags,
     interruption: Interruption,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
@@ -91,6 +93,7 @@ async def run(
     :param election: the flags of leader election
     :param sharding: the flags of sharding
     :param webhooks: the flags of webhooks
+    :param recording: the flags of the recording
     :param interruption: gets the function that a signal calls
     :param extra_options: options of controllers as ``NAME=VALUE``. A controller that runs must have each of them
     :param shown_flags: the flags that ``/flagz`` shows
@@ -109,6 +112,7 @@ async def run(
     :raises ShardCountConflict: if the other members have another number of shards
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option is not valid
+    :raises RecordingUnusable: if the recording cannot be written
     """
     selection = _names(controllers)
     if any(":" in name for name in selection):
@@ -120,6 +124,7 @@ async def run(
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
     settings = leader_election_of(election)
     group = sharding_of(sharding)
+    recorded = recording_of(recording, contexts=contexts, shards=sharding.shards)
     limits = ClientOptions(
         qps=kube_api_qps,
         burst=kube_api_burst,
@@ -184,6 +189,7 @@ async def run(
             cache_sync_timeout=cache_sync_timeout,
             clients=clients,
             webhooks=webhooks if webhooks.webhook_port else None,
+            recording=recorded if dry_run is None else None,
             **common,
         )
         manager.pages.flags = shown_flags

@@ -111,6 +111,11 @@ class Resource(PodVerbs, Generic[T]):
         """Whether the server is asked to compress lists."""
         return self._transport.options.compression
 
+    @property
+    def accept(self) -> str:
+        """The Accept header of its watches; empty for the usual one."""
+        return self._headers.get("Accept", "")
+
     def __repr__(self) -> str:
         return f"<Resource {self.gvr.group_resource} {self.gvr.version} as {self.type.__name__}>"
 

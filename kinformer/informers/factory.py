@@ -274,6 +274,11 @@ class SharedInformerFactory:
         """Every view that was requested, by its resource and its name."""
         return dict(self._views)
 
+    @property
+    def every(self) -> list[SharedIndexInformer[Any]]:
+        """Every informer that was requested, with views, and with borrowed ones."""
+        return [*self._all(), *(running.informer for running in self._borrowed.values())]
+
     def _all(self) -> list[SharedIndexInformer[Any]]:
         return [*self._informers.values(), *self._views.values()]
 

@@ -26,6 +26,7 @@ from kinformer.clock import Clock
 from kinformer.manager.lanes import Lanes
 from kinformer.meta import accessor_of
 from kinformer.workqueue import MetricsProvider, QueueMetrics, RateLimiter, RateLimitingQueue, default_provider
+from kinformer.workqueue.queue import Order
 from kinformer.workqueue.waiting import Waiting
 
 __all__ = ("KEYS", "RUNS", "SAMPLE", "History", "NotedQueue", "Run", "Source", "Trigger")
@@ -366,6 +367,16 @@ class NotedQueue(RateLimitingQueue[str]):
             self.add(item)
         finally:
             lanes.slowly = False
+
+    def hand_out_by(self, order: Order[str]) -> None:
+        """Hand keys out in another order, which is empty: that of a recording. Call this before any key is added."""
+        self._prioritize = False
+        self._line_up(order)
+
+    def look_again(self) -> None:
+        """Hand out a key that such an order has ready now, if a worker waits for one."""
+        if self._waiters and self._ready():
+            self._wake()
 
     def _pop_of_lanes(self) -> str:
         lanes = cast("Lanes", self._lanes)

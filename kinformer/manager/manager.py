@@ -48,6 +48,7 @@ from kinformer.manager.loading import make_controllers
 from kinformer.manager.metrics import RUNNING
 from kinformer.manager.names import find_name, long_name
 from kinformer.manager.ordering import order_starts
+from kinformer.manager.recorded import check_recordable, record
 from kinformer.manager.selection import UnknownControllerError
 from kinformer.manager.serving import SecureServing, StatusPages
 from kinformer.manager.shards import Shards
@@ -55,6 +56,7 @@ from kinformer.manager.starting import CACHE_SYNC_TIMEOUT, Starting
 from kinformer.manager.stopping import FLUSH, SHUTDOWN_GRACE, drain, flush
 from kinformer.manager.webhooks import ServedWebhooks, WebhookSettings
 from kinformer.options import OptionError
+from kinformer.recording import Recorder, Recording
 from kinformer.sharding import Sharding
 
 __all__ = ("Manager",)
@@ -105,6 +107,8 @@ class Manager:
     :param clusters: given by the :class:`~kinformer.manager.Fleet` that this manager is a part of: see
         :class:`ControllerContext`. The manager has no endpoint then, is looked at through the fleet's, and ends if one
         of its controllers ends: the fleet starts it again
+    :param recording: where to record what happens, to replay it later. The manager then makes the informers itself, and
+        works for one cluster, without sharding
     :ivar failed: the errors of selected controllers that cannot be loaded, by name
     :raises UnknownControllerError: if a selected name is not known
     :raises ControllerLoadError: if no selected controller can be loaded, or a required one cannot
@@ -135,8 +139,17 @@ class Manager:
         clients: Mapping[str, Client] | None = None,
         webhooks: WebhookSettings | None = None,
         clusters: Mapping[str, Client] | None = None,
+        recording: Recording | None = None,
     ) -> None:
         clock = clock or RealClock()
+        #: Records what happens, None if nothing does.
+        self.recorder: Recorder | None = None
+        if recording is not None:
+            check_recordable(recording, informers=informers, sharding=sharding, clusters=clusters)
+            controllers = controllers if isinstance(controllers, str) else list(controllers)
+            self.recorder = recorder = Recorder(recording, clock)
+            client = recorder.client(client)
+            clients = {name: recorder.client(one) for name, one in (clients or {}).items()}
         check_given(known, endpoint, leader_election, sharding)
         want(webhooks, webhooks is None or hasattr(webhooks, "serve"), "webhooks of a manager", "WebhookServing(…)")
         if informers is not None and namespaces:
@@ -185,6 +198,8 @@ class Manager:
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         #: What each controller was made by, by its name: a spec, a function, or a class.
         self.factories = made.factories
+        if self.recorder is not None:
+            record(self.recorder, made, controllers, known, context, {**(options or {}), **(flags or {})})
         self._declared = made.webhooks
         #: The webhooks that this process serves, None if there are none.
         self.webhooks: ServedWebhooks | None = None
@@ -211,6 +226,7 @@ class Manager:
             shards=self.shards.snapshot if self.shards is not None else None,
             server=client.server,
             webhooks=self.webhooks.views if self.webhooks is not None else list,
+            recording=str(self.recorder.path) if self.recorder is not None else "",
         )
         limits = limits or HealthLimits()
         #: The contents of the endpoint's status pages.
@@ -318,12 +334,16 @@ class Manager:
         :raises LeadershipLost: if the Lease was lost. The controllers have ended by then
         :raises MembershipLost: if this process is no longer a member of its group. The controllers have ended by then
         :raises ShardCountConflict: if its group has another number of shards
+        :raises RecordingUnusable: if the recording cannot be written
         """
         self._runs = True
         try:
             async with plain_task_group() as tasks:
                 tasks.start_soon(self._end_before_work, tasks.cancel_scope)
                 await self.check_alone()
+                if self.recorder is not None:
+                    await self.recorder.open()
+                    tasks.start_soon(self.recorder.run)
                 log.info("manager_starting", controllers=list(self.controllers))
                 if self.endpoint is not None:
                     tasks.start_soon(self.endpoint.run)
@@ -351,6 +371,8 @@ class Manager:
                 await flush(self.context.broadcasters)
                 tasks.cancel_scope.cancel()
         finally:
+            if self.recorder is not None:
+                await self.recorder.finish()
             self._stopped.set()
             log.info("manager_stopped")
 

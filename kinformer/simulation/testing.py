@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinformer.simulation.explore import Failure, explore, replay, systematic
 from kinformer.simulation.faults import Faults
+from kinformer.simulation.incident import replay_recording
 from kinformer.simulation.oracles import Checks
 from kinformer.simulation.plan import Plan
 from kinformer.simulation.single import USUAL_KINDS
@@ -46,7 +47,7 @@ from kinformer.simulation.world import WorldOptions
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ("simulate",)
+__all__ = ("replay_recording", "simulate")
 
 _REQUEST = "request"
 

@@ -97,6 +97,7 @@ class Inspector(Inspected):
     :param server: the API server's address
     :param shards: returns how keys are divided between processes; None if they are not
     :param webhooks: returns the state of the webhooks
+    :param recording: the file in which the manager is recorded; empty if it is not
     """
 
     def __init__(
@@ -109,8 +110,10 @@ class Inspector(Inspected):
         server: str = "",
         shards: Callable[[], ShardsSnapshot] | None = None,
         webhooks: Callable[[], list[WebhookView]] = list,
+        recording: str = "",
     ) -> None:
         super().__init__(clock)
+        self.recording = recording
         self.informers = informers
         self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
         self._activities: list[Activity] = [

@@ -394,6 +394,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     :param controllers: what each controller knows that knows the key
     :param objects: the objects with this key in the caches
     :param nearest: similar keys, if nothing is known about this key
+    :param replay: the command that replays the recording of this process; empty if there is none
     """
 
     key: str
@@ -401,3 +402,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     controllers: list[Why]
     objects: list[Stored]
     nearest: list[str]
+    replay: str = ""

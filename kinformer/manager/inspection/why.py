@@ -5,6 +5,7 @@ People type keys, and make mistakes. If nothing is known about a key, the answer
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import islice
@@ -51,6 +52,7 @@ def explain(inspected: Inspected, key: str, controller: str = "") -> Answer:
         controllers=controllers,
         objects=objects,
         nearest=[] if known else list(islice(similar, _NEAREST)),
+        replay=next((_replay(it.recording, inner) for _, it, inner in asked if it.recording), ""),
     )
 
 
@@ -70,6 +72,11 @@ def _asked(inspected: Inspected, key: str) -> list[tuple[str, Inspector, str]]:
         if key.startswith(f"{cluster}/"):
             return [(cluster, inspectors[cluster], key.removeprefix(f"{cluster}/"))]
     return [(cluster, it, key) for cluster, it in inspectors.items()]
+
+
+def _replay(file: str, key: str) -> str:
+    """The command that replays a recording, and shows what is about a key."""
+    return shlex.join(["kinformer", "simulate", "replay", file, "--key", key])
 
 
 def _named(cluster: str, name: str) -> str:

@@ -503,6 +503,10 @@ async function ask(key, moves = false) {
       return make("li", {}, button);
     })));
   }
+  if (found.replay) {
+    const command = make("code", { textContent: found.replay });
+    parts.push(make("p", {}, "It is recorded. To replay a copy of its files: ", command));
+  }
   put($("answer-summary"), summary);
   $("answer").replaceChildren(...parts);
   if (moves) $("key").focus();

@@ -1,0 +1,88 @@
+"""The flags of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from kinformer.cli.flags import NAMES
+from kinformer.cli.groups import FlagGroup, with_flags
+
+if TYPE_CHECKING:
+    from kinformer.recording import Recording
+
+__all__ = ("RecordingFlags", "recording_flags", "recording_of")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MIB: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFlags(FlagGroup):
+    """The values of the flags, under the names that click gives them."""
+
+    record: str = ""
+    record_minutes: float = 10.0
+    record_size: int = 256
+    record_redact: str = ""
+
+
+def recording_flags(command: F) -> F:
+    """Add the flags of :class:`RecordingFlags` to a command."""
+    return with_flags(
+        command,
+        click.option(
+            "--record",
+            default="",
+            metavar="FILE",
+            help="Record what the controllers are told and what they do, and keep the last minutes, for "
+            "`kinformer simulate replay FILE`. Older parts are in FILE.1 to FILE.3.  [off]",
+        ),
+        click.option(
+            "--record-minutes",
+            type=click.FloatRange(min=0.1),
+            default=10.0,
+            show_default=True,
+            help="How many minutes are kept at least, if they fit into the size.",
+        ),
+        click.option(
+            "--record-size",
+            type=click.IntRange(1),
+            default=256,
+            show_default=True,
+            help="How many MiB all files of the recording have together at most.",
+        ),
+        click.option(
+            "--record-redact",
+            type=NAMES,
+            default="",
+            metavar="NAMES",
+            help="Annotations whose values are not recorded, with commas between. Data of Secrets never are.",
+        ),
+    )
+
+
+def recording_of(flags: RecordingFlags, *, contexts: str = "", shards: int = 0) -> Recording | None:
+    """
+    The options of the recording; None if there is none.
+
+    :raises OptionError: if it is not possible with the other flags
+    """
+    if not flags.record:
+        return None
+    from kinformer.manager import OptionError
+    from kinformer.recording import Recording  # most processes do not record
+
+    if contexts:
+        raise OptionError("--record: a recording is of one cluster: give --context in place of --contexts")
+    if shards:
+        raise OptionError("--record: a recording is of a process that has all keys: leave out --shards")
+    redact = [name.strip() for name in flags.record_redact.split(",") if name.strip()]
+    try:
+        return Recording(path=flags.record, minutes=flags.record_minutes, size=flags.record_size * _MIB, redact=redact)
+    except ValueError as error:
+        raise OptionError(f"--record: {error}") from None

@@ -1,0 +1,126 @@
+"""``kinformer simulate replay``: replay a recording, show where it differs, and make a test of a recorded failure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from kinformer.cli.modules import search_here
+from kinformer.cli.simulate import FOUND, SimulateError, check_controllers
+from kinformer.logs import escaped
+from kinformer.recording import read_recording
+from kinformer.simulation.incident.keeping import keep_as_test, wrongs
+from kinformer.simulation.incident.replaying import Replay, replay_tape
+from kinformer.simulation.incident.tape import RecordedSync, Tape
+
+__all__ = ("run",)
+
+#: How many differences, and how many syncs of a key, are shown as text.
+_SHOWN = 20
+
+
+def run(
+    *,
+    file: Path,
+    controllers: Sequence[str],
+    key: str,
+    syncs: Sequence[int],
+    wrong: str,
+    test: Path | None,
+    output: str,
+) -> int:
+    """
+    Replay a recording, and print what differs.
+
+    :param file: the recording
+    :param controllers: the controllers; those of the recording if there are none
+    :param key: show only syncs of this key, which may have wildcards
+    :param syncs: with `test`: only these recorded syncs, by number
+    :param wrong: with `test`: the request that was wrong
+    :param test: where to write a test
+    :param output: ``text`` or ``json``
+    :return: the exit status: 0, or :data:`~kinformer.cli.simulate.FOUND` if there are differences
+    :raises RecordingUnusable: if the recording cannot be used
+    :raises SimulateError: if a controller cannot be used, or there is nothing to make a test of
+    :raises OSError: if the test cannot be written
+    """
+    search_here()
+    tape = Tape(read_recording(file))
+    names = list(controllers or tape.begin.controllers)
+    check_controllers(names)
+    replay = replay_tape(tape, names)
+    if test is not None:
+        found = wrongs(replay.recorded, key, syncs, wrong)
+        if not found:
+            what = f"no recorded sync of {key} sent {wrong}" if wrong else f"no recorded sync of {key} failed"
+            raise SimulateError(f"{what}: name the wrong request, as in --wrong 'DELETE */pods/*'")
+        copy = keep_as_test(test, tape, names, found)
+        click.echo(f"{test} and {copy} are written. The test fails until the controller is mended: pytest {test}")
+    if output == "json":
+        click.echo(json.dumps(_as_json(replay, key), indent=2))
+    else:
+        _show(replay, key)
+    return FOUND if replay.about(key) else 0
+
+
+def _show(replay: Replay, key: str) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    failed = sum(sync.ended is not None and bool(sync.ended.error) for sync in replay.recorded)
+    console.print(
+        f"{len(replay.recorded)} recorded syncs in {replay.seconds:.1f} seconds, of which {failed} failed. "
+        f"{len(replay.syncs)} were replayed."
+    )
+    if not replay.begins_with_process:
+        console.print("The recording does not begin with the process: what controllers remembered is not in it.")
+    if key != "*":
+        for sync in [it for it in replay.recorded if fnmatchcase(it.began.key, key)][-_SHOWN:]:
+            console.print(_sync_text(sync))
+    found = replay.about(key)
+    if not found:
+        console.print("Nothing differs.")
+        return
+    first = found[0]
+    console.print(f"{len(found)} difference{'' if len(found) == 1 else 's'}. Later ones may follow from the first one.")
+    for difference in found[:_SHOWN]:
+        console.print(escaped(str(difference)))
+    if len(found) > _SHOWN:
+        console.print(f"and {len(found) - _SHOWN} more: -o json shows all")
+    recorded = next((sync for sync in replay.recorded if sync.began.sync == first.sync), None)
+    if recorded is not None and key == "*":
+        console.print("Recorded was:")
+        console.print(_sync_text(recorded))
+
+
+def _sync_text(sync: RecordedSync) -> str:
+    """A recorded sync with its requests."""
+    began = sync.began
+    why = f" for {began.informer} {began.object} {began.event}" if began.informer else f" for {began.event or 'a call'}"
+    lines = [f"sync {began.sync} of {began.controller} {began.key}{why}: {sync.result or 'not ended'}"]
+    lines += [f"    {exchange.text} -> {exchange.outcome or 'no answer'}" for exchange in sync.requests]
+    return "\n".join(map(escaped, lines))
+
+
+def _as_json(replay: Replay, key: str) -> Mapping[str, Any]:
+    return {
+        "seconds": round(replay.seconds, 3),
+        "recordedSyncs": len(replay.recorded),
+        "replayedSyncs": len(replay.syncs),
+        "beginsWithProcess": replay.begins_with_process,
+        "differences": [
+            {
+                "at": round(it.at, 6),
+                "controller": it.controller,
+                "key": it.key,
+                "sync": it.sync,
+                "kind": it.kind,
+                "text": it.text,
+            }
+            for it in replay.about(key)
+        ],
+    }
