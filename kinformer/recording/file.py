@@ -8,7 +8,8 @@ the end is ignored. The layout, with numbers in big-endian order::
     blocks: length (4 bytes), CRC-32 (4 bytes), how it is compressed (1 byte), entries
 
 A block has the entries of a quarter of a second, or a part of the caches at the beginning. It is compressed with
-Zstandard if the extra ``kinformer[zstd]`` is installed, which takes a tenth of zlib's time.
+Zstandard if the extra ``kinformer[zstd]`` is installed, which takes a tenth of zlib's time. Otherwise small blocks are
+compressed with zlib, and large ones are not compressed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _MAGIC: Final = b"KINFREC\0"
 _FORMAT: Final = 1
 _BEGIN: Final = struct.Struct(">8sI")
 _BLOCK: Final = struct.Struct(">IIB")
-_ZLIB, _ZSTD = 1, 2
+_RAW, _ZLIB, _ZSTD = range(3)
+#: Bytes of a block that zlib compresses: 1 MB a second takes it 0.3 % of a core. Larger blocks would take it too much.
+_FOR_ZLIB: Final = 2**18
 #: Entries of a block of a copy.
 _AT_ONCE: Final = 1000
 #: Bytes: no block that was written is larger, unpacked.
@@ -113,7 +116,7 @@ class Segment:
             left.unlink(missing_ok=True)  # of a process that was killed: only one writes here
         self._path = path
         self._limit = limit
-        self._pack, self._packed_as = _packer()
+        self._pack = _packer()
         handle, name = _new_file(path)
         self._name: str | None = name
         self._file = os.fdopen(handle, "wb", buffering=0)
@@ -130,11 +133,11 @@ class Segment:
         :raises SegmentFull: if there is no place for it
         :raises OSError: if it cannot be written
         """
-        packed = self._pack(encode_entries(entries))
+        packed, packed_as = self._pack(encode_entries(entries))
         length = _BLOCK.size + len(packed)
         if self.size + length > self._limit:
             raise SegmentFull
-        head = _BLOCK.pack(len(packed), zlib.crc32(packed), self._packed_as)
+        head = _BLOCK.pack(len(packed), zlib.crc32(packed), packed_as)
         written = self._file.write(head + packed)
         if written != length:  # the disk is full: a block that was cut is the last one of its segment
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -167,30 +170,13 @@ class Segment:
             Path(self._name).unlink(missing_ok=True)
 
 
-def _packer() -> tuple[Callable[[bytes], bytes], int]:
+def _packer() -> Callable[[bytes], tuple[bytes, int]]:
     try:
         import zstandard
     except ImportError:
-        return lambda data: zlib.compress(data, 1), _ZLIB
-    return zstandard.ZstdCompressor(level=1).compress, _ZSTD
-
-
-def _unpacker(path: Path) -> Callable[[bytes, int], bytes]:
-    def unpack(data: bytes, packed_as: int) -> bytes:
-        if packed_as == _ZLIB:
-            return zlib.decompressobj().decompress(data, _MOST)
-        if packed_as == _ZSTD:
-            try:
-                import zstandard
-            except ImportError:
-                raise RecordingUnusable(f"{path} is compressed with Zstandard: install kinformer[zstd]") from None
-            try:
-                return zstandard.ZstdDecompressor().decompress(data, max_output_size=_MOST)
-            except zstandard.ZstdError as error:
-                raise ValueError(str(error)) from None
-        raise ValueError(f"compression {packed_as} is not known")
-
-    return unpack
+        return lambda data: (zlib.compress(data, 1), _ZLIB) if len(data) <= _FOR_ZLIB else (data, _RAW)
+    compress = zstandard.ZstdCompressor(level=1).compress
+    return lambda data: (compress(data), _ZSTD)
 
 
 def write_recording(path: Path, recorded: Recorded) -> None:
@@ -211,6 +197,26 @@ def write_recording(path: Path, recorded: Recorded) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _unpacker(path: Path) -> Callable[[bytes, int], bytes]:
+    def unpack(data: bytes, packed_as: int) -> bytes:
+        if packed_as == _RAW:
+            return data
+        if packed_as == _ZLIB:
+            return zlib.decompressobj().decompress(data, _MOST)
+        if packed_as == _ZSTD:
+            try:
+                import zstandard
+            except ImportError:
+                raise RecordingUnusable(f"{path} is compressed with Zstandard: install kinformer[zstd]") from None
+            try:
+                return zstandard.ZstdDecompressor().decompress(data, max_output_size=_MOST)
+            except zstandard.ZstdError as error:
+                raise ValueError(str(error)) from None
+        raise ValueError(f"compression {packed_as} is not known")
+
+    return unpack
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
