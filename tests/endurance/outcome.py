@@ -78,12 +78,14 @@ def table(outcome: Outcome, settings: Settings) -> str:
     for kind, times in sorted(outcome.longest.items()):
         lines.append(f"{kind:28}{len(times):7}{median(times):10.1f}{max(times):11.1f}")
     ended = ", ".join(f"{count} with {status}" for status, count in sorted(outcome.statuses.items()))
+    rules = Counter(violation.oracle for violation in outcome.violations)
+    by_rule = ", ".join(f"{count} of {rule}" for rule, count in sorted(rules.items())) or "no rule was broken"
     lines += [
         "",
         f"seconds: for how long a key was not synced; promised: {settings.promise:.1f}",
         f"{outcome.changes:,} changes, {outcome.syncs:,} syncs, {outcome.writes:,} writes; processes ended: {ended}",
         f"waited for a processor: {outcome.starved:.0%} of the time (then nobody keeps a promise of time)",
-        f"{len(outcome.violations)} violations",
+        f"{len(outcome.violations)} violations: {by_rule}",
         *(f"  {violation}" for violation in outcome.violations[:MOST_SHOWN]),
     ]
     return "\n".join(lines)
