@@ -1,9 +1,10 @@
 """What is not done at a change: learning the states at the start, and checking them from time to time.
 
 At the start, the nodes' statuses say what is attached. A VolumeAttachment that no status lists is an uncertain
-attachment: the last process ended between its creation and the write of the status. So is one that appears later and is
-not of an own operation: the caches were behind at the start. Kubernetes does not look at those. Later, what events may
-have missed is found every minute, and attachments that were lost every ``--attach-detach-reconcile-sync-period``.
+attachment: the last process ended between its creation and the write of the status. So is one that appears later with a
+name that only this controller gives, and is not of an own operation: the caches were behind at the start. Kubernetes
+does not look at those. Later, what events may have missed is found every minute, and attachments that were lost every
+``--attach-detach-reconcile-sync-period``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kinformer_controllers.attachdetach.deciding import key_of
 from kinformer_controllers.attachdetach.desired import DesiredState
 from kinformer_controllers.attachdetach.following import Caches, Follower, volumes_in_use
 from kinformer_controllers.attachdetach.pending import Key, PendingOperations
-from kinformer_controllers.attachdetach.volumes import Resolver
+from kinformer_controllers.attachdetach.volumes import Resolver, attachment_name
 from kinformer_controllers.shared.volumes.pods import is_pod_done
 from kinformer_controllers.shared.volumes.specs import CSI, spec_of_volume
 from kinformer_controllers.shared.volumes.translation import Untranslatable
@@ -91,15 +92,21 @@ class Checks:
         self._look({volume for volume, _, _ in self._actual.volumes()})
 
     def attachment_seen(self, attachment: V1VolumeAttachment) -> None:
-        """Note an attachment that the last process has made, if the caches did not show it at the start."""
-        if self._recovered and (volume := self._recover_attachment(attachment)) is not None:
+        """
+        Note an attachment that the last process has made, if the caches did not show it at the start.
+
+        One with another name was made by somebody else, who also deletes it.
+        """
+        if not self._recovered:
+            return
+        if (volume := self._recover_attachment(attachment, own_name=True)) is not None:
             node = attachment.spec.node_name
             # The status may list the volume, and the cache not show it yet.
             self._actual.must_list(node)
             self._write(node)
             self._look([volume])
 
-    def _recover_attachment(self, attachment: V1VolumeAttachment) -> str | None:
+    def _recover_attachment(self, attachment: V1VolumeAttachment, *, own_name: bool = False) -> str | None:
         """Returns the volume if it was not known that it is attached to the node."""
         name, node = attachment.spec.source.persistent_volume_name, attachment.spec.node_name
         volume = self._caches.volumes.get_by_key(name) if name else None
@@ -110,6 +117,8 @@ class Checks:
             return None
         if spec is None or not self._resolver.is_attachable(spec):
             log.info("volume_attachment_left", attachment=attachment.metadata.name, node=node, volume=name)
+            return None
+        if own_name and attachment.metadata.name != attachment_name(spec.handle, node):
             return None
         key = key_of(spec.unique_name, node, spec)
         if self._pending.is_running(key) or self._actual.attachment(spec.unique_name, node) is not None:

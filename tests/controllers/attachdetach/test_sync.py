@@ -14,6 +14,9 @@ from kinformer_controllers.attachdetach.controller import AttachDetachController
 from tests.controllers.attachdetach.world import DRIVER, World, unique, world
 from tests.controllers.nodes import cluster
 
+#: The name that Kubernetes 1.36 gives to the attachment of the volume ``dangling`` to the node ``b``.
+DANGLING = "csi-b8c39b87f0f0233ce92e29819fe418be2efb8b8cf3b5defa4b50ee0967f11056"
+
 
 async def attached(there: World, volume: str = "v", node: str = "a", mode: str = "ReadWriteOnce") -> None:
     """Have a volume attached for the pod ``p``."""
@@ -259,12 +262,8 @@ async def test_a_new_process_keeps_what_is_needed_and_detaches_the_rest() -> Non
         await there.volume("v")
         await there.volume("dangling")
         await there.pod("p", "a", "v")
-        attachments = there.client.resource(V1VolumeAttachment)
         for name, node in (("v", "a"), ("dangling", "b")):
-            spec = {"attacher": DRIVER, "nodeName": node, "source": {"persistentVolumeName": name}}
-            metadata = {"name": NAMES[name, node]}
-            await attachments.create(from_dict(V1VolumeAttachment, {"metadata": metadata, "spec": spec}))
-            await attachments.patch(NAMES[name, node], {"status": {"attached": True}}, subresource="status")
+            await attach_by_hand(there, name, node, NAMES[name, node])
         manager = Manager(there.client, known={"attachdetach": make_controller}, clock=inner.clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
@@ -278,10 +277,32 @@ async def test_a_new_process_keeps_what_is_needed_and_detaches_the_rest() -> Non
             tasks.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [(DANGLING, []), ("by-hand", ["b attached"])],
+    ids=["of the process before", "somebody else's"],
+)
+async def test_an_attachment_that_appears_later_goes_if_it_has_our_name(name: str, left: list[str]) -> None:
+    async with world() as there:
+        await there.node("b")
+        await there.volume("dangling")
+        await there.turn(2)
+        await attach_by_hand(there, "dangling", "b", name)
+        await there.turn(5)
+        assert await there.attachments() == left
+
+
+async def attach_by_hand(there: World, volume: str, node: str, name: str) -> None:
+    attachments = there.client.resource(V1VolumeAttachment)
+    spec = {"attacher": DRIVER, "nodeName": node, "source": {"persistentVolumeName": volume}}
+    await attachments.create(from_dict(V1VolumeAttachment, {"metadata": {"name": name}, "spec": spec}))
+    await attachments.patch(name, {"status": {"attached": True}}, subresource="status")
+
+
 #: The names that Kubernetes 1.36 gives to the attachments of these volumes and nodes.
 NAMES = {
     ("v", "a"): "csi-93341a60c6121ab2be36893b7b2c990ab7154cff7f1411b352762e29c915d96d",
-    ("dangling", "b"): "csi-b8c39b87f0f0233ce92e29819fe418be2efb8b8cf3b5defa4b50ee0967f11056",
+    ("dangling", "b"): DANGLING,
 }
 
 
