@@ -19,7 +19,8 @@ class Overlapping:
 
     looks = (*dict.fromkeys(_KINDS.values()), "ControllerRevision", "Pod", "Event")
     settle = 2.4
-    settled = 4.0
+    #: Longer than the deadline of four seconds, and the second after which it is looked at.
+    settled = 6.0
     length = (7, 12)
 
     def __init__(self, draw: Draw) -> None:
