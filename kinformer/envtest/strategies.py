@@ -1,97 +1,39 @@
 """Strategies: finds the strategy for each resource of one server, built in or custom.
 
-A built-in kind without a strategy of its own has a plain one. Its settings are in ``kinds.yaml``, and its checks in the
-table ``_CHECKS``.
+``kinds.yaml`` names the strategy and the checks of each built-in kind. A kind without a strategy of its own has a plain
+one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 from kinformer.clock import Clock
+from kinformer.envtest import strategy
 from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStrategy
 from kinformer.envtest.operations import timestamp
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
-from kinformer.envtest.strategy import (
-    core,
-    devices,
-    limits,
-    networking,
-    policies,
-    rbac,
-    service_checks,
-    volumes,
-    workloads,
-)
+from kinformer.envtest.strategy import core, devices
 from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
-from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
-from kinformer.envtest.strategy.fields import Every, Fields
-from kinformer.envtest.strategy.pods import PodStrategy
+from kinformer.envtest.strategy.declared import kinds
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
-from kinformer.envtest.strategy.signing import SigningRequestStrategy, TrustBundleStrategy
-from kinformer.envtest.strategy.webhooks import CHECK_WEBHOOKS
 
 __all__ = ("Strategies",)
 
 
+def _part(name: str) -> Any:
+    """What ``kinds.yaml`` names: a part of a module of strategies."""
+    module, _, part = name.partition(".")
+    return getattr(import_module(f"{strategy.__name__}.{module}"), part)
+
+
 def _autoscaler(resource: Resource) -> Strategy:
     return OldAutoscalerStrategy(resource) if resource.version == "v1" else AutoscalerStrategy(resource)
-
-
-_STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
-    ("", "pods"): PodStrategy,
-    ("", "namespaces"): core.NamespaceStrategy,
-    ("", "nodes"): core.NodeStrategy,
-    ("", "events"): EventStrategy,
-    ("events.k8s.io", "events"): NewEventStrategy,
-    ("", "configmaps"): core.ConfigMapStrategy,
-    ("", "secrets"): core.SecretStrategy,
-    ("", "persistentvolumes"): volumes.VolumeStrategy,
-    ("", "persistentvolumeclaims"): volumes.ClaimStrategy,
-    ("", "resourcequotas"): limits.ResourceQuotaStrategy,
-    ("", "limitranges"): limits.LimitRangeStrategy,
-    ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
-    ("apps", "controllerrevisions"): workloads.ControllerRevisionStrategy,
-    ("apps", "daemonsets"): workloads.DaemonSetStrategy,
-    ("apps", "statefulsets"): workloads.StatefulSetStrategy,
-    ("batch", "jobs"): workloads.JobStrategy,
-    ("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStrategy,
-    ("certificates.k8s.io", "clustertrustbundles"): TrustBundleStrategy,
-    ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
-    ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,
-    ("rbac.authorization.k8s.io", "rolebindings"): rbac.BindingStrategy,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac.BindingStrategy,
-    ("networking.k8s.io", "ingresses"): networking.IngressStrategy,
-    ("storage.k8s.io", "csidrivers"): volumes.DriverStrategy,
-    ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
-    ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
-    ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
-}
-#: Kinds that differ only in their checks.
-_CHECKS: dict[tuple[str, str], Fields | Every] = {
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): CHECK_WEBHOOKS,
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): CHECK_WEBHOOKS,
-    ("discovery.k8s.io", "endpointslices"): service_checks.CHECK_SLICE,
-    ("networking.k8s.io", "ingressclasses"): networking.CHECK_CLASS,
-    ("networking.k8s.io", "networkpolicies"): networking.CHECK_POLICY,
-    ("apps", "deployments"): workloads.CHECK_DEPLOYMENT,
-    ("apps", "replicasets"): workloads.CHECK_REPLICA_SET,
-    ("policy", "poddisruptionbudgets"): workloads.CHECK_DISRUPTION_BUDGET,
-    ("batch", "cronjobs"): workloads.CHECK_CRON_JOB,
-    ("", "podtemplates"): workloads.CHECK_POD_TEMPLATE,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): policies.CHECK_BINDING,
-    ("", "endpoints"): service_checks.CHECK_ENDPOINTS,
-    ("node.k8s.io", "runtimeclasses"): core.CHECK_RUNTIME_CLASS,
-    ("storage.k8s.io", "csinodes"): volumes.CHECK_NODE_DRIVERS,
-    ("storage.k8s.io", "csistoragecapacities"): volumes.CHECK_CAPACITY,
-    ("storage.k8s.io", "volumeattributesclasses"): volumes.CHECK_ATTRIBUTES_CLASS,
-    ("storage.k8s.io", "volumeattachments"): volumes.CHECK_ATTACHMENT,
-    ("storage.k8s.io", "storageclasses"): volumes.CHECK_CLASS,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): policies.CHECK_POLICY,
-}
 
 
 class Strategies:
@@ -109,7 +51,9 @@ class Strategies:
         def now() -> str:
             return timestamp(clock.now())
 
-        self._strategies = _STRATEGIES | {
+        #: Strategies that need more than their resource.
+        self._made: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
+            ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
             ("", "services"): partial(ServiceStrategy, addresses=self._addresses),
             ("apiextensions.k8s.io", "customresourcedefinitions"): partial(
                 DefinitionStrategy, definitions=self.definitions
@@ -127,6 +71,10 @@ class Strategies:
     def __call__(self, resource: Resource) -> Strategy:
         if resource.is_custom:
             return CustomStrategy(resource)
-        kind = (resource.group, resource.plural)
-        make = self._strategies.get(kind)
-        return make(resource) if make is not None else Strategy(resource, _CHECKS.get(kind))
+        if (make := self._made.get((resource.group, resource.plural))) is not None:
+            return make(resource)
+        declared = kinds().get(str(resource.group_resource)) or {}
+        if name := declared.get("strategy"):
+            own: Strategy = _part(name)(resource)
+            return own
+        return Strategy(resource, _part(name) if (name := declared.get("checks")) else None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.causes import duplicate, invalid, required, shown_float
+from kinformer.envtest.causes import duplicate, invalid, required
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
@@ -70,23 +70,8 @@ def _nested(obj: Obj, path: str, wanted: type) -> tuple[Any, str]:
 
 def _wrong_type(value: Any, keys: Sequence[str], wanted: str) -> str:
     found = _GO_TYPES.get(type(value), "map[string]interface {}")
-    return f".{'.'.join(keys)} accessor error: {_shown(value)} is of the type {found}, expected {wanted}"
-
-
-def _shown(value: Any) -> str:
-    """A value as Go's errors show it."""
-    match value:
-        case None:
-            return "<nil>"
-        case bool():
-            return str(value).lower()
-        case float():
-            return shown_float(value)
-        case list():
-            return f"[{' '.join(map(_shown, value))}]"
-        case dict():
-            return f"map[{' '.join(f'{key}:{_shown(one)}' for key, one in sorted(value.items()))}]"
-    return str(value)
+    shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f".{'.'.join(keys)} accessor error: {shown} is of the type {found}, expected {wanted}"
 
 
 # -- embedded objects ------------------------------------------------------------------------------------------------
