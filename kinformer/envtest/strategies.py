@@ -21,6 +21,7 @@ from kinformer.envtest.strategy import core, devices
 from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.declared import kinds
+from kinformer.envtest.strategy.fields import Fields
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 
 __all__ = ("Strategies",)
@@ -77,4 +78,6 @@ class Strategies:
         if name := declared.get("strategy"):
             own: Strategy = _part(name)(resource)
             return own
+        if name := declared.get("spec"):
+            return Strategy(resource, Fields(spec=_part(name)))
         return Strategy(resource, _part(name) if (name := declared.get("checks")) else None)

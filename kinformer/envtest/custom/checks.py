@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kinformer.envtest.causes import duplicate, forbidden, immutable, invalid, required, too_many
+from kinformer.envtest.causes import duplicate, forbidden, invalid, required, too_many
 from kinformer.envtest.custom.paths import PathError, find_field
 from kinformer.envtest.custom.schemas import check_schema
 from kinformer.envtest.status import Cause
@@ -19,7 +19,7 @@ from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.webhooks import check_client, check_review_versions
 from kinformer.meta.validation import dns1123_subdomain_errors
 
-__all__ = ("check_definition", "check_definition_update")
+__all__ = ("check_definition",)
 
 _MOST_SELECTABLE = 8
 _APPROVED = "api-approved.kubernetes.io"
@@ -45,16 +45,6 @@ def check_definition(obj: Obj) -> Iterator[Cause]:
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         yield invalid("spec.preserveUnknownFields", True, text)
-
-
-def check_definition_update(obj: Obj, old: Obj) -> Iterator[Cause]:
-    """Check the fields that may not change."""
-    spec, before = obj["spec"], old["spec"]
-    names, old_names = spec.get("names") or {}, before.get("names") or {}
-    yield from immutable(spec.get("scope"), before.get("scope"), "spec.scope")
-    yield from immutable(names.get("kind"), old_names.get("kind"), "spec.names.kind")
-    yield from immutable(spec.get("group"), before.get("group"), "spec.group")
-    yield from immutable(names.get("plural"), old_names.get("plural"), "spec.names.plural")
 
 
 def _check_group(group: str, path: str) -> Iterator[Cause]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinformer.clock import Clock
-from kinformer.envtest.custom.checks import check_definition, check_definition_update
+from kinformer.envtest.custom.checks import check_definition
 from kinformer.envtest.custom.structural import children
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS, SCALE, STATUS_VERBS
@@ -246,24 +246,18 @@ def _resources(spec: Obj) -> Iterator[Resource]:
 class DefinitionStrategy(Strategy):
     """How definitions are written. The objects of a definition are deleted before the definition."""
 
-    has_generation = True
-    allow_unconditional_update = False
-
     def __init__(self, resource: Resource, definitions: Definitions):
         super().__init__(resource)
         self._definitions = definitions
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        names = spec.setdefault("names", {})
+        super().default(obj)
+        names = obj["spec"]["names"]
         if kind := names.get("kind"):
             names.setdefault("singular", kind.lower())
             names.setdefault("listKind", f"{kind}List")
-        if spec.get("conversion") is None:
-            spec["conversion"] = {"strategy": "None"}
-        client = (spec["conversion"].get("webhook") or {}).get("clientConfig") or {}
-        if client.get("service") is not None and not client["service"].get("port"):
-            client["service"]["port"] = 443
+        if obj["spec"].get("conversion") is None:
+            obj["spec"]["conversion"] = {"strategy": "None"}
 
     def initial_status(self, obj: Obj) -> Obj:
         return {**zero_of(self.resource).get("status", {}), "storedVersions": _storage_versions(obj)[:1]}
@@ -296,9 +290,6 @@ class DefinitionStrategy(Strategy):
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_definition(obj))
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(check_definition_update(obj, old))
-
 
 def _storage_versions(obj: Obj) -> list[str]:
     return [one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")]
@@ -325,26 +316,16 @@ def _unknown_formats(definition: Obj) -> list[str]:
 _Names = Mapping[str, Any]
 
 
-class _Accepted(NamedTuple):
-    """
-    The names that a definition is given.
-
-    :param names: the names that it has
-    :param reason: why it does not have all the names that it asks for. Empty if it has all of them
-    """
-
-    names: dict[str, Any]
-    reason: str = ""
-    message: str = ""
-
-
-def _accept_names(wanted: _Names, own: _Names, resources: Collection[str], kinds: Collection[str]) -> _Accepted:
+def _accept_names(
+    wanted: _Names, own: _Names, resources: Collection[str], kinds: Collection[str]
+) -> tuple[dict[str, Any], str, str]:
     """
     Decide which names a definition is given.
 
     :param own: the names that the definition already has
     :param resources: the plural, singular and short names that are in use in the group
     :param kinds: the kinds and list kinds that are in use in the group
+    :return: its names; and why it does not have all the names that it asks for: reason and message, or empty texts
     """
     names, reason, message = dict(own), "", ""
     for field, taken in (
@@ -369,4 +350,4 @@ def _accept_names(wanted: _Names, own: _Names, resources: Collection[str], kinds
     names.pop("categories", None)
     if wanted.get("categories"):
         names["categories"] = wanted["categories"]
-    return _Accepted(names, reason, message)
+    return names, reason, message

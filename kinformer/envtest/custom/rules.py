@@ -7,7 +7,7 @@ them when a definition is written. :class:`Rules` checks objects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from kinformer.envtest.status import Cause
 from kinformer.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.logs import get_logger
 
-__all__ = ("RULES", "CompiledRule", "Rules", "compile_rules", "has_rules")
+__all__ = ("RULES", "CompiledRule", "Rules", "compile_rules", "has_rules", "told_by")
 
 log = get_logger(__name__)
 
@@ -245,16 +245,20 @@ def _failure(where: str, type_: str, rule: CompiledRule, error: EvaluationError)
 
 
 def _message(rule: CompiledRule, values: Mapping[str, Any]) -> str:
-    if rule.message is not None:
-        try:
-            said = rule.message.evaluate(values)
-        except EvaluationError as error:
-            log.info("message_expression_failed", rule=rule.text, error=str(error))
-            said = ""
-        said = said.strip() if isinstance(said, str) else ""
-        if said and "\n" not in said and len(said.encode()) <= _LONGEST_MESSAGE:
-            return said
+    if rule.message is not None and (said := told_by(rule.message, lambda message: message.evaluate(values))):
+        return said
     return rule.text if rule.rule.get("message") else f"failed rule: {rule.text}"
+
+
+def told_by(message: Program, evaluate: Callable[[Program], Any]) -> str:
+    """The text that a message expression makes. Empty if it fails, or makes no text that an error can have."""
+    try:
+        said = evaluate(message)
+    except EvaluationError as error:
+        log.info("message_expression_failed", expression=message.text, error=str(error))
+        return ""
+    said = said.strip() if isinstance(said, str) else ""
+    return said if "\n" not in said and len(said.encode()) <= _LONGEST_MESSAGE else ""
 
 
 def _refusal(where: str, value: Any, detail: str, reason: Any) -> Cause:

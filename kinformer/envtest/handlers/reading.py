@@ -36,7 +36,7 @@ _NODE = "spec.nodeName"
 def get(operations: Operations, call: Call) -> Answer:
     asked = call.query.get("resourceVersion", "")
     if asked and asked != "0":
-        _not_from_the_future(operations.storage, parse_version(asked, _invalid_version))
+        _not_from_the_future(operations.storage, parse_version(asked, status.internal))
     if asked == "0" and call.behind is not None:
         found = _as_of(operations, call, call.behind)
         if found is None:
@@ -241,10 +241,6 @@ def parse_version(text: str, refuse: Any) -> int:
 
 def _invalid_list_version(text: str) -> status.StatusError:
     return status.bad_request(f"invalid resource version: {text}")
-
-
-def _invalid_version(text: str) -> status.StatusError:
-    return status.internal(text)
 
 
 def _token(number: int, start: str) -> str:

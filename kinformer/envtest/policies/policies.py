@@ -10,6 +10,7 @@ from typing import Any
 from kinformer.envtest import status
 from kinformer.envtest.access import Authorizer
 from kinformer.envtest.admission import AdmissionPlugin, Attributes
+from kinformer.envtest.custom.rules import told_by
 from kinformer.envtest.policies.conditions import ConditionError, Conditions, Subject
 from kinformer.envtest.policies.matching import Criteria, Matcher, NamespaceMissing, criteria_of
 from kinformer.envtest.registry import Registry, Resource
@@ -37,7 +38,6 @@ POLICY_RESOURCES = frozenset(
     for end in ("ies", "ybindings")
 )
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
-_LONGEST_MESSAGE = 5 * 1024
 
 
 class _Misconfigured(Exception):
@@ -295,15 +295,7 @@ def _judge(policy: _Policy, subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _message(validation: _Validation, evaluation: _Evaluation) -> str:
-    said = ""
-    if validation.message is not None:
-        try:
-            value = evaluation.evaluate(validation.message)
-        except EvaluationError as error:
-            log.info("message_expression_failed", expression=validation.message.text, error=str(error))
-        else:
-            said = value.strip() if isinstance(value, str) else ""
-    if said and "\n" not in said and len(said.encode()) <= _LONGEST_MESSAGE:
+    if validation.message is not None and (said := told_by(validation.message, evaluation.evaluate)):
         return said
     told = (validation.spec.get("message") or "").strip()
     return told or f"failed expression: {validation.spec['expression'].strip()}"

@@ -292,10 +292,9 @@ class PriorityClassStrategy(Strategy):
         return [*causes, *PREEMPTION(obj.get("preemptionPolicy"), "preemptionPolicy")]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        causes = []
-        if obj.get("value") != old.get("value"):
-            causes.append(forbidden("value", "may not be changed in an update."))
-        return [*causes, *immutable(obj.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")]
+        is_same = obj.get("value") == old.get("value")
+        causes = [] if is_same else [forbidden("value", "may not be changed in an update.")]
+        return causes + super().validate_update(obj, old)
 
 
 _HIGHEST_PRIORITY = 1000000000

@@ -56,7 +56,7 @@ def settings_of(resource: Resource) -> Mapping[str, Any]:
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in declared.items()
-        if name not in ("checks", "defaults", "strategy")
+        if name not in ("checks", "defaults", "spec", "strategy")
     }
 
 

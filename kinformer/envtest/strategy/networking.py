@@ -22,7 +22,7 @@ from kinformer.envtest.strategy.checks import (
 )
 from kinformer.meta.validation import regex_error
 
-__all__ = ("CHECK_CLASS", "CHECK_POLICY", "IngressStrategy")
+__all__ = ("CLASS", "POLICY", "IngressStrategy")
 
 # -- network policies -------------------------------------------------------------------------------------------------
 
@@ -80,15 +80,13 @@ _PEERS = f.Each(
     f.Fields(podSelector=f.LABEL_SELECTOR, namespaceSelector=f.LABEL_SELECTOR, ipBlock=f.Given(_check_block)),
     _check_one_peer,
 )
-_POLICY = f.Fields(
+POLICY = f.Fields(
     podSelector=f.LABEL_SELECTOR,
     ingress=f.Each(f.Fields(ports=_PORTS, **{"from": _PEERS})),
     egress=f.Each(f.Fields(ports=_PORTS, to=_PEERS)),
     policyTypes=f.Given(_check_kinds),
 )
 
-
-CHECK_POLICY = f.Fields(spec=_POLICY)
 
 # -- ingresses --------------------------------------------------------------------------------------------------------
 
@@ -206,8 +204,7 @@ def _check_scope(parameters: Obj, path: str) -> Iterator[Cause]:
         yield from row(namespace, f"{path}.namespace")
 
 
-_CLASS = f.Fields(
+CLASS = f.Fields(
     controller=f.Needed(partial(check_domain_path, most=250)),
     parameters=f.Given(_REFERENCE, f.Fields(scope=f.OneOf("Cluster", "Namespace")), _check_scope),
 )
-CHECK_CLASS = f.Fields(spec=_CLASS)

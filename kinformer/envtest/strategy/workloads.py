@@ -18,10 +18,7 @@ from kinformer.meta.integers import read_integer
 
 __all__ = (
     "CHECK_CRON_JOB",
-    "CHECK_DEPLOYMENT",
-    "CHECK_DISRUPTION_BUDGET",
     "CHECK_POD_TEMPLATE",
-    "CHECK_REPLICA_SET",
     "ControllerRevisionStrategy",
     "DaemonSetStrategy",
     "JobStrategy",
@@ -160,6 +157,3 @@ def _check_length(job: Obj, _path: str) -> Iterator[Cause]:
 
 
 CHECK_CRON_JOB = f.Every(f.Fields(spec=CRON_JOB), _check_length)
-CHECK_DEPLOYMENT = f.Fields(spec=rows.DEPLOYMENT)
-CHECK_DISRUPTION_BUDGET = f.Fields(spec=rows.DISRUPTION_BUDGET)
-CHECK_REPLICA_SET = f.Fields(spec=rows.REPLICA_SET)
