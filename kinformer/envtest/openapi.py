@@ -79,7 +79,7 @@ def openapi_document(registry: Registry, group: str, version: str, release: str)
 def _kind(resource: Resource, schemas: Document) -> tuple[str, Document] | None:
     """The name and the schema of a kind. The types within it are added to `schemas`."""
     if resource.definition is not None:
-        schema = (resource.definition.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+        schema = resource.schema or {"type": "object"}
         _add("V1ObjectMeta", schemas)
         of_all = {
             "apiVersion": _PLAIN["str"],

@@ -127,17 +127,16 @@ class Operations:
         self.admission = admission
         self.rng = rng
         self._strategies = strategies
-        self._known: dict[int, tuple[Resource, Strategy]] = {}
+        self._known: dict[Resource, Strategy] = {}
         # The text of the current second is kept, because each of thousands of writes in a second needs it.
         self._moment: datetime | None = None
         self._now = ""
 
     def strategy(self, resource: Resource) -> Strategy:
         try:
-            return self._known[id(resource)][1]
+            return self._known[resource]
         except KeyError:
-            # The resource is kept too, so that its id cannot become the id of another one.
-            self._known[id(resource)] = (resource, strategy := self._strategies(resource))
+            self._known[resource] = strategy = self._strategies(resource)
             return strategy
 
     def now(self) -> str:

@@ -98,7 +98,7 @@ def _text_of_list(value: list[Any], shape: Shape, marked: bool) -> str:
     mark = '".":{},' if marked else ""
     if len(value) == 1 and shape.keys and type(entry := value[0]) is dict:
         try:
-            return f"{{{mark}{shape.element_piece(entry)}{_text_of_map(entry, shape.entry)}}}"
+            return f"{{{mark}{as_member(shape.element(entry))}{_text_of_map(entry, shape.entry)}}}"
         except ValueError:
             return "{}"
     parts: dict[str, str] = {}

@@ -36,11 +36,6 @@ class Manager(NamedTuple):
     subresource: str
 
     @property
-    def around(self) -> tuple[str, str]:
-        """The JSON of an entry: the part before its time, and the part after its fields."""
-        return _around(self)
-
-    @property
     def order(self) -> str:
         """The key by which managers are sorted in the text of a conflict."""
         parts = {"manager": self.name, "operation": self.operation}
@@ -66,6 +61,7 @@ class Manager(NamedTuple):
 
 @lru_cache(_REMEMBERED)
 def _around(manager: Manager) -> tuple[str, str]:
+    """The JSON of an entry: the part before its time, and the part after its fields."""
     name, operation, api_version, subresource = (_encode(part).decode() for part in manager)
     head = f'{{"manager":{name},"operation":{operation},"apiVersion":{api_version},'
     return head, f',"subresource":{subresource}}}' if manager.subresource else "}"
@@ -84,7 +80,7 @@ class Entry(NamedTuple):
 
     @property
     def text(self) -> str:
-        head, tail = self.manager.around
+        head, tail = _around(self.manager)
         time = f'"time":"{self.time}",' if self.time else ""
         return f'{head}{time}"fieldsType":"FieldsV1","fieldsV1":{self.fields.text}{tail}'
 

@@ -7,6 +7,7 @@ that a subresource does not write. In Kubernetes, these are the reset fields of 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any
 
 from kinformer.envtest.apply.comparing import compare_fields, text_of_new
@@ -147,14 +148,7 @@ def _matching(tree: Tree, patterns: tuple[Path, ...]) -> Tree:
     return made
 
 
-_scopes: dict[tuple[int, str], tuple[Resource, Scope]] = {}
-
-
+@cache
 def scope_of(resource: Resource, subresource: str) -> Scope:
     """The scope of requests to a resource or one of its subresources."""
-    key = (id(resource), subresource)
-    found = _scopes.get(key)
-    if found is None or found[0] is not resource:
-        # The resource is kept too, so that its id cannot become the id of another one.
-        found = _scopes[key] = (resource, Scope(resource, subresource))
-    return found[1]
+    return Scope(resource, subresource)

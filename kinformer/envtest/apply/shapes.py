@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-from kinformer.envtest.apply.trees import as_member
 from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.registry import Resource
 from kinformer.models._resources import model_name_of
@@ -118,24 +117,12 @@ class Shape:
             self._elements[value] = element
         return element
 
-    def element_piece(self, entry: dict[str, Any]) -> str:
-        """
-        The path element of an entry, as the name of a JSON member.
-
-        :raises ValueError: if the entry has no key
-        """
-        return as_member(self.element(entry))
-
 
 LEAF: Final = Shape(is_leaf=True)
 
 
-def _deduced(_: str) -> Shape:
-    return DEDUCED
-
-
 #: Data without a schema: maps are merged, lists are atomic.
-DEDUCED: Final = Shape(make=_deduced)
+DEDUCED: Final[Shape] = Shape(make=lambda _: DEDUCED)
 
 
 def topology_of(model: str) -> dict[str, str]:
@@ -219,7 +206,7 @@ def shape_of_resource(resource: Resource) -> Shape:
             return _of_type(model_name_of(resource.gvk))
         except KeyError:
             return DEDUCED
-    own = _of_schema((resource.definition.get("schema") or {}).get("openAPIV3Schema") or {})
+    own = _of_schema(resource.schema)
     metadata = _of_type("V1ObjectMeta")
     return Shape(
         known=(own.known or frozenset()) | {"apiVersion", "kind", "metadata"},

@@ -129,17 +129,10 @@ class VersionMirror:
         done = await self._convert(objects, self.source.version)
         result = []
         for version, obj in zip(versions, done, strict=True):
-            schema = self._schema
-            prune(obj, schema, "", [], _IN_METADATA)
-            fill_defaults(obj, schema)
+            prune(obj, self.source.schema, "", [], _IN_METADATA)
+            fill_defaults(obj, self.source.schema)
             result.append(Version(version.key, version.number, _encode(obj)))
         return result
-
-    @property
-    def _schema(self) -> Obj:
-        definition = self.source.definition or {}
-        schema: Obj = (definition.get("schema") or {}).get("openAPIV3Schema") or {}
-        return schema
 
     def _of_kind(self, obj: Obj, version: str) -> Obj:
         kind = GroupVersionKind(self.source.group, version, self.source.kind)

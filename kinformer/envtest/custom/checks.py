@@ -117,20 +117,9 @@ def _check_versions(spec: Obj) -> Iterator[Cause]:
 
 def _shown(versions: list[Obj]) -> list[Obj]:
     """Versions in the form of the API's own type, as errors show them. The schema and similar parts are not shown."""
-    return [
-        {
-            "Name": one.get("name") or "",
-            "Served": bool(one.get("served")),
-            "Storage": bool(one.get("storage")),
-            "Deprecated": bool(one.get("deprecated")),
-            "DeprecationWarning": one.get("deprecationWarning"),
-            "Schema": None,
-            "Subresources": None,
-            "AdditionalPrinterColumns": None,
-            "SelectableFields": None,
-        }
-        for one in versions
-    ]
+    zeros = {"name": "", "served": False, "storage": False, "deprecated": False, "deprecationWarning": None}
+    hidden = dict.fromkeys(("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields"))
+    return [{name[0].upper() + name[1:]: one.get(name) or zeros[name] for name in zeros} | hidden for one in versions]
 
 
 def _check_schema(validation: Mapping[str, Any], path: str, *, has_status: bool) -> list[Cause]:

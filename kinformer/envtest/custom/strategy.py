@@ -34,7 +34,7 @@ class CustomStrategy(Strategy):
     def __init__(self, resource: Resource):
         super().__init__(resource)
         version = resource.definition or {}
-        self._schema: dict[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        self._schema = resource.schema
         self._scale: dict[str, str] = version.get("scale") or {}
         self._has_embedded = _mentions(self._schema, "x-kubernetes-embedded-resource")
         self._has_lists = _mentions(self._schema, "x-kubernetes-list-type")

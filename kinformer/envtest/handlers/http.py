@@ -200,7 +200,8 @@ class HttpHandler:
             note.answer = answer
         await self._operations.storage.settled()
         response = _response(answer, call.warnings)
-        if len(answer.body) > _COMPRESSED_FROM and _wants_gzip(request.headers.get("Accept-Encoding", "")):
+        encodings = request.headers.get("Accept-Encoding", "")
+        if len(answer.body) > _COMPRESSED_FROM and "gzip" in map(str.strip, encodings.split(",")):
             response.body = await anyio.to_thread.run_sync(partial(gzip.compress, answer.body, _COMPRESSION, mtime=0))
             response.headers["Content-Encoding"] = "gzip"
             response.headers["Vary"] = "Accept-Encoding"
@@ -314,10 +315,6 @@ async def _body(request: web.BaseRequest) -> bytes:
     except web.HTTPRequestEntityTooLarge:
         text = f"Request entity too large: limit is {BODY_LIMIT}"
         raise status.StatusError(413, "RequestEntityTooLarge", text, {}) from None
-
-
-def _wants_gzip(accept_encoding: str) -> bool:
-    return "gzip" in map(str.strip, accept_encoding.split(","))
 
 
 def _response(answer: Answer, warnings: list[str]) -> web.Response:

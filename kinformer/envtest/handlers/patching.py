@@ -165,18 +165,9 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     return Patcher(operations, call, patch_function(call), sees_managed=sees_managed)
 
 
-def _need_manager(call: Call) -> None:
-    """
-    Check that an apply names its field manager.
-
-    :raises StatusError: Invalid if it does not
-    """
+def _applier(operations: Operations, call: Call) -> Patcher:
     if not call.manager:
         raise status.invalid_options("PatchOptions", required("fieldManager", "is required for apply patch"))
-
-
-def _applier(operations: Operations, call: Call) -> Patcher:
-    _need_manager(call)
     wanted, twice = read_yaml(call)
     resource, force = call.resource, call.is_set("force")
     scope = scope_of(resource, call.part)

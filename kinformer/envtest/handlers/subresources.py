@@ -16,7 +16,7 @@ from kinformer.envtest.handlers.writing import patch, update
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import topology_labels
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, value_at
 from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 from kinformer.meta.selectors import label_selector_as_selector, selector_from_set
@@ -39,8 +39,13 @@ def serve_subresource(operations: Operations, call: Call) -> Answer:
 # -- scale ----------------------------------------------------------------------------------------------------------
 
 
+def _paths(call: Call) -> dict[str, str]:
+    """The paths of the fields of a custom resource's scale."""
+    return (call.resource.definition or {}).get("scale") or {}
+
+
 def _scale_of(call: Call, obj: Obj) -> Obj:
-    paths = (call.resource.definition or {}).get("scale") or {}
+    paths = _paths(call)
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     scale: Obj = {
@@ -48,12 +53,12 @@ def _scale_of(call: Call, obj: Obj) -> Obj:
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in kept if name in metadata},
         "spec": {},
-        "status": {"replicas": _at(obj, paths.get("statusReplicasPath", ".status.replicas")) or 0},
+        "status": {"replicas": value_at(obj, paths.get("statusReplicasPath", ".status.replicas")) or 0},
     }
-    if replicas := _at(obj, paths.get("specReplicasPath", ".spec.replicas")):
+    if replicas := value_at(obj, paths.get("specReplicasPath", ".spec.replicas")):
         scale["spec"]["replicas"] = replicas
     if call.resource.is_custom:
-        selector = _at(obj, paths["labelSelectorPath"]) if paths.get("labelSelectorPath") else None
+        selector = value_at(obj, paths["labelSelectorPath"]) if paths.get("labelSelectorPath") else None
     else:
         wanted = obj["spec"].get("selector")
         by_set = call.resource.plural == "replicationcontrollers"
@@ -63,21 +68,10 @@ def _scale_of(call: Call, obj: Obj) -> Obj:
     return scale
 
 
-def _replicas_path(call: Call) -> str:
-    path: str = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath", ".spec.replicas")
-    return path
-
-
-def _at(obj: Any, path: str) -> Any:
-    for part in path.strip(".").split("."):
-        obj = obj.get(part) if isinstance(obj, dict) else None
-    return obj
-
-
 def _get_scale(operations: Operations, call: Call) -> Answer:
     obj = operations.find(call.resource, call.namespace, call.name).decode()
-    path = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath")
-    if path and _at(obj, path) is None:
+    path = _paths(call).get("specReplicasPath")
+    if path and value_at(obj, path) is None:
         raise status.internal_error(f'the spec replicas field "{path}" does not exist')
     return Answer(encode(_scale_of(call, obj)))
 
@@ -89,13 +83,13 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         make: Callable[[Obj], Any] = lambda _: body  # noqa: E731
     else:
         make = patch_function(call)
-    path = _replicas_path(call)
+    path = _paths(call).get("specReplicasPath", ".spec.replicas")
     how = call.write_options("UpdateOptions")
 
     def change(old: Obj | None) -> Obj:
         assert old is not None
         present = _scale_of(call, old)
-        is_open = call.resource.is_custom and _at(old, path) is None
+        is_open = call.resource.is_custom and value_at(old, path) is None
         if is_open:
             # A custom resource may have no replicas yet. A patch of its scale must then set them.
             present["spec"]["replicas"] = _NO_REPLICAS

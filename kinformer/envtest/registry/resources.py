@@ -134,6 +134,11 @@ class Resource:
         return self.definition is not None
 
     @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of a custom resource. Empty if it has none, and for a built-in resource."""
+        return ((self.definition or {}).get("schema") or {}).get("openAPIV3Schema") or {}
+
+    @property
     def is_stored(self) -> bool:
         """Whether its objects are stored. Reviews and bindings are not: they are only answered."""
         return "list" in self.verbs

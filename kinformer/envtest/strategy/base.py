@@ -26,7 +26,7 @@ from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
-__all__ = ("Obj", "Strategy", "conditions_of", "has_condition", "with_field")
+__all__ = ("Obj", "Strategy", "conditions_of", "has_condition", "value_at", "with_field")
 
 #: An object or a part of an object, as JSON data.
 Obj = dict[str, Any]
@@ -57,9 +57,10 @@ _NAME_FORMS: Mapping[str, NameRule] = {
 }
 
 
-def _at(obj: Obj, path: str) -> Any:
+def value_at(obj: Obj | None, path: str) -> Any:
+    """What is at a path, such as ``.spec.replicas`` or ``spec.replicas``; None if nothing is there."""
     value: Any = obj
-    for part in path.split("."):
+    for part in path.strip(".").split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
@@ -175,7 +176,7 @@ class Strategy:
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         """Whether the difference between two versions of the object increases the generation."""
-        return any(_at(obj, path) != _at(old, path) for path in self.generation_of)
+        return any(value_at(obj, path) != value_at(old, path) for path in self.generation_of)
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         """
@@ -201,7 +202,7 @@ class Strategy:
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of the change."""
-        return [cause for path in self.fixed for cause in immutable(_at(obj, path), _at(old, path), path)]
+        return [cause for path in self.fixed for cause in immutable(value_at(obj, path), value_at(old, path), path)]
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of an object that replaces another one, in the order of the API."""
@@ -295,7 +296,7 @@ class Strategy:
         metadata = obj["metadata"]
         fields = {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
         for label, default in self.selectable.items():
-            value = _at(obj, label)
+            value = value_at(obj, label)
             if isinstance(value, bool):
                 value = "true" if value else "false"
             fields[label] = default if value is None else str(value)
