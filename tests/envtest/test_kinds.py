@@ -10,6 +10,8 @@ from kinformer.clock import FakeClock
 from kinformer.envtest.operations import timestamp
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.registry.resources import optional_apis
+from kinformer.envtest.storage import Storage
+from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import Strategy
 from kinformer.envtest.strategy.declared import kinds
 from tests.envtest.conftest import Http
@@ -46,7 +48,15 @@ def test_each_declared_kind_and_setting_exists() -> None:
     served = Registry(optional_apis())
     strategies = {name: declared for name, declared in kinds().items() if name != "parts"}
     assert set(strategies) <= {str(resource.group_resource) for resource in served}
-    assert {name for declared in strategies.values() for name in declared} <= {*vars(Strategy), "defaults"}
+    elsewhere = {"defaults", "spec", "strategy"}
+    assert {name for declared in strategies.values() for name in declared} <= {*vars(Strategy), *elsewhere}
+
+
+def test_each_strategy_and_check_that_is_declared_exists() -> None:
+    registry, clock = Registry(optional_apis()), FakeClock()
+    strategies = Strategies(Storage(), registry, clock)
+    for resource in registry:
+        assert isinstance(strategies(resource), Strategy)
 
 
 # -- defaults ----------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_two_loops_may_taint_a_node_in_either_order() -> None:
 
 
 @pytest.mark.parametrize("seconds", [5, 20])
-def test_a_node_that_is_seen_late_is_deleted_when_its_instance_is_gone(seconds: int) -> None:
+def test_a_node_seen_late_is_deleted_when_its_instance_is_gone(seconds: int) -> None:
     plan = Plan.parse(f"seed=0 delay(manager,event=1,seconds={seconds})")
 
     assert not trial_of_recorded("instance_gone").play(plan).violations

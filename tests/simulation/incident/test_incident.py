@@ -190,7 +190,7 @@ def test_another_body_and_another_result_are_shown(path: Path) -> None:
     ]
 
 
-def test_a_recorded_error_is_raised_again_and_can_be_kept_as_a_test(path: Path) -> None:
+def test_a_recorded_error_is_raised_again_and_becomes_a_test(path: Path) -> None:
     file = recorded(path, failing, "corner", "other")
     replay = replay_recording(file, failing)
 
@@ -247,7 +247,7 @@ def secretive(context: ControllerContext) -> Controller:
     return Controller("secrets", sync, clock=context.clock).watch(secrets)
 
 
-def test_nothing_of_a_secret_is_in_the_file_and_it_can_be_replayed(path: Path) -> None:
+def test_nothing_of_a_secret_is_in_a_file_that_replays(path: Path) -> None:
     password = "hunter2-of-the-shop"
     encoded = base64.b64encode(password.encode()).decode()
     applied = json.dumps({"data": {"password": encoded}})
