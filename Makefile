@@ -15,7 +15,7 @@ GROUPED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 LOWEST := .venv-lowest
 OTHERS := 3.11 3.12 3.13
 
-.PHONY: help demo test lint types contract docs unit simulate endurance mutants pythons lowest compat sbom format clean
+.PHONY: help demo test lint types contract docs unit installs simulate endurance mutants pythons lowest compat sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,7 +54,10 @@ docs: $(STAMP) ## the documentation's site, from scratch or what has changed: bu
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/docs || { rm -rf build/docs; exit 1; }
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not installs"
+
+installs: $(STAMP) ## the wheel on each Python that is installed, and the image's steps, with the package index
+	$(BIN)/python -m pytest -n auto --dist worksteal -m installs tests/packaging tests/deploy
 
 simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
 	$(BIN)/python -m tests.simulation $(ARGS)

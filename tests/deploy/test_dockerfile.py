@@ -105,6 +105,7 @@ def built() -> Iterator[Path]:
         shutil.rmtree(root, ignore_errors=True)
 
 
+@pytest.mark.installs
 @pytest.mark.timeout(600)
 def test_the_steps_make_a_kinformer_without_pip_but_with_its_commands(built: Path) -> None:
     python = built / "opt" / "kinformer" / "bin" / "python"
@@ -117,6 +118,7 @@ def test_the_steps_make_a_kinformer_without_pip_but_with_its_commands(built: Pat
         assert f"Usage: kinformer {command}" in told.stdout, told.stderr
 
 
+@pytest.mark.installs
 @pytest.mark.timeout(600)
 def test_it_runs_as_nobody_on_a_root_that_cannot_be_written_to(built: Path) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None or shutil.which("unshare") is None:
@@ -142,6 +144,7 @@ def test_it_runs_as_nobody_on_a_root_that_cannot_be_written_to(built: Path) -> N
     assert told.returncode == 0
 
 
+@pytest.mark.installs
 @pytest.mark.timeout(600)
 def test_as_nobody_it_says_in_one_line_what_it_cannot_reach(built: Path) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:

@@ -43,6 +43,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> None:
         pytest.skip(f"the package index cannot be reached: {reachable.stderr.strip().splitlines()[-1]}")
 
 
+@pytest.mark.installs
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("index")
 @pytest.mark.parametrize(("version", "kind"), VERSIONS.items())
