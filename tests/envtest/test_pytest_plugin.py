@@ -68,11 +68,11 @@ LONG = {
 SHORT = {"client": "client", "nodes": "fake_nodes", "server": "api_server", "options": "api_server_options"}
 
 
-def run_pytest(folder: Path, *settings: str) -> Ended:
+def run_pytest(folder: Path, *settings: str, arguments: tuple[str, ...] = ()) -> Ended:
     # Without the scope, pytest-asyncio warns that it will have another default.
     lines = ["[pytest]", "asyncio_default_fixture_loop_scope = function", *settings]
     (folder / "pytest.ini").write_text("\n".join(lines))
-    return run("pytest", "-q", "-W", "error", "-p", "no:cacheprovider", folder=folder)
+    return run("pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *arguments, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,14 @@ def test_a_mark_sets_the_budget_of_a_test(tmp_path: Path) -> None:
     assert "2 failed, 1 passed" in done.out, done.out + done.err
     assert "by dear made 1 requests, the budget is 0: GET /api/v1/namespaces/" in done.out
     assert "test_without has limits and does not use the fixture kinformer_budget" in done.out
+
+
+def test_pytest_describes_the_short_fixtures_like_the_long_ones(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_nothing():\n    pass\n")
+
+    said = run_pytest(tmp_path, "kinformer_short_fixtures = true", arguments=("--fixtures",)).out
+    for text in ("A client that is allowed to do everything.", "A server for this test alone"):
+        assert said.count(text) == 2
 
 
 def test_one_project_may_have_tests_of_both_plugins(tmp_path: Path) -> None:
