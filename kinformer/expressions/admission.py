@@ -95,8 +95,8 @@ def typed_scope(types: Types, known: Mapping[str, Any], *, has_params: bool) -> 
     variables: dict[str, Any] = {
         "object": of_object,
         "oldObject": of_object,
-        "request": types.of_schema(_REQUEST, name="kubernetes.AdmissionRequest"),
-        "namespaceObject": types.of_schema(_NAMESPACE, name="kubernetes.Namespace"),
+        "request": types.of_schema(_REQUEST, name="kubernetes.AdmissionRequest", escapes=False),
+        "namespaceObject": types.of_schema(_NAMESPACE, name="kubernetes.Namespace", escapes=False),
         "authorizer": types.opaque("Authorizer"),
     }
     if has_params:
@@ -111,8 +111,8 @@ def scope_for(*, has_params: bool, has_authorizer: bool) -> Scope:
     variables: dict[str, Any] = {
         "object": None,
         "oldObject": None,
-        "request": types.of_schema(_REQUEST),
-        "namespaceObject": types.of_schema(_NAMESPACE),
+        "request": types.of_schema(_REQUEST, escapes=False),
+        "namespaceObject": types.of_schema(_NAMESPACE, escapes=False),
     }
     if has_params:
         variables["params"] = None

@@ -106,16 +106,17 @@ class Types:
             dependency=[f"google/protobuf/{one}.proto" for one in ("timestamp", "duration", "struct")],
         )
 
-    def of_schema(self, schema: Schema, *, is_root: bool = False, name: str = "") -> Any:
+    def of_schema(self, schema: Schema, *, is_root: bool = False, name: str = "", escapes: bool = True) -> Any:
         """
         The type of a schema's values. None if expressions cannot see them.
 
         :param name: what users may call the type. Types within it are called after their fields
+        :param escapes: whether the names of fields are escaped, as those of users' objects are
         """
         self._made += 1
         package = f"schema{self._made}"
         file = self._file(package, package)
-        found = _Reader(self._cel, self._pb, file, package, self.names).read(schema, name, is_root=is_root)
+        found = _Reader(self._cel, self._pb, file, package, self.names, escapes).read(schema, name, is_root=is_root)
         self.pool.Add(file)
         return found.cel if found is not None else None
 
@@ -132,9 +133,9 @@ class _Found:
 
 
 class _Reader:
-    def __init__(self, cel: Any, pb: Any, file: Any, package: str, names: dict[str, str]):
+    def __init__(self, cel: Any, pb: Any, file: Any, package: str, names: dict[str, str], escapes: bool):
         self._cel, self._field, self._file, self._package = cel, pb.FieldDescriptorProto, file, package
-        self._names = names
+        self._names, self._escapes = names, escapes
 
     def read(self, schema: Schema, path: str, *, is_root: bool = False) -> _Found | None:
         cel, field = self._cel, self._field
@@ -196,7 +197,8 @@ class _Reader:
             self._names[f"{self._package}.{name}"] = path
         message.options.deprecated_legacy_json_field_conflicts = True  # these messages are never read from JSON
         for key, of_key in sorted((schema.get("properties") or {}).items()):
-            escaped, found = escape(key), self._child(of_key, path and f"{path}.{key}")
+            escaped = escape(key) if self._escapes else key
+            found = self._child(of_key, path and f"{path}.{key}")
             if escaped is not None and found is not None:
                 self._add(message, name, escaped, found)
         return _Found(cel(f"{self._package}.{name}"), field.TYPE_MESSAGE, f".{self._package}.{name}")

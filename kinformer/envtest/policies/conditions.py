@@ -55,7 +55,7 @@ class Subject:
                     group=asked.resource.group,
                     resource=asked.resource.plural,
                     subresource=asked.subresource,
-                    namespace=asked.namespace,
+                    namespace=namespace_of(asked),
                     name=asked.asked_name,
                 ),
             }

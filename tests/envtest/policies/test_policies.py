@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 
+from kinformer.envtest import ApiServer
+from kinformer.envtest.access import Authorizer
+from kinformer.envtest.admission import Attributes, User
+from kinformer.envtest.policies.conditions import Subject
+from kinformer.expressions.library import read_opaque
 from tests.envtest.conftest import Http
 
 pytest.importorskip("cel_expr_python", reason="policies need the extra `cel`")
@@ -251,3 +256,32 @@ async def test_without_the_extra_a_policy_is_refused_by_its_name(http: Http, mon
     monkeypatch.setattr("kinformer.envtest.strategy.policies.is_available", lambda: False)
     code, refusal = await http("POST", POLICIES, policy({"expression": "true"}))
     assert (code, "pip install 'kinformer[cel]'" in refusal["message"]) == (422, True)
+
+
+async def test_a_namespace_is_its_own_namespace_in_a_request(http: Http) -> None:
+    validations = (
+        {"expression": "request.namespace == 'n' && request.name == 'n'"},
+        {"expression": "authorizer.requestResource.check('get').allowed()"},
+    )
+    await enforce(http, policy(*validations, rule={"resources": ["namespaces"]}))
+    code, refusal = await http("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    assert (code, "request.namespace == 'n'" in refusal["message"]) == (422, True)
+    await http.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
+    await http.merge("/api/v1/namespaces/n", {"metadata": {"labels": {"a": "b"}}})
+
+
+async def test_a_patch_has_the_options_of_what_it_does(http: Http) -> None:
+    kinds = "{'CREATE': 'CreateOptions', 'UPDATE': 'UpdateOptions'}"
+    await enforce(http, policy({"expression": f"request.options.kind == {kinds}[request.operation]"}))
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", **config()}
+    code, _ = await http("PATCH", f"{MAPS}/c?fieldManager=me", applied, "application/apply-patch+yaml")
+    assert code == 201
+    await http.merge(f"{MAPS}/c", {"data": {"size": "small"}})
+
+
+async def test_a_namespace_is_its_own_namespace_for_the_authorizer(server: ApiServer) -> None:
+    resource = server.registry.find("", "v1", "namespaces")
+    assert resource is not None
+    attributes = Attributes("CREATE", resource, "", "", "n", {}, None, User("me"))
+    values = Subject(attributes, resource, {}, None, Authorizer(server.storage)).values
+    assert read_opaque(values["authorizer.requestResource"], "ResourceCheck")["namespace"] == "n"
