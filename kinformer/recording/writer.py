@@ -200,16 +200,15 @@ class Writer:
                 return None
             self._skipped.discard(one.exchange)
         # Whole lines only: then a segment can begin anywhere.
-        rest, ends = self._rests.get(one.exchange), data.rfind(b"\n") + 1
-        if rest:
-            data, ends = bytes(rest) + data, len(rest) + ends if ends else 0
-        if ends < len(data):
-            self._rests[one.exchange] = bytearray(data[ends:])
-        elif rest is not None:
-            del self._rests[one.exchange]
+        ends = data.rfind(b"\n") + 1
         if not ends:
+            self._rests.setdefault(one.exchange, bytearray()).extend(data)
             return None
-        lines = self._redactor.cleaned_lines(data[:ends], "GET", asked.path)
+        begins, rest = self._rests.pop(one.exchange, b""), data[ends:]
+        if rest:
+            self._rests[one.exchange] = bytearray(rest)
+        lines = bytes(begins) + data[:ends]
+        lines = self._redactor.cleaned_lines(lines, "GET", asked.path)
         return Came(one.at, one.exchange, lines)
 
     def _cached(self, at: float, state: CacheState[Any], source: Source) -> Iterator[Cached]:

@@ -114,9 +114,11 @@ async def test_a_manager_records_its_watches(tmp_path: Path) -> None:
         flags = ["--kubeconfig", kubeconfig, "--controllers", "replicaset", "--beside-kube-controller-manager"]
         async with running("manager", *flags, "--record", file) as process:
             await output_until(process, "controller_started")
+            process.terminate()
+            await process.wait()
 
     found = read_recording(file)
-    assert found.begin.controllers == ["replicaset-controller"]
+    assert found.begin.controllers == ["replicaset"]
     assert {it.path for it in found.entries if isinstance(it, Asked)} >= {"/api/v1/pods", "/apis/apps/v1/replicasets"}
 
 
