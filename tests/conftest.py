@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,17 @@ os.environ["TZ"] = "UTC"
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_runtest_logfinish() -> None:
+    """
+    Take back what a test has configured of structlog.
+
+    capture_logs() and commands leave it configured. Then a later test's events would be on standard output, or in a
+    file that is closed.
+    """
+    if (structlog := sys.modules.get("structlog")) is not None:
+        structlog.reset_defaults()
 
 
 def pytest_collection_finish() -> None:

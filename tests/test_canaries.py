@@ -11,14 +11,13 @@ import base64
 import io
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-import structlog
 import yaml
 
 from kinformer.cache import CacheMutationDetector, InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
@@ -93,12 +92,10 @@ class Output:
 
 
 @pytest.fixture
-def output() -> Iterator[Output]:
-    before = structlog.get_config()
+def output() -> Output:
     output = Output()
     configure_logging(10, "json", file=output.log)
-    yield output
-    structlog.configure(**before)
+    return output
 
 
 @asynccontextmanager

@@ -140,6 +140,7 @@ def test_the_roles_are_those_that_the_controllers_say_they_need() -> None:
     account = ["--service-account", "kinformer-system/kinformer-manager"]
     said = CliRunner().invoke(main, ["rbac", *names, *account, *election])
     assert said.exit_code == 0, said.output
+    assert said.stdout.startswith("apiVersion: "), said.stdout
     written = list(yaml.safe_load_all((DOCS / "deploy" / "manager" / "rbac.yaml").read_text()))
 
     assert written == list(yaml.safe_load_all(said.stdout)), "see docs/deploy/README.md for how rbac.yaml is made"

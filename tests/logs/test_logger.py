@@ -18,13 +18,6 @@ from kinformer.logs import configure_logging, get_logger, traceback_text
 SECRET = "c4n" + "ary"
 
 
-@pytest.fixture(autouse=True)
-def _configuration_of_before() -> Iterator[None]:
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
-
-
 def fail(token: str) -> None:
     raise RuntimeError(f"no luck with {len(token)} characters")
 
@@ -126,18 +119,12 @@ def test_no_module_passes_an_exception_on_to_the_log() -> None:
 def test_without_a_configuration_events_go_to_the_programs_own_logging(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    configuration, configured = structlog.get_config(), structlog.is_configured()
-    structlog.reset_defaults()
+    log = get_logger("kinformer.trial")
+    log.debug("hidden")
     try:
-        log = get_logger("kinformer.trial")
-        log.debug("hidden")
-        try:
-            raise ValueError("broken")
-        except ValueError:
-            log.exception("failed", key="default/web")
-    finally:
-        if configured:
-            structlog.configure(**configuration)
+        raise ValueError("broken")
+    except ValueError:
+        log.exception("failed", key="default/web")
 
     ((name, level, text),) = caplog.record_tuples
     assert (name, level) == ("kinformer.trial", logging.ERROR)

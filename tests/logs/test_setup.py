@@ -2,19 +2,11 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from kinformer.logs import configure_logging
-
-
-@pytest.fixture(autouse=True)
-def _configuration_of_before() -> Iterator[None]:
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
 
 
 def fail_with(secret: str) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 
 from kinformer.simulation.explore import Run
 from tests.simulation.__main__ import Asked, Found, main, searches
@@ -17,14 +15,6 @@ from tests.simulation.planted import PLANTED
 from tests.simulation.recorded import RECORDED
 
 HERE = ["ttl", "--seeds", "3", "--jobs", "1"]
-
-
-@pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
-    """The search silences logs for its whole process."""
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
 
 
 def rows(text: str) -> list[str]:
