@@ -151,6 +151,17 @@ class Asker:
         return found["response"]
 
 
+def tls_flags(folder: Path) -> tuple[list[str], ssl.SSLContext]:
+    """Write a certificate and its key; returns the flags of a replica that has them, and what a client trusts."""
+    authority = Authority()
+    pair = authority.issue("localhost", hosts=("localhost",))
+    certificate, key = folder / "tls.crt", folder / "tls.key"
+    certificate.write_bytes(pair.certificate)
+    key.write_bytes(pair.key)
+    flags = ["--tls-cert-file", str(certificate), "--tls-private-key-file", str(key)]
+    return flags, ssl.create_default_context(cadata=authority.certificate.decode())
+
+
 def new_pod(number: int, namespace: str = "default") -> dict[str, Any]:
     """A small pod. An annotation has its uid."""
     uid = str(uuid.uuid4())
@@ -189,11 +200,7 @@ async def measure(replicas: int, pods: str, requests: int, connections: int, rat
     """
     is_stored = pods == STORED
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
-        authority = Authority()
-        pair = authority.issue("localhost", hosts=("localhost",))
-        certificate, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
-        certificate.write_bytes(pair.certificate)
-        key.write_bytes(pair.key)
+        flags, tls = tls_flags(Path(folder))
         kubeconfig = str(processes.enter_context(remote(serve)).kubeconfig)
         async with connect(kubeconfig) as client:
             definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
@@ -206,14 +213,12 @@ async def measure(replicas: int, pods: str, requests: int, connections: int, rat
                 "spec": {"namespaceSelector": {}, "hard": {"pods": "1M", "requests.cpu": "1M"}},
             }
             await quotas.create(quota)
-            flags = ["--kubeconfig", kubeconfig, "--tls-cert-file", str(certificate)]
-            flags += ["--tls-private-key-file", str(key), "--host", "127.0.0.1", "--port", "0"]
+            flags += ["--kubeconfig", kubeconfig, "--host", "127.0.0.1", "--port", "0"]
             flags += ["--leader-elect"] if replicas > 1 else []
             started = [processes.enter_context(process("-c", WEBHOOK, *flags)) for _ in range(replicas)]
             ports = [int(said.split("/validate")[0].rpartition(":")[2]) for _, said in started]
             pids = [pid for pid, _ in started]
             await until_status(lambda status: "used" in status, quotas)
-            tls = ssl.create_default_context(cadata=authority.certificate.decode())
             askers = [await Asker.to(ports[number % len(ports)], tls) for number in range(connections)]
             resource: Any = client.resource(dict, ("", "v1", "pods"))
             before, watch, cpu = await _version(resource), Stopwatch(), sum(map(cpu_seconds, pids))

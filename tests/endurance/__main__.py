@@ -13,14 +13,27 @@ with status 1 if a rule was broken.
 
 from __future__ import annotations
 
-import signal
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import anyio
 import click
 
+from kinformer.cli.signals import run_until_signal
 from tests.endurance import memory, outcome, processes, quota
+
+
+def play(run: Callable[[], Awaitable[Any]], table: Callable[[Any], str]) -> None:
+    """Play it, and end with status 1 if a rule was broken. SIGTERM and Ctrl-C end all that it has started, too."""
+
+    async def played() -> int:
+        came_of_it = await run()
+        print(table(came_of_it))
+        return int(bool(came_of_it.violations))
+
+    sys.exit(run_until_signal(played, 1))
 
 
 @click.group()
@@ -37,9 +50,7 @@ def main() -> None:
 def play_processes(minutes: float, seed: int, keys: int, rate: float, kubeconfig: Path | None) -> None:
     """Three members of a group of shards, two candidates of an election, and what goes wrong with them."""
     settings = outcome.Settings(minutes, seed, keys, rate, kubeconfig)
-    came_of_it = anyio.run(processes.run, settings)
-    print(outcome.table(came_of_it, settings))
-    sys.exit(bool(came_of_it.violations))
+    play(partial(processes.run, settings), outcome.table)
 
 
 @main.command("memory")
@@ -49,9 +60,7 @@ def play_processes(minutes: float, seed: int, keys: int, rate: float, kubeconfig
 @click.option("--warm", default=10.0, show_default=True, help="Minutes after which memory has to be flat.")
 def play_memory(minutes: float, rate: float, seed: int, warm: float) -> None:
     """All controllers under a flood of events, with lists, restarts of the server, and members killed."""
-    came_of_it = anyio.run(memory.run, memory.Settings(minutes, rate, seed, warm))
-    print(memory.table(came_of_it))
-    sys.exit(bool(came_of_it.violations))
+    play(partial(memory.run, minutes, rate, seed, warm), memory.table)
 
 
 @main.command("quota")
@@ -61,13 +70,9 @@ def play_memory(minutes: float, rate: float, seed: int, warm: float) -> None:
 @click.option("--seed", default=1, show_default=True, help="Names the order of those that are killed.")
 def play_quota(minutes: float, rate: float, every: float, seed: int) -> None:
     """The quota webhook in three replicas, one of which is killed every few seconds."""
-    came_of_it = anyio.run(quota.run, quota.Settings(minutes, rate, every, seed=seed))
-    print(quota.table(came_of_it))
-    sys.exit(bool(came_of_it.violations))
+    play(partial(quota.run, minutes, rate, every, seed), quota.table)
 
 
 if __name__ == "__main__":
-    # Whoever ends it ends what it has started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     words = sys.argv[1:]
     main([*([] if words and words[0] in {*main.commands, "--help"} else ["processes"]), *words])

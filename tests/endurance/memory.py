@@ -13,7 +13,7 @@ import random
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -25,11 +25,12 @@ from kinformer.bench.servers import at_once
 from kinformer.client import Client, ClientError, connect
 from kinformer.models import V1ConfigMap, V1Deployment, V1Job, V1Namespace, V1ObjectMeta, V1Service, from_dict
 from tests.endurance.member import now
-from tests.endurance.running import Kept, apiserver
+from tests.endurance.outcome import shown
+from tests.endurance.running import Kept, apiserver, kill_now_and_then, until
 from tests.endurance.witness import EVERY
 from tests.ports import free_port
 
-__all__ = ("Outcome", "Settings", "judge", "run", "table")
+__all__ = ("Outcome", "judge", "run", "table")
 
 SHARDED: Final = ("deployment", "replicaset", "endpointslice", "job")
 WITNESS: Final = "tests.endurance.witness:make_witness"
@@ -41,28 +42,10 @@ FLAT: Final = 0.05
 QUIET: Final = 60.0
 #: The most seconds to wait for the first and the last that the witness notes.
 PATIENCE: Final = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """
-    :param minutes: how long the flood takes
-    :param rate: events a second
-    :param warm: minutes after which memory has to be flat
-    :param relist: seconds between two times that all clients have to list
-    :param restart: seconds between two restarts of the server
-    :param kill: seconds between two SIGKILLs of members
-    :param apps: the number of Deployments of three pods
-    """
-
-    minutes: float = 120.0
-    rate: float = 5_000.0
-    seed: int = 1
-    warm: float = 10.0
-    relist: float = 60.0
-    restart: float = 300.0
-    kill: float = 45.0
-    apps: int = 100
+#: Seconds between two times that all clients have to list, two restarts of the server, and two SIGKILLs of members.
+RELIST, RESTART, KILL = 60.0, 300.0, 45.0
+#: The number of Deployments of three pods.
+APPS: Final = 100
 
 
 @dataclass(slots=True)
@@ -111,16 +94,22 @@ def judge(samples: Sequence[dict[str, Any]], began: float, ended: float, warm: f
     return wrong
 
 
-async def run(settings: Settings) -> Outcome:
-    """Play it, and print a line a minute."""
+async def run(minutes: float, rate: float, seed: int, warm: float) -> Outcome:
+    """
+    Play it, and print a line a minute.
+
+    :param minutes: how long the flood takes
+    :param rate: events a second
+    :param warm: minutes after which memory has to be flat
+    """
     folder = Path(tempfile.mkdtemp(prefix="endurance-"))
     print(f"logs and evidence: {folder}", flush=True)
     quiet = folder / "quiet"
     quiet.touch()
     port, outcome = free_port(), Outcome()
-    words = ("tests.endurance.flood", str(folder), str(port), str(settings.rate), str(settings.relist))
+    words = ("tests.endurance.flood", str(folder), str(port), str(rate), str(RELIST))
     async with apiserver(folder, *words) as (kubeconfig, server), connect(kubeconfig) as client:
-        await _fill(client, settings.apps)
+        await _fill(client)
 
         def manager(*flags: str) -> list[str]:
             common = ["--kubeconfig", str(kubeconfig), "--metrics-bind-address", "", "--kube-api-qps", "0"]
@@ -136,23 +125,23 @@ async def run(settings: Settings) -> Outcome:
         async with anyio.create_task_group() as tasks:
             for process in (*processes, *members):
                 tasks.start_soon(process.run)
-            if not await _until(lambda: len(_samples(file)) * EVERY > QUIET):
+            if not await until(lambda: len(_samples(file)) * EVERY > QUIET, PATIENCE):
                 raise RuntimeError(f"the manager has not started: see {folder}")
             began = now()
             quiet.unlink()
             async with anyio.create_task_group() as disturbances:
-                rng = random.Random(settings.seed)
-                disturbances.start_soon(_kill, members, settings.kill, rng, outcome)
-                disturbances.start_soon(_restart, server, settings.restart, outcome)
-                disturbances.start_soon(_change, client, settings.apps, rng)
+                rng = random.Random(seed)
+                disturbances.start_soon(kill_now_and_then, members, KILL, rng, outcome)
+                disturbances.start_soon(_restart, server, outcome)
+                disturbances.start_soon(_change, client, rng)
                 disturbances.start_soon(_report, file, outcome, began)
-                await anyio.sleep(settings.minutes * 60)
+                await anyio.sleep(minutes * 60)
                 disturbances.cancel_scope.cancel()
             quiet.touch()
             ended = now()
             await anyio.sleep(QUIET)
             (folder / "compare").touch()
-            await _until(lambda: "different" in _samples(file)[-1])
+            await until(lambda: "different" in _samples(file)[-1], PATIENCE)
             outcome.samples, outcome.seconds = _samples(file), ended - began
             if len(processes[0].lives) > 1:
                 outcome.violations.append(f"the manager ended with {processes[0].lives[0].status}")
@@ -162,27 +151,18 @@ async def run(settings: Settings) -> Outcome:
             await server.end()
             tasks.cancel_scope.cancel()
     outcome.events = sum(map(int, (folder / "flooded").read_text().split()))
-    outcome.violations += judge(outcome.samples, began, ended, settings.warm * 60)
+    outcome.violations += judge(outcome.samples, began, ended, warm * 60)
     for process in (*processes, *members):
         if "Traceback" in (folder / f"{process.name}.log").read_text(errors="replace"):
             outcome.violations.append(f"{process.name} has logged a traceback")
     return outcome
 
 
-async def _until(true: Callable[[], bool]) -> bool:
-    """Wait for what another process does; returns whether it has done it in time."""
-    with anyio.move_on_after(PATIENCE):
-        while not true():  # noqa: ASYNC110  # another process
-            await anyio.sleep(1)
-        return True
-    return False
-
-
 def _samples(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-async def _fill(client: Client, apps: int) -> None:
+async def _fill(client: Client) -> None:
     """Deployments with Services, and ConfigMaps that nobody looks at but the flood."""
 
     async def one(number: int) -> None:
@@ -200,28 +180,21 @@ async def _fill(client: Client, apps: int) -> None:
 
     for number in range(20):
         await client.resource(V1Namespace).create(V1Namespace(metadata=V1ObjectMeta(name=f"team-{number}")))
-    await at_once(one, range(apps), 8)
+    await at_once(one, range(APPS), 8)
 
 
-async def _kill(members: Sequence[Kept], every: float, rng: random.Random, outcome: Outcome) -> None:
+async def _restart(server: Kept, outcome: Outcome) -> None:
     while True:
-        await anyio.sleep(every)
-        rng.choice(members).send(signal.SIGKILL)
-        outcome.kills += 1
-
-
-async def _restart(server: Kept, every: float, outcome: Outcome) -> None:
-    while True:
-        await anyio.sleep(every)
+        await anyio.sleep(RESTART)
         server.send(signal.SIGTERM)
         outcome.restarts += 1
 
 
-async def _change(client: Client, apps: int, rng: random.Random) -> None:
+async def _change(client: Client, rng: random.Random) -> None:
     """What users do: they scale, run Jobs, and make namespaces and delete them."""
     for number in itertools.count():
         await anyio.sleep(1)
-        app = rng.randrange(apps)
+        app = rng.randrange(APPS)
         namespace = f"team-{app % 20}"
         try:
             scaled = {"spec": {"replicas": rng.randint(1, 5)}}
@@ -267,7 +240,6 @@ def table(outcome: Outcome) -> str:
     lines += [
         "",
         f"{rate}; {outcome.restarts} restarts of the server, {outcome.kills} members killed",
-        f"{len(outcome.violations)} violations",
-        *(f"  {text}" for text in outcome.violations[:20]),
+        *shown(outcome.violations),
     ]
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -10,9 +11,14 @@ from typing import Final
 
 from kinformer.simulation.oracles import Violation
 
-__all__ = ("Outcome", "Settings", "table")
+__all__ = ("LEASE", "PROMISE", "RETRY", "Outcome", "Settings", "shown", "table")
 
-MOST_SHOWN: Final = 20
+#: How long a Lease lasts, and the time between two looks at it: the defaults of ``kinformer manager``.
+LEASE, RETRY = 15.0, 2.0
+#: The most seconds that a key may be unsynced. A dead owner may have renewed its Lease just before. The others see that
+#: at their next look, wait for as long as the Lease lasts, and take it at the look after that. A look comes after 2.2
+#: retry periods at the latest. 5 s are for caches and the machine.
+PROMISE: Final = LEASE + 2 * 2.2 * RETRY + 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +29,6 @@ class Settings:
     :param keys: how many objects there are
     :param rate: how many of them a user changes each second
     :param kubeconfig: of a real server; None: an embedded one, in a process of its own
-    :param lease: how long a Lease lasts, and two thirds of that is the renew deadline
-    :param slack: seconds that caches and the machine may take beyond what the Leases promise
     """
 
     minutes: float = 60.0
@@ -32,24 +36,6 @@ class Settings:
     keys: int = 2_000
     rate: float = 100.0
     kubeconfig: Path | None = None
-    lease: float = 15.0
-    retry: float = 2.0
-    slack: float = 5.0
-
-    @property
-    def promise(self) -> float:
-        """
-        The most seconds that a key may be unsynced.
-
-        A dead owner may have renewed its Lease just before. The others see that at their next look, wait for as long as
-        the Lease lasts, and take it at the look after that. A look comes after 2.2 retry periods at the latest.
-        """
-        return self.lease + 2 * 2.2 * self.retry + self.slack
-
-    def flags(self, group: str) -> list[str]:
-        """The flags of a process: ``shard`` or ``leader-elect``."""
-        times = {"lease-duration": self.lease, "renew-deadline": self.lease * 2 / 3, "retry-period": self.retry}
-        return [f"--{group}-{name}={seconds}s" for name, seconds in times.items()]
 
 
 @dataclass(slots=True)
@@ -72,20 +58,25 @@ class Outcome:
     syncs: int = 0
 
 
-def table(outcome: Outcome, settings: Settings) -> str:
+def shown(violations: Sequence[object]) -> list[str]:
+    """The lines of a table about what was wrong: how much, and the first 20."""
+    return [f"{len(violations)} violations", *(f"  {violation}" for violation in violations[:20])]
+
+
+def table(outcome: Outcome) -> str:
     """What came of it, for people."""
     lines = [f"{'trouble':28}{'times':>7}{'median s':>10}{'longest s':>11}"]
     for kind, times in sorted(outcome.longest.items()):
         lines.append(f"{kind:28}{len(times):7}{median(times):10.1f}{max(times):11.1f}")
     ended = ", ".join(f"{count} with {status}" for status, count in sorted(outcome.statuses.items()))
     rules = Counter(violation.oracle for violation in outcome.violations)
-    by_rule = ", ".join(f"{count} of {rule}" for rule, count in sorted(rules.items())) or "no rule was broken"
+    by_rule = ", ".join(f"{count} of {rule}" for rule, count in sorted(rules.items())) or "no rule"
     lines += [
         "",
-        f"seconds: for how long a key was not synced; promised: {settings.promise:.1f}",
+        f"seconds: for how long a key was not synced; promised: {PROMISE:.1f}",
         f"{outcome.changes:,} changes, {outcome.syncs:,} syncs, {outcome.writes:,} writes; processes ended: {ended}",
         f"waited for a processor: {outcome.starved:.0%} of the time (then nobody keeps a promise of time)",
-        f"{len(outcome.violations)} violations: {by_rule}",
-        *(f"  {violation}" for violation in outcome.violations[:MOST_SHOWN]),
+        f"broken: {by_rule}",
+        *shown(outcome.violations),
     ]
     return "\n".join(lines)

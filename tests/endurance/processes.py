@@ -24,9 +24,9 @@ from kinformer.sharding import DEFAULT_GROUP
 from kinformer.simulation.oracles import Violation
 from tests.endurance.judge import LEASES, Late, Writes, judge_syncs
 from tests.endurance.member import LEDGER, now
-from tests.endurance.outcome import Outcome, Settings
+from tests.endurance.outcome import PROMISE, RETRY, Outcome, Settings
 from tests.endurance.proxy import proxy
-from tests.endurance.running import Kept, address_of, apiserver, behind, starved
+from tests.endurance.running import Kept, address_of, apiserver, behind, starved, until
 from tests.endurance.troubles import play, troubles
 
 __all__ = ("run",)
@@ -53,7 +53,7 @@ class _Run:
     def __init__(self, settings: Settings, client: Client, kubeconfig: Path, folder: Path) -> None:
         self._settings, self._client, self._kubeconfig, self._folder = settings, client, kubeconfig, folder
         self._rng = random.Random(settings.seed)
-        self._late, self._writes = Late(settings.promise), Writes()
+        self._late, self._writes = Late(PROMISE), Writes()
         self._outcome = Outcome()
         self._processes: dict[str, Kept] = {}
         self._keys: dict[str, int] = {}
@@ -107,7 +107,6 @@ class _Run:
         evidence = self._folder / ("shards" if is_shard else "leader")
         evidence.mkdir(exist_ok=True)
         flags = ["--kubeconfig", str(kubeconfig), "--controllers", LEDGER, "--metrics-bind-address", ""]
-        flags += self._settings.flags("shard" if is_shard else "leader-elect")
         flags += ["--shard-fenced-resources" if is_shard else "--leader-elect-fenced-resources", "configmaps"]
         flags += ["--shards", "64"] if is_shard else ["--leader-elect"]
 
@@ -155,7 +154,7 @@ class _Run:
         for process in self._processes.values():
             if not await process.is_up(SETTLED):
                 self._outcome.violations.append(Violation("up", f"{process.name} has not started after {self._during}"))
-        with anyio.move_on_after(4 * self._settings.promise):
+        with anyio.move_on_after(4 * PROMISE):
             while self._late.oldest > QUICK:  # the watches tell the judge
                 self._late.check(self._during)
                 await anyio.sleep(0.1)
@@ -175,11 +174,9 @@ class _Run:
     async def _finish(self) -> None:
         """All is well when nothing goes wrong any more: each key is synced, and each process ends in order."""
         self._during, self._asks = "the end", False
-        with anyio.move_on_after(2 * self._settings.promise):
-            while self._late.oldest:  # noqa: ASYNC110  # the watches tell the judge
-                await anyio.sleep(0.1)
+        await until(lambda: not self._late.oldest, 2 * PROMISE)
         self._late.check(self._during)
-        await anyio.sleep(2 * self._settings.retry)  # the judge waits for Leases that are newer than the last write
+        await anyio.sleep(2 * RETRY)  # the judge waits for Leases that are newer than the last write
         wrong = []
         for name, process in self._processes.items():
             if status := await process.end():

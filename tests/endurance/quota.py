@@ -10,13 +10,10 @@ the next one. The time of an answer counts from when the request was due, with e
 from __future__ import annotations
 
 import random
-import signal
-import ssl
 import sys
 import tempfile
 from collections import Counter, deque
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,40 +21,26 @@ from typing import Any, Final
 import anyio
 import yaml
 
-from benchmarks.quota_webhook import CRD, WEBHOOK, new_pod, serve
+from benchmarks.quota_webhook import CRD, WEBHOOK, new_pod, serve, tls_flags
 from kinformer.bench.servers import remote
 from kinformer.client import connect
-from kinformer.envtest.certificates import Authority
 from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod
 from tests.endurance.member import now
-from tests.endurance.running import Kept
+from tests.endurance.outcome import shown
+from tests.endurance.running import Kept, kill_now_and_then
 from tests.endurance.service import History, Replicas
 from tests.ports import free_port
 
-__all__ = ("Outcome", "Settings", "run", "table")
+__all__ = ("Outcome", "run", "table")
 
 WIDE, TIGHT = "wide", "tight"
 #: What the quotas of the two namespaces allow. The first one is never used up.
 HARD: Final = {WIDE: 100_000_000, TIGHT: 200}
+REPLICAS: Final = 3
 #: The most pods of the first namespace that are kept.
 KEPT: Final = 1_000
 #: Seconds until the quota says what is stored, when nobody is killed any more: a Lease, and a recount.
 SETTLED: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """
-    :param minutes: how long requests are sent
-    :param rate: requests a second
-    :param every: seconds between two SIGKILLs
-    """
-
-    minutes: float = 5.0
-    rate: float = 2_000.0
-    every: float = 5.0
-    replicas: int = 3
-    seed: int = 1
 
 
 @dataclass(slots=True)
@@ -84,42 +67,41 @@ class Outcome:
         return times[min(int(len(times) * share), len(times) - 1)]
 
 
-async def run(settings: Settings) -> Outcome:
-    """Play it, and print a line a minute."""
+async def run(minutes: float, rate: float, every: float, seed: int) -> Outcome:
+    """
+    Play it, and print a line a minute.
+
+    :param minutes: how long requests are sent
+    :param rate: requests a second
+    :param every: seconds between two SIGKILLs
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        authority = Authority()
-        pair = authority.issue("localhost", hosts=("localhost",))
-        files = {"--tls-cert-file": pair.certificate, "--tls-private-key-file": pair.key}
-        for flag, text in files.items():
-            (folder / flag.strip("-")).write_bytes(text)
-        tls = ssl.create_default_context(cadata=authority.certificate.decode())
+        flags, tls = tls_flags(folder)
         with remote(serve) as server:
-            flags = ["--kubeconfig", str(server.kubeconfig), "--host", "127.0.0.1", "--leader-elect"]
-            flags += [word for flag in files for word in (flag, str(folder / flag.strip("-")))]
-            ports = [free_port() for _ in range(settings.replicas)]
+            flags += ["--kubeconfig", str(server.kubeconfig), "--host", "127.0.0.1", "--leader-elect"]
+            ports = [free_port() for _ in range(REPLICAS)]
 
             def command(port: int) -> Callable[[str], list[str]]:
                 return lambda _: [sys.executable, "-c", WEBHOOK, *flags, "--port", str(port)]
 
             replicas = [Kept(f"replica{port}", command(port), folder) for port in ports]
-            async with AsyncExitStack() as stack:
-                client = await stack.enter_async_context(connect(server.kubeconfig))
-                return await _Run(settings, client, replicas, Replicas(ports, tls)).play()
+            async with connect(server.kubeconfig) as client:
+                played = _Run(client, replicas, Replicas(ports, tls))
+                return await played.play(minutes, rate, every, random.Random(seed))
 
 
 class _Run:
-    def __init__(self, settings: Settings, client: Any, replicas: list[Kept], service: Replicas) -> None:
-        self._settings, self._replicas, self._service = settings, replicas, service
+    def __init__(self, client: Any, replicas: list[Kept], service: Replicas) -> None:
+        self._replicas, self._service = replicas, service
         self._client, self._pods = client, client.resource(dict, V1Pod)
         self._quotas = client.resource(dict, ("quota.kinformer.dev", "v1", "groupquotas"), namespaced=False)
-        self._rng = random.Random(settings.seed)
         self._outcome, self._history = Outcome(), History()
         self._stored: dict[str, deque[str]] = {WIDE: deque(), TIGHT: deque()}
         self._numbers = 0
 
-    async def play(self) -> Outcome:
-        outcome, settings = self._outcome, self._settings
+    async def play(self, minutes: float, rate: float, every: float, rng: random.Random) -> Outcome:
+        outcome = self._outcome
         await self._make_objects()
         async with anyio.create_task_group() as tasks:
             for replica in self._replicas:
@@ -127,11 +109,11 @@ class _Run:
             tasks.start_soon(self._follow)
             await self._until_used_is_stored("the start")
             async with anyio.create_task_group() as kills:
-                kills.start_soon(self._kill)
+                kills.start_soon(kill_now_and_then, self._replicas, every, rng, outcome)
                 kills.start_soon(self._report)
                 began = now()
                 async with anyio.create_task_group() as requests:
-                    while (due := began + self._numbers / settings.rate) < began + settings.minutes * 60:
+                    while (due := began + self._numbers / rate) < began + minutes * 60:
                         await anyio.sleep(max(due - now(), 0))
                         requests.start_soon(self._request, self._next(), due)
                 outcome.seconds = now() - began
@@ -183,12 +165,6 @@ class _Run:
     async def _follow(self) -> None:
         async for change in self._pods.follow(TIGHT):
             self._history.saw(change.type, change.object["metadata"]["uid"])
-
-    async def _kill(self) -> None:
-        while True:
-            await anyio.sleep(self._settings.every)
-            self._rng.choice(self._replicas).send(signal.SIGKILL)
-            self._outcome.kills += 1
 
     async def _fill(self) -> None:
         """When all is settled, exactly as many are admitted as there is room."""
@@ -244,7 +220,6 @@ def table(outcome: Outcome) -> str:
         f"{len(outcome.times):,} answers, {len(outcome.times) / outcome.seconds:.0f}/s; {outcome.kills} kills",
         f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms, longest {last:.2f} s; {outcome.again} times sent again",
         f"refused: {refused}; at most {outcome.most} pods where {HARD[TIGHT]} were allowed",
-        f"{len(outcome.violations)} violations",
-        *(f"  {text}" for text in outcome.violations[:20]),
+        *shown(outcome.violations),
     ]
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -20,7 +22,7 @@ from kinformer.bench.measure import current_kib
 from tests.endurance.member import now
 from tests.endurance.proxy import Proxy
 
-__all__ = ("ROOT", "Kept", "Life", "address_of", "apiserver", "behind", "starved")
+__all__ = ("ROOT", "Kept", "Life", "address_of", "apiserver", "behind", "kill_now_and_then", "starved", "until")
 
 ROOT = Path(__file__).parents[2]
 #: Seconds from the end of a process until it is started again.
@@ -92,9 +94,8 @@ class Kept:
 
     async def ended(self, life: Life) -> None:
         """Wait until a process has ended."""
-        with anyio.fail_after(PATIENCE):
-            while life.status is None:  # noqa: ASYNC110  # run() waits for the process
-                await anyio.sleep(0.05)
+        if not await until(lambda: life.status is not None, PATIENCE):
+            raise TimeoutError(f"{life.name} has not ended")
 
     async def is_up(self, settled: float) -> bool:
         """
@@ -102,11 +103,7 @@ class Kept:
 
         :param settled: seconds
         """
-        with anyio.move_on_after(PATIENCE + settled):
-            while self.life.status is not None or not self._is_made(settled):  # noqa: ASYNC110  # another process
-                await anyio.sleep(0.1)
-            return True
-        return False
+        return await until(lambda: self.life.status is None and self._is_made(settled), PATIENCE + settled)
 
     def _is_made(self, settled: float) -> bool:
         evidence = self.evidence / self.life.name
@@ -143,6 +140,23 @@ class Kept:
                 life.died = now()
             life.status = status
             await anyio.sleep(PAUSE)
+
+
+async def until(true: Callable[[], bool], seconds: float) -> bool:
+    """Wait for what other processes do; returns whether they have done it in time."""
+    with anyio.move_on_after(seconds):
+        while not true():  # noqa: ASYNC110  # other processes
+            await anyio.sleep(0.1)
+        return True
+    return False
+
+
+async def kill_now_and_then(processes: Sequence[Kept], every: float, rng: random.Random, outcome: Any) -> None:
+    """Kill one of them every so many seconds, and count it in ``kills``."""
+    while True:
+        await anyio.sleep(every)
+        rng.choice(processes).send(signal.SIGKILL)
+        outcome.kills += 1
 
 
 def starved() -> float:
@@ -182,8 +196,7 @@ async def apiserver(folder: Path, *command: str) -> AsyncIterator[tuple[Path, Ke
     server = Kept("server", lambda _: [sys.executable, "-m", *words, "--kubeconfig-out", str(kubeconfig)], folder)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run)
-        with anyio.fail_after(60):
-            while not kubeconfig.exists():  # noqa: ASYNC110  # written by another process
-                await anyio.sleep(0.1)
+        if not await until(kubeconfig.exists, PATIENCE):
+            raise TimeoutError(f"the server has not started: see {folder}")
         yield kubeconfig, server
         tasks.cancel_scope.cancel()

@@ -35,7 +35,8 @@ class PossibleHistory:
     """
     A handler that checks that what it is told is a history that its objects can have had.
 
-    An object is added once, before it is updated or deleted, and its versions never go back.
+    An object is added once, before it is updated or deleted, and its versions never go back. The simulator's oracle of
+    handlers says the same, but remembers what is deleted: in a long run it would grow itself.
 
     :ivar wrong: what cannot be
     """
