@@ -124,6 +124,8 @@ class FakeNodes:
         #: The nodes' own addresses, by name.
         self.nodes = {f"{prefix}-{n}": next(self._hosts) for n in range(count)}
         self._schedules = schedules
+        #: The uids of those nodes that are served because of their annotation.
+        self._annotated: dict[str, str | None] = {}
         #: The nodes, the next one first.
         self._turn = deque(self.nodes)
         #: Keys of the pods that fit on no node.
@@ -169,16 +171,18 @@ class FakeNodes:
     async def _sync_node(self, name: str) -> None:
         """Take a node of KWOK's kind, or let a deleted one go."""
         node = self._node_informer.indexer.get_by_key(name)
-        if node is None:
-            if self.nodes.pop(name, None) is not None:
-                self._turn.remove(name)
-        elif name not in self.nodes:
+        if name in self._annotated and (node is None or node.metadata.uid != self._annotated[name]):
+            # It was deleted, and perhaps made again before this sync.
+            del self._annotated[name], self.nodes[name]
+            self._turn.remove(name)
+        if node is not None and name not in self.nodes:
             self.nodes[name] = next(self._hosts)
             try:
                 await self._make_ready(node)
             except BaseException:
                 del self.nodes[name]
                 raise
+            self._annotated[name] = node.metadata.uid
             self._turn.append(name)
             for pod in self._informer.indexer.list():
                 if pod.spec.node_name in (name, None):

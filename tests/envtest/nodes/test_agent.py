@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 import structlog
 
 from kinformer.client import Client, PatchType, connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import EXIT_CODE, RUN_SECONDS, FakeNodes
+from kinformer.meta import GroupResource
 from kinformer.models import V1Lease, V1Node, V1Pod, from_dict
 
 
@@ -263,3 +265,23 @@ async def test_a_node_with_kwoks_annotation_runs_pods_until_it_is_deleted(client
     assert small.status.capacity == {"cpu": "2"}
     assert late is not None
     assert late.spec.node_name is None
+
+
+async def test_a_node_that_is_made_again_at_once_becomes_ready_again() -> None:
+    annotated = {"name": "small", "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        nodes, stored = client.resource(V1Node), GroupResource("", "nodes")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(FakeNodes(client, 0).run)
+            await nodes.create(from_dict(V1Node, {"metadata": annotated}))
+            await client.resource(V1Pod).create(pod("first"))
+            await until(client, "first", lambda it: it is not None and it.status.phase == "Running")
+            before = server.storage.log(stored).objects["small"]
+            # Both in one turn of the loop, so that no sync comes in between.
+            server.storage.delete(stored, before)
+            again = {"metadata": {**annotated, "uid": "again"}, "spec": {}, "status": {}}
+            server.storage.create(stored, "", "small", again)
+            with anyio.fail_after(20):
+                while (await nodes.get("small")).status.conditions is None:  # the fake node's task
+                    await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
