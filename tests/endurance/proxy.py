@@ -6,8 +6,9 @@ dropped in the end: no client can rule out that a network keeps a write and deli
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -31,6 +32,10 @@ class Proxy:
         self._refuses = self._holds = False
         self._held = 0
         self._connections: set[anyio.CancelScope] = set()
+
+    def noting(self) -> Callable[[bytes], object]:
+        """A function that is given each piece that the client of one connection sends."""
+        return lambda piece: None
 
     def drop(self) -> None:
         """Close all connections."""
@@ -86,17 +91,18 @@ class Proxy:
         with suppress(*_GONE):
             async with await anyio.connect_tcp(*self._target) as server, anyio.create_task_group() as tasks:
 
-                async def passed(source: SocketStream, target: SocketStream) -> None:
+                async def passed(source: SocketStream, target: SocketStream, note: Callable[[bytes], object]) -> None:
                     with suppress(*_GONE):
-                        await self._pass_on(source, target)
+                        await self._pass_on(source, target, note)
                     tasks.cancel_scope.cancel()
 
-                tasks.start_soon(passed, client, server)
-                tasks.start_soon(passed, server, client)
+                tasks.start_soon(passed, client, server, self.noting())
+                tasks.start_soon(passed, server, client, bool)
 
-    async def _pass_on(self, source: SocketStream, target: SocketStream) -> None:
+    async def _pass_on(self, source: SocketStream, target: SocketStream, note: Callable[[bytes], object]) -> None:
         while True:
             piece = await source.receive(1 << 18)
+            note(piece)
             if self._delay:
                 await anyio.sleep(self._delay)
             if self._holds:
@@ -105,10 +111,13 @@ class Proxy:
             await target.send(piece)
 
 
+P = TypeVar("P", bound=Proxy)
+
+
 @asynccontextmanager
-async def proxy(target: tuple[str, int]) -> AsyncIterator[Proxy]:
+async def proxy(target: tuple[str, int], kind: type[P] = Proxy) -> AsyncIterator[P]:  # type: ignore[assignment]
     """A proxy that serves while the block runs."""
-    made = Proxy(target)
+    made = kind(target)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
         made.port = listener.extra(SocketAttribute.local_port)
         tasks.start_soon(listener.serve, made.handle)
