@@ -194,7 +194,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--simulate-pages", metavar="FOLDER", help="Write a page with a timeline for each failure here.")
     parser.addini(
         "kinformer_short_fixtures",
-        "Whether kinformer's fixtures can be had as api_server, api_server_options, client and fake_nodes, too.",
+        "Whether kinformer's fixtures are there as api_server, api_server_options, budget, client and fake_nodes, too.",
         type="bool",
         default=False,
     )
