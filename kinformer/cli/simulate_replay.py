@@ -23,6 +23,12 @@ __all__ = ("run",)
 
 #: How many differences, and how many syncs of a key, are shown as text.
 _SHOWN = 20
+#: How it is said why a sync has begun for which no object is named.
+_WHY = {
+    "asked": " (asked for by the controller itself)",
+    "due": " (the time that was set had come)",
+    "retry": " (a retry after a failure)",
+}
 
 
 def run(
@@ -47,7 +53,7 @@ def run(
     :param output: ``text`` or ``json``
     :return: the exit status: 0, or :data:`~kinformer.cli.simulate.FOUND` if there are differences
     :raises RecordingUnusable: if the recording cannot be used
-    :raises SimulateError: if a controller cannot be used, or there is nothing to make a test of
+    :raises SimulateError: if a controller cannot be used, or there is nothing to compare or to make a test of
     :raises OSError: if the test cannot be written
     """
     search_here()
@@ -62,6 +68,9 @@ def run(
             raise SimulateError(f"{what}: name the wrong request, as in --wrong 'DELETE */pods/*'")
         copy = keep_as_test(test, tape, names, found)
         click.echo(f"{test} and {copy} are written. The test fails until the controller is mended: pytest {test}")
+    if not replay.about(key) and not any(fnmatchcase(it.began.key, key) for it in replay.recorded):
+        about_key = "" if key == "*" else f" of {key}"
+        raise SimulateError(f"{file} has no sync{about_key} of these controllers: nothing can be compared")
     if output == "json":
         click.echo(json.dumps(_as_json(replay, key), indent=2))
     else:
@@ -100,7 +109,7 @@ def _show(replay: Replay, key: str) -> None:
 def _sync_text(sync: RecordedSync) -> str:
     """A recorded sync with its requests."""
     began = sync.began
-    why = f" for {began.informer} {began.object} {began.event}" if began.informer else f" for {began.event or 'a call'}"
+    why = f" for {began.informer} {began.object} {began.event}" if began.informer else _WHY.get(began.event, "")
     lines = [f"sync {began.sync} of {began.controller} {began.key}{why}: {sync.result or 'not ended'}"]
     lines += [f"    {exchange.text} -> {exchange.outcome or 'no answer'}" for exchange in sync.requests]
     return "\n".join(map(escaped, lines))

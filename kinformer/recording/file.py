@@ -8,8 +8,8 @@ the end is ignored. The layout, with numbers in big-endian order::
     blocks: length (4 bytes), CRC-32 (4 bytes), how it is compressed (1 byte), entries
 
 A block has the entries of a quarter of a second, or a part of the caches at the beginning. It is compressed with
-Zstandard if the extra ``kinformer[zstd]`` is installed, which takes a tenth of zlib's time. Otherwise small blocks are
-compressed with zlib, and large ones are not compressed.
+Zstandard if the extra ``kinformer[zstd]`` is installed, which takes a tenth of zlib's time. Otherwise small blocks and
+the beginning are compressed with zlib, and large ones are not compressed.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Segment:
         :raises SegmentFull: if there is no place for it
         :raises OSError: if it cannot be written
         """
-        packed, packed_as = self._pack(encode_entries(entries))
+        packed, packed_as = self._pack(encode_entries(entries), self._name is not None)
         length = _BLOCK.size + len(packed)
         if self.size + length > self._limit:
             raise SegmentFull
@@ -170,13 +170,16 @@ class Segment:
             Path(self._name).unlink(missing_ok=True)
 
 
-def _packer() -> Callable[[bytes], tuple[bytes, int]]:
+def _packer() -> Callable[[bytes, bool], tuple[bytes, int]]:
+    """What compresses a block; the second argument says that it is of a beginning, which has to fit."""
     try:
         import zstandard
     except ImportError:
-        return lambda data: (zlib.compress(data, 1), _ZLIB) if len(data) <= _FOR_ZLIB else (data, _RAW)
+        return lambda data, begins: (
+            (zlib.compress(data, 1), _ZLIB) if begins or len(data) <= _FOR_ZLIB else (data, _RAW)
+        )
     compress = zstandard.ZstdCompressor(level=1).compress
-    return lambda data: (compress(data), _ZSTD)
+    return lambda data, _: (compress(data), _ZSTD)
 
 
 def write_recording(path: Path, recorded: Recorded) -> None:

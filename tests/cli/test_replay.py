@@ -57,6 +57,15 @@ async def test_differences_are_shown_as_json(incident: Path) -> None:
     assert (found["sync"], found["kind"], found["key"]) == (2, "request", "default/corner")
 
 
+async def test_a_key_without_syncs_is_not_said_to_be_the_same(incident: Path) -> None:
+    done = await replay(incident, BROKEN, "--key", "default/nowhere")
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
+        f"kinformer: {incident} has no sync of default/nowhere of these controllers: nothing can be compared\n"
+    )
+
+
 async def test_one_command_makes_a_test(incident: Path, tmp_path: Path) -> None:
     test = tmp_path / "test_incident.py"
 

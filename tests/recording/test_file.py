@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,6 +53,15 @@ def test_only_the_owner_may_read_a_segment(path: Path) -> None:
     segment(path, begin())
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_large_caches_are_compressed_without_zstandard(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    cached = Cached(0.0, "/api/v1/pods", "7", "", ("", ""), b"{}\n" * 2**18)
+    segment(path, begin(), cached)
+
+    assert read_recording(path).entries == [cached]
+    assert path.stat().st_size < 10_000
 
 
 def test_segments_of_one_process_are_read_as_one(path: Path) -> None:
