@@ -24,6 +24,7 @@ import yaml
 from benchmarks.quota_webhook import CRD, WEBHOOK, new_pod, serve, tls_flags
 from kinformer.bench.servers import remote
 from kinformer.client import connect
+from kinformer.meta import Quantity
 from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod
 from tests.endurance.member import now
 from tests.endurance.outcome import shown
@@ -188,8 +189,9 @@ class _Run:
                 found = []
                 for name in HARD:
                     status = (await self._quotas.get(name)).get("status") or {}
-                    used, there = (status.get("used") or {}).get("pods"), str(len((await self._pods.list(name)).items))
-                    if used != there or status.get("reservations"):
+                    used = Quantity.parse((status.get("used") or {}).get("pods", "0"))
+                    there = len((await self._pods.list(name)).items)
+                    if used != Quantity.parse(str(there)) or status.get("reservations"):
                         reserved = len(status.get("reservations") or ())
                         found.append(
                             f"{when}: the quota {name} has {used} used and {reserved} reserved; {there} stored"
