@@ -101,7 +101,7 @@ class Managed:
     __slots__ = ("entries", "text", "versions")
 
     def __init__(self, entries: Iterable[Entry]):
-        self.entries = tuple(sorted(entries, key=_order))
+        self.entries = tuple(sorted(entries, key=lambda entry: entry.order))
         self.versions = frozenset(entry.manager.api_version for entry in self.entries)
         self.text = b'"managedFields":[%b]' % ",".join([entry.text for entry in self.entries]).encode()
 
@@ -115,10 +115,6 @@ class Managed:
             one.manager == another.manager and one.fields is another.fields
             for one, another in zip(self.entries, other.entries, strict=True)
         )
-
-
-def _order(entry: Entry) -> tuple[str, ...]:
-    return entry.order
 
 
 class _Unreadable(Exception):

@@ -32,10 +32,11 @@ from kinformer.client import (
 )
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.discovery import VERSION
-from kinformer.envtest.nodes.phases import Placement, PodScript, PodScriptError, status_at, terminating
+from kinformer.envtest.nodes.phases import Placement, PodScript, PodScriptError, status_at, terminating, timestamp
 from kinformer.envtest.nodes.scheduling import first_fitting, unschedulable
 from kinformer.logs import get_logger
 from kinformer.manager import Controller
+from kinformer.meta.patch.merge import without_nulls
 from kinformer.models import V1Lease, V1Namespace, V1Node, V1Pod, from_dict, to_dict
 
 __all__ = ("FakeNodes",)
@@ -190,7 +191,7 @@ class FakeNodes:
 
     async def _make_ready(self, node: V1Node) -> None:
         name = node.metadata.name
-        status = _node_status(name, self.nodes[name], self._now(), node.metadata.labels or {})
+        status = _node_status(name, self.nodes[name], timestamp(self._clock.now()), node.metadata.labels or {})
         given = to_dict(node.status) if node.status is not None else {}
         status |= {room: given[room] for room in ("capacity", "allocatable") if given.get(room)}
         await self._nodes.patch(name, {"status": status}, subresource="status", patch_type=PatchType.MERGE)
@@ -208,7 +209,7 @@ class FakeNodes:
 
     async def renew_leases(self) -> None:
         """Renew the Lease of every node. :meth:`run` does so every ten seconds."""
-        for name in self.nodes:
+        for name in tuple(self.nodes):  # others may come and go meanwhile
             renewed = {"spec": {"renewTime": self._micro_now()}}
             try:
                 await self._leases.patch(name, renewed, _LEASES, patch_type=PatchType.MERGE)
@@ -244,9 +245,9 @@ class FakeNodes:
         return None
 
     async def _schedule(self, key: str, pod: V1Pod) -> None:
-        nodes = (self._node_informer.indexer.get_by_key(self._next_node()) for _ in range(len(self._turn)))
-        found = first_fitting(pod.spec, nodes)
+        found = first_fitting(pod.spec, map(self._node_informer.indexer.get_by_key, self._turn))
         if isinstance(found, str):
+            self._turn.rotate(-1 - self._turn.index(found))
             await self._pods.bind(pod.metadata.name, found, pod.metadata.namespace)
             return
         self._waiting.add(key)
@@ -266,11 +267,6 @@ class FakeNodes:
             return
         now = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
         await self._pods.delete(meta.name, meta.namespace, now)
-
-    def _next_node(self) -> str:
-        name = self._turn[0]
-        self._turn.rotate(-1)
-        return name
 
     def _keys_of_node(self, node: V1Node) -> Iterable[str]:
         """The pods that wait for a node, and the node itself if this agent serves it by its annotation."""
@@ -307,9 +303,6 @@ class FakeNodes:
 
     # --- times
 
-    def _now(self) -> str:
-        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-
     def _micro_now(self) -> str:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -317,13 +310,7 @@ class FakeNodes:
 def _is_said(pod: V1Pod, status: dict[str, Any]) -> bool:
     """Whether the pod's status has these values already. Fields that others have added are ignored."""
     said = to_dict(pod.status) if pod.status is not None else {}
-    return all(said.get(name) == _without_nulls(value) for name, value in status.items())
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nulls(part) for name, part in value.items() if part is not None}
-    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
+    return all(said.get(name) == without_nulls(value) for name, value in status.items())
 
 
 def _node(name: str) -> dict[str, Any]:
@@ -348,9 +335,7 @@ def _node_status(name: str, address: str, now: str, labels: Mapping[str, str]) -
         "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
         "conditions": [{**ready, "lastHeartbeatTime": now, "lastTransitionTime": now}],
         "nodeInfo": {
-            "machineID": name,
-            "systemUUID": name,
-            "bootID": name,
+            **dict.fromkeys(("machineID", "systemUUID", "bootID"), name),
             "kernelVersion": "6.0.0-kinformer",
             "osImage": "kinformer fake node",
             "containerRuntimeVersion": "kinformer://fake",

@@ -35,6 +35,7 @@ __all__ = (
     "PodScriptError",
     "status_at",
     "terminating",
+    "timestamp",
 )
 
 _PREFIX = "fake-nodes.kinformer.dev/"
@@ -122,7 +123,7 @@ def terminating(pod: V1Pod, now: datetime) -> dict[str, Any] | None:
     ]
     if not ready:
         return None
-    why = {"status": "False", "reason": "ContainersNotReady", "lastTransitionTime": _time(now)}
+    why = {"status": "False", "reason": "ContainersNotReady", "lastTransitionTime": timestamp(now)}
     return {
         "conditions": [{"type": type_, **why} for type_ in ready],
         "containerStatuses": [{**each, "ready": False} for each in status.get("containerStatuses") or ()],
@@ -141,7 +142,7 @@ def _pending(pod: V1Pod, placement: Placement) -> dict[str, Any]:
         "phase": "Pending",
         "hostIP": placement.host_ip,
         "hostIPs": [{"ip": placement.host_ip}],
-        "startTime": _time(placement.since),
+        "startTime": timestamp(placement.since),
         "conditions": _conditions(placement.since, placement.since, ready=False),
         "containerStatuses": _containers(pod, waiting, {}, 0, started=False, ready=False),
     }
@@ -159,7 +160,7 @@ def _running(
         **_addresses(placement),
         "conditions": _conditions(placement.since, changed, ready=ready),
         "containerStatuses": _containers(
-            pod, {"running": {"startedAt": _time(started)}}, last, restarts, started=True, ready=ready
+            pod, {"running": {"startedAt": timestamp(started)}}, last, restarts, started=True, ready=ready
         ),
     }
 
@@ -181,7 +182,7 @@ def _addresses(placement: Placement) -> dict[str, Any]:
         "hostIPs": [{"ip": placement.host_ip}],
         "podIP": placement.pod_ip,
         "podIPs": [{"ip": placement.pod_ip}],
-        "startTime": _time(placement.since),
+        "startTime": timestamp(placement.since),
     }
 
 
@@ -190,7 +191,7 @@ def _conditions(
 ) -> list[dict[str, Any]]:
     def condition(type_: str, holds: bool, at: datetime) -> dict[str, Any]:
         why = {} if holds else {"reason": reason}
-        return {"type": type_, "status": str(holds), "lastProbeTime": None, "lastTransitionTime": _time(at), **why}
+        return {"type": type_, "status": str(holds), "lastProbeTime": None, "lastTransitionTime": timestamp(at), **why}
 
     return [
         condition("Initialized", True, since),
@@ -222,12 +223,12 @@ def _terminated(script: PodScript, started: datetime, ended: datetime) -> dict[s
     return {
         "exitCode": script.exit_code,
         "reason": "Error" if script.exit_code else "Completed",
-        "startedAt": _time(started),
-        "finishedAt": _time(ended),
+        "startedAt": timestamp(started),
+        "finishedAt": timestamp(ended),
     }
 
 
-def _time(at: datetime) -> str:
+def timestamp(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

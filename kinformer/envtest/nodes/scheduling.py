@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from kinformer.envtest.nodes.phases import timestamp
 from kinformer.meta import SelectorError
 from kinformer.models import V1Node, V1Pod, V1PodSpec, V1Taint
 from kinformer.placement.affinity import matches_node
@@ -71,6 +72,6 @@ def unschedulable(pod: V1Pod, obstacles: Obstacles, now: datetime) -> dict[str, 
         "status": "False",
         "reason": "Unschedulable",
         "message": message,
-        "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": timestamp(now),
     }
     return {"conditions": [condition]}

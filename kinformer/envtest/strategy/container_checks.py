@@ -145,13 +145,9 @@ def check_quantity(name: str, text: str, field: str) -> Iterator[Cause]:
     amount = Quantity.parse(text)
     if amount.sign < 0:
         yield invalid(field, text, NEGATIVE)
-    whole = name in _INTEGER_RESOURCES or name.startswith("count/") or ("/" in name and not _is_native(name))
+    whole = name in _INTEGER_RESOURCES or name.startswith("count/") or ("/" in name and "kubernetes.io/" not in name)
     if whole and amount.milli_value() % 1000:
         yield invalid(field, text, "must be an integer")
-
-
-def _is_native(name: str) -> bool:
-    return "kubernetes.io/" in name
 
 
 # -- what runs around a container -----------------------------------------------------------------------------------

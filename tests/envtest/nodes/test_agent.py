@@ -285,3 +285,17 @@ async def test_a_node_that_is_made_again_at_once_becomes_ready_again() -> None:
                 while (await nodes.get("small")).status.conditions is None:  # the fake node's task
                     await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
+
+
+async def test_leases_are_renewed_while_nodes_come(client: Client) -> None:
+    nodes = client.resource(V1Node)
+    async with anyio.create_task_group() as tasks:
+        agent = FakeNodes(client, 20)
+        tasks.start_soon(agent.run)
+        await agent.wait_registered()
+        await nodes.create(
+            from_dict(V1Node, {"metadata": {"name": "small", "annotations": {"kwok.x-k8s.io/node": "fake"}}})
+        )
+        while "small" not in agent.nodes:
+            await agent.renew_leases()
+        tasks.cancel_scope.cancel()
