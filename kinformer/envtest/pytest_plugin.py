@@ -209,6 +209,4 @@ def pytest_configure(config: pytest.Config) -> None:
         "kinformer_budget(requests, writes, objects, object_bytes): the test fails if its controllers cost more",
     )
     if config.getini("kinformer_short_fixtures"):
-        from kinformer.envtest import short_fixtures
-
-        config.pluginmanager.register(short_fixtures, "kinformer-short-fixtures")
+        config.pluginmanager.import_plugin("kinformer.envtest.short_fixtures")

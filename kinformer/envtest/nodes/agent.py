@@ -91,6 +91,7 @@ class _Addresses:
             yield self._released.pop()
 
 
+# More than 15 fields: it is the scheduler and the kubelet of each node, and both share what they know of the nodes.
 class FakeNodes:
     """
     Nodes on which every pod becomes ready at once, or as its annotations say.

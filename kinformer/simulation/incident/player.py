@@ -105,7 +105,6 @@ class SyncRun:
         return self.recorded.began.sync if self.recorded is not None else 0
 
 
-# More than 15 fields: the state of a replay.
 class Player:
     """
     Plays one recording.
