@@ -15,7 +15,7 @@ GROUPED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 LOWEST := .venv-lowest
 OTHERS := 3.11 3.12 3.13
 
-.PHONY: help demo test lint types contract docs unit installs simulate endurance mutants pythons lowest compat sbom format clean
+.PHONY: help demo test lint types contract docs unit simulate endurance mutants pythons lowest compat sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,7 @@ $(STAMP): requirements.txt pyproject.toml
 demo: $(STAMP) ## a ReplicationController gets its pods, a Deployment is rolled out, on an API server in this process
 	@$(BIN)/kinformer demo
 
+# INSTALLS=1 also plays the tests that install from the package index: the wheel on each Python, the image's steps.
 # The checks run side by side, each on a core of its own, and before the tests: a mistake that they find is told at once.
 test: $(STAMP) ## lint, types, the import contract, the documentation's site and the tests
 	@$(MAKE) --no-print-directory -j 2 $(GROUPED) types docs lint contract
@@ -54,10 +55,7 @@ docs: $(STAMP) ## the documentation's site, from scratch or what has changed: bu
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/docs || { rm -rf build/docs; exit 1; }
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not installs"
-
-installs: $(STAMP) ## the wheel on each Python that is installed, and the image's steps, with the package index
-	$(BIN)/python -m pytest -n auto --dist worksteal -m installs tests/packaging tests/deploy
+	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(INSTALLS),,-m "not installs")
 
 simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
 	$(BIN)/python -m tests.simulation $(ARGS)
