@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from kinformer.cli.command import manager
+from kinformer.cli.manager_command import manager
 from kinformer_controllers.kubecontrollermanager.flags import FLAGS, Effect, Flag
 
 __all__ = ("FIRST", "FLAGS_PAGE", "flags_table")

@@ -1,73 +1,35 @@
 """The command line: the commands with their options.
 
-Each command is a module of its own, which is imported only when the command is run. An error that the user can mend is
-one line on standard error, and the exit status is 1. A wrong option is click's message, and the exit status is 2.
-Ctrl-C and SIGTERM end a command in order, within a second.
+What a command runs is a module of its own, which is imported only when the command is run. How a command ends is said
+in :mod:`kinformer.cli.running`.
 """
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.config_file import config_flag
-from kinformer.cli.election import ElectionFlags, leader_election_flags
-from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_flags
-from kinformer.cli.recording import RecordingFlags, recording_flags
+from kinformer.cli.flags import duration
+from kinformer.cli.manager_command import manager
 from kinformer.cli.remote_flags import RemoteFlags, remote_flags
-from kinformer.cli.serving import ServingFlags, serving_flags
-from kinformer.cli.sharding import ShardingFlags, sharding_flags
-from kinformer.cli.simulation_flags import exploration_flags, schema_flags, simulation_flags
-from kinformer.cli.webhooks import WebhookFlags, webhook_flags, webhook_rbac_flags
+from kinformer.cli.running import logging_flags, run_command, with_logging
+from kinformer.cli.simulate_command import simulate
+from kinformer.cli.subcommands import WithInstalled, WithSubcommands
+from kinformer.cli.webhooks import WebhookFlags, webhook_rbac_flags
 
-__all__ = ("logging_flags", "main", "manager", "run_command", "run_manager", "with_logging")
-
-_COMMANDS = "kinformer.commands"
-
-
-class _WithInstalled(click.Group):
-    """A group that also has the commands of other packages: entry points of the group ``kinformer.commands``."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_COMMANDS))})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        own = super().get_command(ctx, cmd_name)
-        if own is not None:
-            return own
-        found: click.Command | None = next(
-            (entry.load() for entry in entry_points(group=_COMMANDS) if entry.name == cmd_name), None
-        )
-        return found
-
-
-@click.group(cls=_WithInstalled, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="kinformer", prog_name="kinformer")
-def main() -> None:
-    """client-go for Python's asyncio, and the controllers of kube-controller-manager on top of it."""
-
-
-if TYPE_CHECKING:
-    from kinformer.cli.signals import Interruption
+__all__ = ("main",)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def logging_flags(command: F) -> F:
-    """Add the flags that :func:`with_logging` takes to a command."""
-    for flag in (
-        click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
-        click.option("-v", "--v", "verbosity", type=int, default=0, help="Log level: 4 and above for details."),
-    ):
-        command = flag(command)
-    return command
+@click.group(cls=WithInstalled, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kinformer", prog_name="kinformer")
+def main() -> None:
+    """client-go for Python's asyncio, and the controllers of kube-controller-manager on top of it."""
 
 
 @main.command()
@@ -120,167 +82,8 @@ def apiserver(**options: Any) -> None:
     run_command(partial(serve, **with_logging(options)))
 
 
-@main.command(cls=ControllersCommand)
-@config_flag
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Do not run the controllers. Print all flags and where their values come from, check that the server grants "
-    "each permission that the controllers need, and exit with 1 if one is missing.",
-)
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    help="The kubeconfig of the cluster; $KUBECONFIG, ~/.kube/config or the pod's service account if not given.",
-)
-@click.option("--context", default=None, help="The context of the kubeconfig; its current one if not given.")
-@click.option(
-    "--contexts",
-    type=NAMES,
-    default="",
-    metavar="NAMES",
-    help="Run the controllers for the clusters of these contexts, with commas between; '*' for all of the kubeconfig. "
-    " [one cluster]",
-)
-@click.option(
-    "--controllers",
-    type=NAMES,
-    default="*",
-    show_default=True,
-    help="The controllers to run, with commas between: NAME switches one on, -NAME switches one off, '*' switches on "
-    "all of other packages, and 'builtin' all of kube-controller-manager's that are implemented here. MODULE:NAME "
-    "stands for one that is not installed: a Reconciler, a factory or a ControllerSpec.",
-)
-@click.option(
-    "--require-controllers",
-    type=NAMES,
-    default="",
-    metavar="NAMES",
-    help="The controllers that must start, with commas between; '*' for all that run. If another controller cannot "
-    "start, this is logged, and it starts when it can.",
-)
-@click.option(
-    "--cache-sync-timeout",
-    type=duration,
-    default="2m",
-    show_default=True,
-    metavar="DURATION",
-    help="How long a controller's caches may take to sync before this counts as an error.",
-)
-@click.option(
-    "--shutdown-grace",
-    type=duration,
-    default="30s",
-    show_default=True,
-    metavar="DURATION",
-    help="How long running syncs may take to end after SIGTERM or SIGINT. A second signal ends the process at once.",
-)
-@click.option(
-    "--beside-kube-controller-manager",
-    is_flag=True,
-    help="Run built-in controllers even if the cluster's own kube-controller-manager runs.",
-)
-@click.option(
-    "--namespace",
-    "namespaces",
-    type=NAMES,
-    multiple=True,
-    metavar="NAMES",
-    help="Watch only this namespace. May be given several times, or with commas between.  [all namespaces]",
-)
-@click.option(
-    "--compress-caches",
-    is_flag=True,
-    help="Compress the parts of cached objects that no controller reads: less memory, more CPU time. Needs the extra "
-    "kinformer[zstd].",
-)
-@click.option(
-    "--option",
-    "extra_options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of a controller of another package. May be given several times.",
-)
-@click.option(
-    "--kube-api-qps",
-    type=float,
-    default=None,
-    help="Requests per second to the server; 0 or less for no limit.  [no limit]",
-)
-@click.option("--kube-api-burst", type=click.IntRange(1), default=30, show_default=True, help="Requests in a burst.")
-@click.option(
-    "--kube-api-delete-qps",
-    type=click.FloatRange(0),
-    default=50.0,
-    show_default=True,
-    help="Objects per second that all controllers together delete; 0 for no limit.",
-)
-@click.option(
-    "--kube-api-delete-burst", type=click.IntRange(1), default=100, show_default=True, help="Deletions in a burst."
-)
-@click.option(
-    "--server-probe-interval",
-    type=duration,
-    default="3s",
-    show_default=True,
-    metavar="DURATION",
-    help="How often to check whether a server that cannot be reached is back. 0: only the controllers' own retries.",
-)
-@click.option(
-    "--server-return-spread",
-    type=duration,
-    default="1s",
-    show_default=True,
-    metavar="DURATION",
-    help="The time over which informers spread their lists when the server is back.",
-)
-@serving_flags
-@leader_election_flags
-@sharding_flags
-@webhook_flags
-@recording_flags
-@logging_flags
-def manager(**_: Any) -> None:
-    """Run controllers against a cluster until interrupted."""
-    run_manager(click.get_current_context())
-
-
-def run_manager(
-    context: click.Context,
-    accounts: Mapping[str, str] | None = None,
-    report: Callable[[], None] | None = None,
-    shown: Mapping[str, Any] | None = None,
-) -> None:
-    """
-    Run controllers as the flags of ``kinformer manager`` say, and exit.
-
-    :param context: the command with its flags
-    :param accounts: service accounts in kube-system for single controllers, by the controllers' names
-    :param report: called when the log is set up
-    :param shown: the flags that ``/flagz`` shows; those of the context if None
-    """
-    from kinformer.cli.manager import run
-    from kinformer.cli.signals import Interruption
-
-    options = dict(context.params)
-    flags: dict[str, Any] = {
-        "election": ElectionFlags.taken_from(options),
-        "sharding": ShardingFlags.taken_from(options),
-        "serving": ServingFlags.taken_from(options),
-        "webhooks": WebhookFlags.taken_from(options),
-        "recording": RecordingFlags.taken_from(options),
-        "accounts": accounts,
-    }
-    if options.pop("dry_run"):
-        from kinformer.cli.dry_run import effective_configuration
-
-        flags["dry_run"] = list(effective_configuration(context))
-    shown = values_of_flags(context) if shown is None else shown
-    interruption = Interruption()
-    command = partial(run, interruption=interruption, shown_flags=shown, **flags, **with_logging(options))
-    if report is not None:
-        report()
-    run_command(command, interruption=interruption)
+main.add_command(manager)
+main.add_command(simulate)
 
 
 @main.group()
@@ -328,25 +131,6 @@ def rbac(**options: Any) -> None:
     run_command(partial(run, webhooks=WebhookFlags.taken_from(options), **options))
 
 
-class _WithSubcommands(click.Command):
-    """
-    A command whose first argument may also name another command.
-
-    :param subcommands: these commands, by name
-    """
-
-    def __init__(self, *args: Any, subcommands: Mapping[str, click.Command], **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._subcommands = subcommands
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args and (found := self._subcommands.get(args[0])) is not None:
-            return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
 @click.command()
 @click.argument("source", metavar="FILE|URL|NAME")
 def crd_import(**options: Any) -> None:
@@ -360,7 +144,7 @@ def crd_import(**options: Any) -> None:
 
 
 # No Python package can be called "import".
-@main.command(cls=_WithSubcommands, subcommands={"import": crd_import})
+@main.command(cls=WithSubcommands, subcommands={"import": crd_import})
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
 def crd(**options: Any) -> None:
     """
@@ -456,167 +240,6 @@ def bench(**options: Any) -> None:
     run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
 
 
-def _simulate(run: Callable[..., int], options: dict[str, Any]) -> None:
-    """Run a command that simulates. It is a plain function, because each of its runs has an event loop of its own."""
-    try:
-        _exit_with(partial(run, **with_logging(options, quiet=True)))
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-@click.command("kopf")
-@click.argument("module", metavar="MODULE")
-@exploration_flags
-@simulation_flags
-@logging_flags
-def simulate_kopf(**options: Any) -> None:
-    """
-    Look for bugs of an operator that is written with kopf, in simulated runs with faults, in virtual time.
-
-    MODULE is a Python file, or a module's name.
-
-    Exits with 3 if it finds one.
-    """
-    from kinformer.cli.simulate import run_kopf
-
-    _simulate(run_kopf, options)
-
-
-@click.command("external")
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
-@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="The number of random runs.")
-@click.option(
-    "--one-by-one",
-    is_flag=True,
-    help="Instead of random runs, make one run for each single crash, and for each absence while the user writes.",
-)
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    help="With --one-by-one: another kind of fault, such as hide or restart. May be given several times.",
-)
-@click.option(
-    "--quiet",
-    type=click.FloatRange(min=0.1),
-    default=2.0,
-    show_default=True,
-    help="Seconds without a change after which everything has settled. It has to be longer than the command waits "
-    "between two tries.",
-)
-@click.option(
-    "--hurry",
-    type=click.FloatRange(min=0.1),
-    default=10.0,
-    show_default=True,
-    help="By how much the times of faults are divided.",
-)
-@click.option(
-    "--upgrade-to",
-    default="",
-    metavar="COMMAND",
-    help="The command of the next version, which the fault upgrade starts.",
-)
-@simulation_flags
-@logging_flags
-def simulate_external(**options: Any) -> None:
-    """
-    Look for bugs of an operator in any language, which COMMAND runs, in real time.
-
-    COMMAND finds the embedded server by KUBECONFIG. It is killed and started again, and requests and events go wrong.
-
-    Exits with 3 if it finds one.
-    """
-    from kinformer.cli.simulate import run_command
-
-    _simulate(run_command, options)
-
-
-@click.command("schema")
-@click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
-@schema_flags
-@logging_flags
-def simulate_schema(**options: Any) -> None:
-    """
-    Change each field of an object to other valid values and back, and look for bugs of CONTROLLER in virtual time.
-
-    CONTROLLER is an installed one's name or MODULE:FACTORY. The values are made from the schema of the object's kind.
-
-    Exits with 3 if it finds one.
-    """
-    from kinformer.cli.simulate_schema import run
-
-    _simulate(run, options)
-
-
-@click.command("replay")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("controllers", nargs=-1, metavar="[CONTROLLER]...")
-@click.option("--key", default="*", metavar="KEY", help="Only syncs of this key; it may have wildcards.  [all]")
-@click.option(
-    "--test",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a test that fails as long as the controllers do again what was wrong, and a copy of the recording "
-    "beside it.",
-)
-@click.option(
-    "--sync",
-    "syncs",
-    type=int,
-    multiple=True,
-    metavar="N",
-    help="With --test: only what was wrong in this recorded sync. May be given several times.",
-)
-@click.option(
-    "--wrong",
-    default="",
-    metavar="REQUEST",
-    help="With --test: the request that was wrong, with wildcards, such as 'DELETE */pods/*'.  [what failed]",
-)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@logging_flags
-def simulate_replay(**options: Any) -> None:
-    """
-    Replay FILE, which `kinformer manager --record FILE` has written, in virtual time, and show where syncs differ.
-
-    CONTROLLER is an installed one's name or MODULE:FACTORY; those that were recorded if none is named.
-
-    Exits with 3 if something differs.
-    """
-    from kinformer.cli.simulate_replay import run
-
-    _simulate(run, options)
-
-
-@main.command(
-    cls=_WithSubcommands,
-    subcommands={
-        "kopf": simulate_kopf,
-        "external": simulate_external,
-        "schema": simulate_schema,
-        "replay": simulate_replay,
-    },
-)
-@click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
-@exploration_flags
-@simulation_flags
-@logging_flags
-def simulate(**options: Any) -> None:
-    """
-    Look for bugs of CONTROLLER, an installed one's name or MODULE:FACTORY, in simulated runs with faults.
-
-    Exits with 3 if it finds one.
-
-    "simulate kopf MODULE" does the same with an operator that is written with kopf, and "simulate external -- COMMAND"
-    with an operator in any language, in real time. "simulate schema CONTROLLER" changes each field of an object.
-    "simulate replay FILE" replays what a manager has recorded.
-    """
-    from kinformer.cli.simulate import run
-
-    _simulate(run, options)
-
-
 @main.command()
 @click.option(
     "--interval",
@@ -671,44 +294,3 @@ def debug_why(key: str, **options: Any) -> None:
     from kinformer.cli.debug import why
 
     run_command(partial(why, key, remote=RemoteFlags.taken_from(options), **options))
-
-
-def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-    """Set up logging as the options say, and return the other options of the command."""
-    from kinformer.logs import configure_logging, leave_rich_out
-
-    leave_rich_out()
-    configure_logging(options.pop("verbosity"), options.pop("logging_format"), quiet=quiet)
-    return options
-
-
-def run_command(
-    command: Callable[[], Awaitable[int]], *, interrupted: int = 0, interruption: Interruption | None = None
-) -> None:
-    """
-    Run a command, and exit with its status.
-
-    :param interrupted: the exit status if a signal has ended the command
-    :param interruption: what a signal does instead of cancelling the command
-    """
-    from kinformer.cli.signals import run_until_signal
-
-    _exit_with(lambda: run_until_signal(command, interrupted, interruption))
-
-
-def _exit_with(work: Callable[[], int]) -> None:
-    """Call a function, and exit with its status. An error that the user can mend is printed in one line."""
-    try:
-        status = work()
-    except Exception as error:
-        from kinformer.cli.errors import plain_error
-
-        message = plain_error(error)
-        if message is None:
-            raise
-        click.echo(f"kinformer: {message}", err=True)
-        status = 1
-    # Python's last collections leave frozen objects alone. They would go through all objects of the caches before the
-    # process ends: 0.5 s of CPU for 100,000 pods, and 0.08 s for the modules alone.
-    gc.freeze()
-    sys.exit(status)

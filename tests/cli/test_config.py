@@ -10,10 +10,10 @@ import click
 import pytest
 import yaml
 
-from kinformer.cli.command import manager as manager_command
 from kinformer.cli.config_file import ConfigError, read_config
 from kinformer.cli.config_keys import keys_of, schema_of
 from kinformer.cli.dry_run import review
+from kinformer.cli.manager_command import manager as manager_command
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.manager.rbac import ServiceAccount, manager_rules, manifests

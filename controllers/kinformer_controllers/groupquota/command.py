@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import click
 
-from kinformer.cli.command import logging_flags, run_command, with_logging
 from kinformer.cli.election import ElectionFlags, leader_election_flags, leader_election_of
 from kinformer.cli.flags import duration
+from kinformer.cli.running import logging_flags, run_command, with_logging
 from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
 __all__ = ("quota_webhook",)

@@ -18,7 +18,8 @@ __all__ = ("kube_controller_manager",)
 _NAME: Final = "kube-controller-manager"
 _HELP: Final = """Usage: kinformer kube-controller-manager [FLAGS]
 
-  Run this project's controllers with the command line of kube-controller-manager 1.36.
+  Run this project's controllers with the command line of kube-controller-manager 1.36. What only `kinformer manager`
+  can be told is set in the environment: KINFORMER_COMPRESS_CACHES=true for its flag --compress-caches.
 
 Flags, what they do here, and their defaults there:
 """
@@ -33,7 +34,7 @@ Flags, what they do here, and their defaults there:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kube_controller_manager(arguments: tuple[str, ...]) -> None:
     """Run the controllers with the command line of kube-controller-manager 1.36."""
-    from kinformer.cli.command import manager, run_manager
+    from kinformer.cli.manager_command import manager, run_manager
     from kinformer.manager import OptionError, UnknownControllerError
     from kinformer.manager.loading import builtin_controllers, known_controllers
     from kinformer_controllers.kubecontrollermanager.flags import FLAGS, VERSION
