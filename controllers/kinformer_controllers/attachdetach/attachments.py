@@ -137,15 +137,24 @@ class VolumeAttachments:
 
         A VolumeAttachment that the cache does not have is looked for on the server.
         """
-        name = attachment_name(handle, node)
-        found = self._cached.get_by_key(name)
-        if found is None:
-            try:
-                found = await self._server.get(name)
-            except NotFound:
-                return False
-            except ClientError:
-                return None
+        found = self._cached.get_by_key(attachment_name(handle, node))
+        if found is not None:
+            return found.status is not None and found.status.attached
+        try:
+            return await self.has(handle, node)
+        except ClientError:
+            return None
+
+    async def has(self, handle: str, node: str) -> bool:
+        """
+        Return whether the server says that a node has a volume of a CSI driver.
+
+        :raises ClientError: if it does not say
+        """
+        try:
+            found = await self._server.get(attachment_name(handle, node))
+        except NotFound:
+            return False
         return found.status is not None and found.status.attached
 
     async def _until(self, name: str, true: Callable[[], bool], driver: str, what: str) -> None:

@@ -3,8 +3,9 @@
 At the start, the nodes' statuses say what is attached. A VolumeAttachment that no status lists is an uncertain
 attachment: the last process ended between its creation and the write of the status. So is one that appears later with a
 name that only this controller gives, and is not of an own operation: the caches were behind at the start. Kubernetes
-does not look at those. Later, what events may have missed is found every minute, and attachments that were lost every
-``--attach-detach-reconcile-sync-period``.
+does not look at those. They are looked at again every minute, because a PersistentVolume may be seen later than its
+attachment. Every minute, too, what events may have missed is found, and every ``--attach-detach-reconcile-sync-period``
+attachments that were lost.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Checks:
             log.warning("volume_not_translated", volume=name, error=str(error))
             return None
         if spec is None or not self._resolver.is_attachable(spec):
-            log.info("volume_attachment_left", attachment=attachment.metadata.name, node=node, volume=name)
+            log.debug("volume_attachment_left", attachment=attachment.metadata.name, node=node, volume=name)
             return None
         if own_name and attachment.metadata.name != attachment_name(spec.handle, node):
             return None
@@ -141,6 +142,7 @@ class Checks:
     async def resync(self) -> None:
         """Remove from the desired state what does not belong there, and every few minutes add what it lacks."""
         self.recover()
+        await self._look_at_attachments()
         for pod in {pod.metadata.uid: pod for pod in self._desired.pods()}.values():
             meta = pod.metadata
             cached = self._caches.pods.get_by_key(f"{meta.namespace}/{meta.name}")
@@ -162,6 +164,15 @@ class Checks:
             cached = self._caches.pods.get_by_key(f"{pod.metadata.namespace}/{pod.metadata.name}")
             if cached is not None and not is_pod_done(cached):
                 self._follower.take_pod(cached)
+
+    async def _look_at_attachments(self) -> None:
+        """Note attachments that the last process has made whose PersistentVolumes were not in the cache until now."""
+        for n, attachment in enumerate(self._caches.attachments.list()):
+            if n % _BATCH == _BATCH - 1:
+                await anyio.lowlevel.checkpoint()
+            # It may be gone since the list was made.
+            if self._caches.attachments.get_by_key(attachment.metadata.name) is not None:
+                self.attachment_seen(attachment)
 
     async def verify(self) -> None:
         """Have volumes attached again whose VolumeAttachments are gone, or say that they are not attached."""

@@ -75,7 +75,9 @@ class VolumeOperations:
         """
         Attach a volume to a node, and tell its pods.
 
+        :raises SyncError: if the server shows that another node has it, and only one may
         :raises OperationFailed: if it is not attached, or it is not known whether it is
+        :raises ClientError: if the server does not say whether another node has it
         """
         volume = spec.unique_name
         try:
@@ -93,11 +95,20 @@ class VolumeOperations:
             raise OperationFailed(not_attachable(spec.name))
         if spec.plugin != CSI:
             return  # the kubelet does all of it
+        if spec.exclusive:
+            await self._check_others(spec, node)
         try:
             await self._attachments.attach(spec, node)
         except OperationFailed as error:
             self._actual.mark(spec.unique_name, spec, node, confirmed=False)
             raise OperationFailed(not_attached(spec.name, error)) from error
+
+    async def _check_others(self, spec: VolumeSpec, node: str) -> None:
+        """Ask the server whether a node that may have an exclusive volume has it."""
+        found = self._actual.get(spec.unique_name)
+        for other in [it for it in found.nodes if it != node] if found is not None else ():
+            if await self._attachments.has(spec.handle, other):
+                raise SyncError(f"{spec.unique_name} is still attached to {other}")
 
     def _timed(self, operation: str, volume: str, spec: VolumeSpec | None) -> AbstractContextManager[None]:
         plugin = spec.full_plugin if spec is not None else split_name(volume)[0]

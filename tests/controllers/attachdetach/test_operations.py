@@ -201,3 +201,23 @@ async def test_a_deletion_that_the_cache_does_not_show_is_waited_for() -> None:
         world.uncache(gone)
         world.attachments.on_delete(gone)
     assert world.actual.attachment(VOLUME, "n") is None
+
+
+@pytest.mark.parametrize(("status", "goes"), [({"attached": True}, False), ({"attached": False}, True)])
+async def test_an_exclusive_volume_waits_until_the_server_frees_it(status: dict[str, Any], goes: bool) -> None:
+    world = World()
+    world.actual.mark(VOLUME, SPEC, "n", confirmed=False)
+    spec = {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    world.put_on_server(from_dict(V1VolumeAttachment, {"metadata": {"name": NAME}, "spec": spec, "status": status}))
+
+    async with anyio.create_task_group() as tasks:
+
+        async def attach() -> None:
+            with suppress(SyncError):
+                await world.operations.attach(SPEC, "next", ())
+
+        tasks.start_soon(attach)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert ((V1VolumeAttachment, attachment_name("d^h", "next")) in world.stored) is goes

@@ -292,6 +292,18 @@ async def test_an_attachment_that_appears_later_goes_if_it_has_our_name(name: st
         assert await there.attachments() == left
 
 
+async def test_an_attachment_of_before_goes_when_its_volume_is_seen_later() -> None:
+    async with world() as there:
+        await there.node("b")
+        await there.turn(2)
+        await attach_by_hand(there, "dangling", "b", DANGLING)
+        await there.turn(5)
+        assert await there.attachments() == ["b attached"]
+        await there.volume("dangling")
+        await there.turn(65)
+        assert await there.attachments() == []
+
+
 async def attach_by_hand(there: World, volume: str, node: str, name: str) -> None:
     attachments = there.client.resource(V1VolumeAttachment)
     spec = {"attacher": DRIVER, "nodeName": node, "source": {"persistentVolumeName": volume}}

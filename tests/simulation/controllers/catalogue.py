@@ -336,6 +336,10 @@ _OWN = (
             "seed=0 restart(manager,write=23,version=-20)",
             # It lists in a node's status what was detached on an old view.
             "seed=0 restart(manager,write=23,version=-32)",
+            # An exclusive volume could not be detached, and was attached where it was needed next: it was on two nodes.
+            "seed=0 refuse(manager,request=43)",
+            # It saw an attachment of before earlier than its volume, and never looked at it again.
+            "seed=205 cut(manager,request=34,event=1) restart(manager,write=25,version=-33)",
         ),
         # Who begins on a view with a pod that is gone attaches its volume again, and detaches it later (restart after
         # the 27th write, 22 changes behind). Kubernetes does the same: only before it detaches it asks the server.
