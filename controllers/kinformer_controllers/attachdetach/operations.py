@@ -7,8 +7,8 @@ use it, and the node is read once more: a kubelet says that it uses a volume bef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -62,7 +62,7 @@ class VolumeOperations:
         recorder: EventRecorder,
         clock: Clock,
     ) -> None:
-        self._nodes, self._pods = client.resource(V1Node), _PodsOfNodes(client)
+        self._nodes, self._pods = client.resource(V1Node), _LivePods(client)
         self._attachments = attachments
         self._statuses = statuses
         self._desired = desired
@@ -75,14 +75,15 @@ class VolumeOperations:
         """
         Attach a volume to a node, and tell its pods.
 
-        :raises SyncError: if the server shows that another node has it, and only one may
+        :raises SyncError: if only one node may have it, and the server shows that another one has it or this one does
+            not need it
         :raises OperationFailed: if it is not attached, or it is not known whether it is
-        :raises ClientError: if the server does not say whether another node has it
+        :raises ClientError: if the server does not say so
         """
         volume = spec.unique_name
         try:
             with self._timed(ATTACH, volume, spec):
-                await self._attach(spec, node)
+                await self._attach(spec, node, pods)
         except OperationFailed as error:
             self._tell(pods, WARNING, _FAILED, str(error))
             raise
@@ -90,25 +91,28 @@ class VolumeOperations:
         log.info("volume_attached", volume=volume, node=node)
         self._tell(pods, NORMAL, "SuccessfulAttachVolume", attached(spec.name))
 
-    async def _attach(self, spec: VolumeSpec, node: str) -> None:
+    async def _attach(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
         if not self._resolver.is_attachable(spec):
             raise OperationFailed(not_attachable(spec.name))
         if spec.plugin != CSI:
             return  # the kubelet does all of it
         if spec.exclusive:
-            await self._check_others(spec, node)
+            await self._check_free(spec, node, pods)
         try:
             await self._attachments.attach(spec, node)
         except OperationFailed as error:
             self._actual.mark(spec.unique_name, spec, node, confirmed=False)
             raise OperationFailed(not_attached(spec.name, error)) from error
 
-    async def _check_others(self, spec: VolumeSpec, node: str) -> None:
-        """Ask the server whether a node that may have an exclusive volume has it."""
-        found = self._actual.get(spec.unique_name)
+    async def _check_free(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
+        """Ask the server whether an exclusive volume is still needed by one of the pods, and on no other node."""
+        volume = spec.unique_name
+        if not await self._pods.any_left(pods):
+            raise SyncError(f"no pod on node {node} needs {volume}, and the cache does not show it yet")
+        found = self._actual.get(volume)
         for other in [it for it in found.nodes if it != node] if found is not None else ():
             if await self._attachments.has(spec.handle, other):
-                raise SyncError(f"{spec.unique_name} is still attached to {other}")
+                raise SyncError(f"{volume} is still attached to {other}")
 
     def _timed(self, operation: str, volume: str, spec: VolumeSpec | None) -> AbstractContextManager[None]:
         plugin = spec.full_plugin if spec is not None else split_name(volume)[0]
@@ -191,9 +195,9 @@ class _Listing:
     pods: Sequence[V1Pod] = ()
 
 
-class _PodsOfNodes:
+class _LivePods:
     """
-    Asks the server for the pods of nodes.
+    Asks the server for pods.
 
     All volumes of a node that are detached together need the same list. So who waits for a list takes the one before,
     if that one began after the caller has asked. Nothing is kept when nobody waits.
@@ -224,6 +228,19 @@ class _PodsOfNodes:
             listing.waiting -= 1
             if not listing.waiting:
                 del self._listings[node]
+
+    async def any_left(self, pods: Iterable[V1Pod]) -> bool:
+        """
+        Whether one of the pods is still there and has not ended.
+
+        :raises ClientError: if the server refuses
+        """
+        for pod in pods:
+            with suppress(NotFound):
+                now = await self._server.get(pod.metadata.name, pod.metadata.namespace)
+                if now.metadata.uid == pod.metadata.uid and not is_pod_done(now):
+                    return True
+        return False
 
 
 def _uses(node: V1Node | None, volume: str) -> bool:

@@ -203,18 +203,26 @@ async def test_a_deletion_that_the_cache_does_not_show_is_waited_for() -> None:
     assert world.actual.attachment(VOLUME, "n") is None
 
 
-@pytest.mark.parametrize(("status", "goes"), [({"attached": True}, False), ({"attached": False}, True)])
-async def test_an_exclusive_volume_waits_until_the_server_frees_it(status: dict[str, Any], goes: bool) -> None:
+@pytest.mark.parametrize(
+    ("attached", "pod_is_left", "goes"), [(True, True, False), (False, True, True), (False, False, False)]
+)
+async def test_an_exclusive_volume_goes_where_the_server_says_it_may(
+    attached: bool, pod_is_left: bool, goes: bool
+) -> None:
     world = World()
     world.actual.mark(VOLUME, SPEC, "n", confirmed=False)
     spec = {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
-    world.put_on_server(from_dict(V1VolumeAttachment, {"metadata": {"name": NAME}, "spec": spec, "status": status}))
+    body = {"metadata": {"name": NAME}, "spec": spec, "status": {"attached": attached}}
+    world.put_on_server(from_dict(V1VolumeAttachment, body))
+    pod = from_dict(V1Pod, {"metadata": {"name": "p", "namespace": "ns"}, "spec": {"containers": []}, "status": {}})
+    if pod_is_left:
+        world.put_on_server(pod)
 
     async with anyio.create_task_group() as tasks:
 
         async def attach() -> None:
             with suppress(SyncError):
-                await world.operations.attach(SPEC, "next", ())
+                await world.operations.attach(SPEC, "next", (pod,))
 
         tasks.start_soon(attach)
         await anyio.wait_all_tasks_blocked()

@@ -338,6 +338,8 @@ _OWN = (
             "seed=0 restart(manager,write=23,version=-32)",
             # An exclusive volume could not be detached, and was attached where it was needed next: it was on two nodes.
             "seed=0 refuse(manager,request=43)",
+            # On an old view a pod needed the volume that was on its way to another node.
+            "seed=3719 restart(manager,write=28,version=-21)",
             # It saw an attachment of before earlier than its volume, and never looked at it again.
             "seed=205 cut(manager,request=34,event=1) restart(manager,write=25,version=-33)",
         ),
