@@ -62,6 +62,7 @@ class Sight:
     :ivar seen: the numbers of the changes that were counted as events
     :ivar hidden: the numbers of the changes that are not sent to it
     :ivar gaps: for each object of which nothing was sent after a hidden change, the number of the last hidden change
+    :ivar owed: for each resource whose watch has to end with 410 and did not yet, the number of the last hidden change
     :ivar silent_until: for each resource, the time until which its watches send nothing
     :ivar stale: for each resource whose next list is to be old, the version of this list
     :ivar lags_for: nothing is sent until the user has done so many writes; zero if it does not lag
@@ -72,6 +73,7 @@ class Sight:
         self.seen: set[int] = set()
         self.hidden: set[int] = set()
         self.gaps: dict[str, int] = {}
+        self.owed: dict[str, int] = {}
         self.silent_until: dict[str, float] = {}
         self.stale: dict[str, int] = {}
         self.lags_for = 0
@@ -146,6 +148,12 @@ class DisturbedWatch(Watch):
 
     async def chunks(self) -> AsyncIterator[bytes]:
         self._sight.watches[self] = None
+        if (owed := self._sight.owed.get(self.name)) is not None:
+            # The watch before was replaced before it sent 410. This one sends the hidden change itself, or 410.
+            if self._begins or self._start < owed:
+                del self._sight.owed[self.name]
+            else:
+                self.expire()
         try:
             async for chunk in super().chunks():
                 await self._wait()
@@ -158,6 +166,7 @@ class DisturbedWatch(Watch):
         finally:
             del self._sight.watches[self]
         if self._is_gone:
+            self._sight.owed.pop(self.name, None)
             yield self._too_old(self._newest)
 
     async def _wait(self) -> None:
@@ -226,8 +235,8 @@ class DisturbedWatch(Watch):
         """Make the process list again, if no event of an object was sent after the hidden one."""
         if self._sight.gaps.get(name) == number:
             del self._sight.gaps[name]
-            # A silent watch may be replaced before it sends 410. The new watch then has to send the change.
             self._sight.hidden.discard(number)
+            self._sight.owed[self.name] = number
             for watch in self._sight.watches_of(self.name):
                 watch.expire()
 
