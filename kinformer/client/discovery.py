@@ -212,7 +212,9 @@ class Discovery:
         if isinstance(kind, GroupKind) or not kind.version:
             return (await self.resources_for_kind(GroupKind(kind.group, kind.kind)))[0]
         where = GroupVersion(kind.group, kind.version)
-        return (await self._find(lambda one: one.gvk == kind, f"the server serves no {kind.kind} in {where}"))[0]
+        return (
+            await self._find(lambda one: one.gvk == kind, f'no matches for kind "{kind.kind}" in version "{where}"')
+        )[0]
 
     async def resources_for_kind(self, kind: GroupKind) -> list[ApiResource]:
         """
@@ -224,7 +226,7 @@ class Discovery:
             return known
         found = self._kinds[kind] = await self._find(
             lambda one: one.kind == kind.kind and one.gvr.group == kind.group,
-            f"the server serves no {kind.kind} in the group {kind.group!r}",
+            f'no matches for kind "{kind.kind}" in group "{kind.group}"',
         )
         return found
 

@@ -138,7 +138,7 @@ class EndlessList(ClientError):
 
 
 class NoKindMatch(ClientError):
-    """The server serves no such kind, or no such resource (client-go's NoKindMatchError)."""
+    """The server serves no such kind, or no such resource (client-go's NoKindMatchError, with its text)."""
 
 
 class ApiError(ClientError):

@@ -388,7 +388,7 @@ async def test_a_manifest_of_an_unknown_kind_is_one_line_that_names_it(tmp_path:
     done = await kinformer("demo", "--manifests", tmp_path / "a.yaml")
 
     assert done.status == 1
-    assert "a.yaml:1: Widget w: the server serves no Widget in example.com/v1" in done.err
+    assert 'a.yaml:1: Widget w: no matches for kind "Widget" in version "example.com/v1"' in done.err
     assert done.err.count("\n") == 1
 
 

@@ -152,14 +152,14 @@ async def test_what_the_server_does_not_serve_is_named(server: ScriptedServer, c
     script(server)
     script(server)
 
-    with pytest.raises(NoKindMatch, match=r"the server serves no Widget in example\.com/v1$"):
+    with pytest.raises(NoKindMatch, match=r'no matches for kind "Widget" in version "example\.com/v1"$'):
         await client.discovery.resource_for_kind(GroupVersionKind("example.com", "v1", "Widget"))
     assert len(server.requests) == 3
     with pytest.raises(NoKindMatch, match="the server serves no widgets in v1"):
         await client.discovery.resource_for(GroupVersionResource("", "v1", "widgets"))
     assert len(server.requests) == 6
     script(server)
-    with pytest.raises(NoKindMatch, match=r"no Gadget in the group 'example\.com'"):
+    with pytest.raises(NoKindMatch, match=r'kind "Gadget" in group "example\.com"'):
         await client.discovery.resource_for_kind(GroupKind("example.com", "Gadget"))
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from kinformer.client import ApiResource, Client, Resource
-from kinformer.client.errors import ClientError, Conflict, NoKindMatch
+from kinformer.client.errors import ClientError, Conflict
 from kinformer.clock import Clock
 from kinformer.controllerutil.writing import retry_on_conflict
 from kinformer.meta import GroupKind, GroupResource, GroupVersion
@@ -72,10 +72,7 @@ class Scales:
         :raises ClientError: if the kind is not served, or the scale cannot be read
         """
         group = GroupVersion.parse(about.api_version or "").group
-        try:
-            served = await self._client.discovery.resources_for_kind(GroupKind(group, about.kind))
-        except NoKindMatch as error:
-            raise NoKindMatch(f'no matches for kind "{about.kind}" in group "{group}"') from error
+        served = await self._client.discovery.resources_for_kind(GroupKind(group, about.kind))
         tried: set[GroupResource] = set()
         first: ClientError | None = None
         for one in served:

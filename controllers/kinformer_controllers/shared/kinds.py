@@ -85,7 +85,7 @@ class KindMapper:
             self._asked = self._clock.monotonic()
             found = self._find(await self._discovery.served(refresh=True), api_version, kind)
         if found is None:
-            raise NoKindMatch(f"the server serves no {kind} in {api_version}")
+            raise NoKindMatch(f'no matches for kind "{kind}" in version "{api_version}"')
         return found
 
     def _find(self, served: Served, api_version: str, kind: str) -> ApiResource | None:

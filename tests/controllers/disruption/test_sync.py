@@ -102,7 +102,7 @@ async def test_an_unknown_controller_kind_allows_no_disruption_with_the_reason(w
     assert world.status.disruptions_allowed == 0
     (condition,) = world.status.conditions or ()
     assert (condition.status, condition.reason) == ("False", "SyncFailed")
-    assert condition.message == "the server serves no TestWorkload in apps.test.io/v1"
+    assert condition.message == 'no matches for kind "TestWorkload" in version "apps.test.io/v1"'
     assert "Warning CalculateExpectedPodCountFailed b" in world.recorder.events[-1]
 
 

@@ -152,4 +152,4 @@ class World:
         for one in self.served:
             if one.kind == kind.kind and one.gvr.group == kind.group:
                 return one
-        raise NoKindMatch(f"the server serves no {kind.kind} in {kind.group}/{kind.version}")
+        raise NoKindMatch(f'no matches for kind "{kind.kind}" in version "{kind.group}/{kind.version}"')

@@ -231,7 +231,7 @@ async def test_an_unknown_kind_is_looked_up_again_each_five_seconds() -> None:
     mapper = KindMapper(world.client, clock=world.clock)
     assert (await mapper.find("v1", "Pods")).gvr.resource == "pods"
     for _ in range(10):
-        with pytest.raises(NoKindMatch, match=r"no Widgets in example\.com/v1"):
+        with pytest.raises(NoKindMatch, match=r'kind "Widgets" in version "example\.com/v1"'):
             await mapper.find("example.com/v1", "Widgets")
     assert world.asked == 1
 
