@@ -11,6 +11,7 @@ evaluation. If some metrics cannot be read, the others may scale up, and never d
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, NoReturn
 
@@ -157,7 +158,7 @@ class HorizontalPodAutoscalerController:
             self._event(hpa, "FailedGetScale", str(error))
             text = f"the HPA controller was unable to get the target's current scale: {error}"
             set_condition(status, "AbleToScale", False, "FailedGetScale", text, now)
-            await self._write(hpa, before)
+            await self._write_failure(hpa, before)
             if isinstance(error, ValueError):
                 raise EvaluationFailed(
                     f"invalid API version in scale target reference: {error}", is_spec=True
@@ -188,7 +189,7 @@ class HorizontalPodAutoscalerController:
                 asked = await self._ask_metrics(hpa, scale, evaluation)
             except EvaluationFailed as error:
                 status.current_replicas, status.current_metrics = current, evaluation.statuses
-                await self._write(hpa, before)
+                await self._write_failure(hpa, before)
                 self._event(hpa, "FailedComputeMetricsReplicas", str(error))
                 raise EvaluationFailed(
                     f"failed to compute desired number of replicas based on listed metrics for {reference}: {error}"
@@ -326,7 +327,7 @@ class HorizontalPodAutoscalerController:
             text = f"the HPA controller was unable to update the target scale: {error}"
             set_condition(status, "AbleToScale", False, "FailedUpdateScale", text, now)
             status.current_replicas, status.current_metrics = scale.replicas, statuses
-            await self._write(hpa, before)
+            await self._write_failure(hpa, before)
             about = hpa.spec.scale_target_ref
             where = f"{about.kind}/{hpa.metadata.namespace}/{about.name}"
             raise EvaluationFailed(f"failed to rescale {where}: {error}") from error
@@ -361,6 +362,13 @@ class HorizontalPodAutoscalerController:
 
     def _event(self, hpa: V2HorizontalPodAutoscaler, reason: str, message: str, type_: str = WARNING) -> None:
         self._recorder.event(hpa, type_, reason, message)
+
+    async def _write_failure(
+        self, hpa: V2HorizontalPodAutoscaler, before: V2HorizontalPodAutoscalerStatus | None
+    ) -> None:
+        """Write the status of an evaluation that has failed. Its own error counts, whether or not this succeeds."""
+        with suppress(ClientError):
+            await self._write(hpa, before)
 
     async def _write(self, hpa: V2HorizontalPodAutoscaler, before: V2HorizontalPodAutoscalerStatus | None) -> None:
         """Write the status, if it differs from the one before."""

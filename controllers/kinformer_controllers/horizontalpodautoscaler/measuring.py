@@ -12,6 +12,7 @@ Kubernetes' words. The servers behind these APIs are metrics-server and adapters
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -37,6 +38,9 @@ _CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
 #: For how long the metrics of a namespace are kept for its other autoscalers.
 _SHARED_SECONDS: Final = 1.0
 _EXTERNAL: Final = "external.metrics.k8s.io"
+#: The units of Go's durations, in seconds, and a part of such a duration.
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|h|m|s)")
 
 
 class _Name(msgspec.Struct, rename="camel", frozen=True):
@@ -183,6 +187,7 @@ class MetricsClient:
             about_it = About(GroupResource(_CUSTOM, "metrics"), metric)
         else:
             kind = GroupKind(group, about.kind)
+            await self._custom_version()  # where the API is missing, this is said before the kind is looked for
             try:
                 served = await self._client.discovery.resource_for_kind(kind)
             except ClientError as error:
@@ -222,19 +227,22 @@ class MetricsClient:
     ) -> list[_MetricValue]:
         if text := str(metric_selector):
             params["metricLabelSelector"] = text
+        path = f"/apis/{_CUSTOM}/{await self._custom_version()}/{where}"
         try:
-            path = f"/apis/{_CUSTOM}/{await self._custom_version()}/{where}"
             listed: Any = await self._client.request("GET", path, params=params, about=about, type_=_MetricValueList)
         except ClientError as error:
             raise ReplicaError(f"unable to fetch metrics from custom metrics API: {error}") from error
         return listed.items or []
 
     async def _custom_version(self) -> str:
-        versions = (await self._client.discovery.groups()).get(_CUSTOM)
-        if not versions:
-            # It may have been added since. The client asks again at most once for each evaluation.
-            self._client.discovery.invalidate()
+        try:
             versions = (await self._client.discovery.groups()).get(_CUSTOM)
+            if not versions:
+                # It may have been added since. The client asks again at most once for each evaluation.
+                self._client.discovery.invalidate()
+                versions = (await self._client.discovery.groups()).get(_CUSTOM)
+        except ClientError as error:
+            raise ReplicaError(f"unable to fetch metrics from custom metrics API: {error}") from error
         if not versions:
             raise ReplicaError(
                 f"unable to fetch metrics from custom metrics API: no custom metrics API ({_CUSTOM}) registered"
@@ -255,15 +263,5 @@ def _milli(value: str | float) -> int:
 
 
 def _seconds(window: str) -> float:
-    """Read a duration of Go, such as ``30s`` or ``1m0.5s``; a minute if there is none."""
-    total, number = 0.0, ""
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0}
-    for letter in window:
-        if letter in units and number:
-            total += float(number) * units[letter]
-            number = ""
-        elif letter.isdigit() or letter == ".":
-            number += letter
-        else:
-            return 60.0
-    return total if window else 60.0
+    """Read a duration of Go, such as ``30s`` or ``1m0.5s``; 0 if there is none, as in Go."""
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(window))

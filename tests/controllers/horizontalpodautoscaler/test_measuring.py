@@ -12,7 +12,7 @@ import pytest
 
 from kinformer.client import Client
 from kinformer.client.codec import decode_as
-from kinformer.client.errors import NotFound
+from kinformer.client.errors import NoKindMatch, NotFound
 from kinformer.client.status import Status
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, Selector, label_selector_as_selector, parse_selector
@@ -86,6 +86,13 @@ async def test_the_usage_of_a_pod_is_the_sum_of_its_containers() -> None:
     assert {name: (metric.value, metric.window) for name, metric in found.items()} == {"p0": (1100, 90), "p1": (1, 90)}
     assert await server.metrics.of_resource("memory", "ns", APP) == {}
     assert [*(await server.metrics.of_resource("cpu", "ns", APP, "d"))] == ["p0"]
+
+
+@pytest.mark.parametrize(("window", "seconds"), [("1m0.5s", 60.5), ("500ms", 0.5), ("1h1m", 3660.0), ("", 0.0)])
+async def test_a_window_is_read_as_a_duration_of_go(window: str, seconds: float) -> None:
+    found = await Server({**used("p", c="1"), "window": window}).metrics.of_resource("cpu", "ns", APP)
+
+    assert found["p"].window == pytest.approx(seconds)
 
 
 async def test_the_metrics_of_a_namespace_are_read_once_for_many_autoscalers() -> None:
@@ -248,3 +255,21 @@ async def test_a_failure_has_the_texts_of_event_and_error() -> None:
         'unknown metric source type "Sun"',
         'unknown metric source type "Sun"',
     )
+
+
+async def test_a_missing_api_is_named_before_the_kind_of_an_object() -> None:
+    spec = {"metric": {"name": "hits"}, "target": {"type": "Value", "value": "1"}}
+    about = {"kind": "Nothing", "apiVersion": "v1", "name": "s"}
+    server = Server(versions=())
+
+    async def unknown(kind: Any) -> Any:
+        raise NoKindMatch(f'no matches for kind "{kind.kind}" in group "{kind.group}"')
+
+    server.discovery.resource_for_kind = unknown
+    metric = of({"type": "Object", "object": {**spec, "describedObject": about}})
+    with pytest.raises(MetricFailed, match=r"no custom metrics API \(custom\.metrics\.k8s\.io\) registered$"):
+        await measure(server.metrics, metric, Target("ns", pods(2), APP, 2, 2))
+
+    server._versions = ["v1beta1"]
+    with pytest.raises(MetricFailed, match=r'unable to map kind Nothing to resource: no matches for kind "Nothing" in'):
+        await measure(server.metrics, metric, Target("ns", pods(2), APP, 2, 2))

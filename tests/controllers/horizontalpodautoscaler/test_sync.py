@@ -163,3 +163,17 @@ async def test_a_target_kind_that_nobody_serves_is_named_as_in_kubernetes() -> N
 
         assert (await conditions(there))["AbleToScale"] == ("False", "FailedGetScale")
         assert await there.events("FailedGetScale") == ['no matches for kind "Nothing" in group "apps"']
+
+
+async def test_a_failure_is_told_even_if_the_status_cannot_be_written() -> None:
+    broken = {
+        "type": "External",
+        "external": {"metric": {"name": "nowhere"}, "target": {"type": "AverageValue", "averageValue": "10"}},
+    }
+    async with world() as there:
+        await autoscale(there, metrics=[broken])
+        there.server.faults.refuse(500, times=1000, matching=lambda call: call.verb == "update")
+        await there.turn(16)
+
+        assert await there.events("FailedUpdateStatus")
+        assert len(await there.events("FailedComputeMetricsReplicas")) == 1
