@@ -66,7 +66,8 @@ def scenario(
         for each in scenarios:
             names = () if no_controllers else _controllers_of(each)
             groups.setdefault(names, []).append(each)
-        for names, group in groups.items():
+        # Load balancers first: their scenarios are about a cluster without nodes, and others make nodes that stay.
+        for names, group in sorted(groups.items(), key=lambda each: "service" not in each[0]):
             async with (
                 serving(url, token, ca_file=ca_file, controllers=names) as (base, secret),
                 anyio.create_task_group() as tasks,

@@ -15,6 +15,7 @@ _MANAGED = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 class Attached:
     looks = ("VolumeAttachment", "Node", "Pod", "Event")
+    controllers = ("persistentvolume-attach-detach-controller",)
     settle = 1.1
     settled = 4.0
 
@@ -38,6 +39,18 @@ class Attached:
             claim = {**spec, "volumeName": f"${{ns}}-{name}", "resources": {"requests": {"storage": "1Gi"}}}
             body = {"metadata": {"name": name}, "spec": claim}
             made.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **body})
+        if self._draw.chance(0.3):
+            # Limits are the scheduler's business: pods that have a node are attached beyond them.
+            driver = {"name": _DRIVER, "nodeID": "a", "allocatable": {"count": self._draw.number(0, 1)}}
+            metadata = {"name": "${ns}-a", "labels": {"set": "${ns}"}}
+            made.append(
+                {
+                    "apiVersion": "storage.k8s.io/v1",
+                    "kind": "CSINode",
+                    "metadata": metadata,
+                    "spec": {"drivers": [driver]},
+                }
+            )
         return [{"create": made}, {"settle": self.settle}]
 
     def _node(self, letter: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.golden.seeds.daemons import healthy_elsewhere, node
 from tests.golden.seeds.parts import Draw, Operation, Step, patch, pods
 
 __all__ = ("Autoscaled",)
@@ -35,6 +36,7 @@ class Autoscaled:
     name = "w"
     selector = "app=w"
     looks = ("HorizontalPodAutoscaler", "Deployment")
+    controllers = ("horizontal-pod-autoscaler-controller",)
     settle = 2.2
     #: Longer than all windows and periods, so that only the end of them is compared.
     settled = 8.0
@@ -75,6 +77,8 @@ class Autoscaled:
         ]
         return [
             {"ensure": definitions},
+            # Pods of a node that is not there are deleted.
+            {"ensure": [healthy_elsewhere(), node("a")]},
             {"sleep": 3},
             {"create": self._queue("10")},
             {"create": self.object},
@@ -110,7 +114,20 @@ class Autoscaled:
             {"type": "External", "external": {"metric": {"name": name}, "target": length}},
         ]
         first = draw.number(0, 3)
-        return [every[first]] if draw.chance(0.6) else [every[first], every[(first + draw.number(1, 3)) % 4]]
+        chosen = [every[first]] if draw.chance(0.6) else [every[first], every[(first + draw.number(1, 3)) % 4]]
+        return [*chosen, *([self._unserved()] if draw.chance(0.15) else [])]
+
+    def _unserved(self) -> dict[str, Any]:
+        """A metric of an API that no definition can serve: why it cannot be read is in the status."""
+        metric: dict[str, Any] = {"name": "requests"}
+        if self._draw.chance(0.5):
+            metric["selector"] = {"matchLabels": {"verb": "GET", "code": "200"}}
+        if self._draw.chance(0.5):
+            target = {"type": "AverageValue", "averageValue": "1500m"}
+            return {"type": "Pods", "pods": {"metric": metric, "target": target}}
+        about = {"kind": self._draw.one(["Service", "Namespace", "Nothing"]), "name": "s", "apiVersion": "v1"}
+        target = self._draw.one([{"type": "Value", "value": "3"}, {"type": "AverageValue", "averageValue": "2"}])
+        return {"type": "Object", "object": {"describedObject": about, "metric": metric, "target": target}}
 
     def _behavior(self) -> dict[str, Any]:
         def rules() -> dict[str, Any]:

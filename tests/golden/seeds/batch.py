@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.golden.seeds.parts import Draw, Operation, Step, delete, patch, template
 
-__all__ = ("CronJob", "Job")
+__all__ = ("CronJob", "Job", "LimitedJob")
 
 
 def _job_template(draw: Draw, name: str, version: int) -> dict[str, Any]:
@@ -101,6 +101,28 @@ class Job:
 
     def operations(self) -> list[tuple[Any, int]]:
         return [(self.scale, 3), (self.suspend, 2), (self.resume, 3), (self.live_on, 1), (self.make_anew, 1)]
+
+
+class LimitedJob(Job):
+    """A Job that also has deadlines, is soon cleaned up, and is suspended and resumed more often."""
+
+    def __init__(self, draw: Draw, name: str) -> None:
+        super().__init__(draw, name)
+        spec = self.object["spec"]
+        if draw.chance(0.2):
+            spec["activeDeadlineSeconds"] = draw.one([8, 3600])
+        if draw.chance(0.15):
+            spec["ttlSecondsAfterFinished"] = 2
+        # The others need pods whose containers are not started again.
+        if draw.chance(0.4) and not {"backoffLimitPerIndex", "podFailurePolicy"} & spec.keys():
+            spec["template"]["spec"]["restartPolicy"] = "OnFailure"
+
+    def limit_time(self) -> Operation:
+        seconds = self._draw.weighted([(1, 3), (3600, 2), (None, 1)])
+        return f"a deadline of {seconds} s", [*self._patch({"activeDeadlineSeconds": seconds}), {"sleep": 3}]
+
+    def operations(self) -> list[tuple[Any, int]]:
+        return [*super().operations(), (self.suspend, 2), (self.resume, 2), (self.limit_time, 2)]
 
 
 class CronJob:

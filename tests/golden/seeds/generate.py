@@ -10,7 +10,7 @@ from tests.golden.seeds.administered import Administered
 from tests.golden.seeds.around import Budget, Node, Quota, Service
 from tests.golden.seeds.attaching import Attached
 from tests.golden.seeds.autoscaling import Autoscaled
-from tests.golden.seeds.batch import CronJob, Job
+from tests.golden.seeds.batch import CronJob, Job, LimitedJob
 from tests.golden.seeds.budgeted import Budgeted
 from tests.golden.seeds.certified import Certified
 from tests.golden.seeds.daemons import DaemonSet, healthy_elsewhere, node
@@ -28,14 +28,11 @@ from tests.golden.seeds.volumes import Volumes
 
 __all__ = ("CONTROLLERS", "FAMILIES", "FLAGS", "Plan", "plan_of")
 
-_WORKLOADS: Sequence[tuple[Any, int]] = (
-    (Deployment, 8),
-    (StatefulSet, 7),
-    (DaemonSet, 5),
-    (Job, 6),
-    (ReplicaSet, 2),
-    (CronJob, 2),
-)
+#: Families of workloads: what they are about, and how often beside each other.
+_WORKLOADS: dict[str, Sequence[tuple[Any, int]]] = {
+    "jobs": ((LimitedJob, 3), (CronJob, 1)),
+    "workloads": ((Deployment, 8), (StatefulSet, 7), (DaemonSet, 5), (Job, 6), (ReplicaSet, 2), (CronJob, 2)),
+}
 _LEAST, _MOST = 4, 8
 
 #: The controllers that a seed needs, by the names that they have here.
@@ -110,7 +107,7 @@ FAMILIES: dict[str, Any] = {
     "quotas": Limited,
     "services": Served,
     "volumes": Volumes,
-    "workloads": None,
+    **dict.fromkeys(_WORKLOADS),
 }
 
 
@@ -123,7 +120,7 @@ def plan_of(seed: int, family: str = "workloads") -> Plan:
     draw = Draw(seed)
     if (made := FAMILIES[family]) is not None:
         return _plan_of_family(seed, family, made(draw), draw)
-    workload = draw.weighted(_WORKLOADS)(draw, "w")
+    workload = draw.weighted(_WORKLOADS[family])(draw, "w")
     objects: list[Any] = [workload]
     if draw.chance(0.5):
         objects.append(Service(draw, "s", "w"))

@@ -30,6 +30,7 @@ __all__ = ("Played", "namespace_of", "play")
 _OWNERS = ("CronJob", "Job", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 #: Kinds without a namespace, whose objects are labelled with that of their seed.
 _OF_THE_CLUSTER = (
+    "CSINode",
     "CertificateSigningRequest",
     "ClusterRole",
     "Namespace",
