@@ -126,7 +126,8 @@ class Reducer:
             text = re.sub(rf"\b{re.escape(name)}-\d{{7,9}}-{_SUFFIX}\b", f"{name}-<minute>-*", text)
             text = re.sub(rf"\b{re.escape(name)}-\d{{7,9}}\b", f"{name}-<minute>", text)
         for prefix in sorted(self._prefixes, key=len, reverse=True):
-            text = re.sub(rf"\b{re.escape(prefix)}{_SUFFIX}\b", f"{prefix}*", text)
+            # A pod of an Indexed Job has its index in between.
+            text = re.sub(rf"\b{re.escape(prefix)}(\d+-)?{_SUFFIX}\b", rf"{prefix}\1*", text)
         text = text.replace("kubernetes-admin", "admin")  # they were recorded with another name for the administrator
         text = _HASH.sub("-<hash>", text)
         text = _UID.sub("<uid>", text)

@@ -92,6 +92,13 @@ def test_a_name_that_a_controller_made_from_a_prefix_is_that_prefix() -> None:
     assert reducer.text("w-01 and aw-0") == "w-01 and aw-0"
 
 
+def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
+    reducer = Reducer("ns-1")
+    reducer.saw({"kind": "Job", "metadata": {"name": "w"}})
+
+    assert reducer.text("Created pod: w-12-bcdfg") == "Created pod: w-12-*"
+
+
 def test_the_jobs_of_a_cron_job_are_named_after_a_minute() -> None:
     reducer = Reducer("ns-1")
     reducer.saw({"kind": "CronJob", "metadata": {"name": "c"}})

@@ -110,7 +110,7 @@ class LimitedJob(Job):
         super().__init__(draw, name)
         spec = self.object["spec"]
         if draw.chance(0.2):
-            spec["activeDeadlineSeconds"] = draw.one([8, 3600])
+            spec["activeDeadlineSeconds"] = 3600
         if draw.chance(0.15):
             spec["ttlSecondsAfterFinished"] = 2
         # The others need pods whose containers are not started again.

@@ -71,6 +71,9 @@ FLAGS = {
     # Quotas that were counted from an old cache are soon right again, and claims that wait are soon looked at.
     "pvclaimbinder_sync_period": 2.0,
     "resource_quota_sync_period": 5.0,
+    "attach_detach_reconcile_sync_period": 2.0,
+    "horizontal_pod_autoscaler_sync_period": 1.0,
+    "horizontal_pod_autoscaler_downscale_stabilization": 2.0,
 }
 
 
