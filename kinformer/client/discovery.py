@@ -163,6 +163,8 @@ class Discovery:
     def __init__(self, get: Callable[[str, str | None], Awaitable[bytes]]):
         self._get = get
         self._served: Served | None = None
+        #: The versions of each group, also of those without resources.
+        self._groups: dict[str, list[str]] = {}
         #: The resources of the kinds that somebody has asked for, among those that are served.
         self._kinds: dict[GroupKind, list[ApiResource]] = {}
         self._asking = anyio.Lock()
@@ -184,10 +186,12 @@ class Discovery:
         async with self._asking:
             if self._served is None or refresh:
                 failed: dict[GroupVersion, str] = {}
+                groups: dict[str, list[str]] = {}
                 self._served = Served(
-                    [*await self._discover("/api", failed), *await self._discover("/apis", failed)], failed
+                    [*await self._discover("/api", failed, groups), *await self._discover("/apis", failed, groups)],
+                    failed,
                 )
-                self._kinds = {}
+                self._groups, self._kinds = groups, {}
             return self._served
 
     def invalidate(self) -> None:
@@ -195,13 +199,13 @@ class Discovery:
         self._served = None
 
     async def groups(self) -> dict[str, list[str]]:
-        """The versions of each group, the preferred one first."""
-        found: dict[str, list[str]] = {}
-        for resource in await self.resources():
-            versions = found.setdefault(resource.gvr.group, [])
-            if resource.gvr.version not in versions:
-                versions.append(resource.gvr.version)
-        return found
+        """
+        The versions of each group, the preferred one first.
+
+        A group's own server may list no resources, as one of custom metrics does that has none yet.
+        """
+        await self.served()
+        return {group: [*versions] for group, versions in self._groups.items()}
 
     async def resource_for_kind(self, kind: GroupVersionKind | GroupKind) -> ApiResource:
         """
@@ -249,17 +253,23 @@ class Discovery:
                 break  # it was asked just now
         raise NoKindMatch(otherwise)
 
-    async def _discover(self, root: str, failed: dict[GroupVersion, str]) -> list[ApiResource]:
+    async def _discover(
+        self, root: str, failed: dict[GroupVersion, str], groups: dict[str, list[str]]
+    ) -> list[ApiResource]:
         data = await self._get(root, _AGGREGATED)
         answer = decode_as(_ResponseKind, data, root)
         if answer.kind == "APIGroupDiscoveryList":
-            return list(_aggregated(decode_as(_AggregatedList, data, root), failed))
+            aggregated = decode_as(_AggregatedList, data, root)
+            for group in aggregated.items:
+                groups[group.metadata.get("name", "")] = [version.version for version in group.versions]
+            return list(_aggregated(aggregated, failed))
         if root == "/api":
             versions = [GroupVersion("", one) for one in decode_as(_Versions, data, root).versions]
         else:
             versions = list(_preferred_first(decode_as(_GroupList, data, root).groups))
         found: list[ApiResource] = []
         for version in versions:
+            groups.setdefault(version.group, []).append(version.version)
             path = f"/api/{version}" if root == "/api" else f"/apis/{version}"
             try:
                 listed = decode_as(_ResourceList, await self._get(path, None), path)

@@ -148,6 +148,22 @@ async def test_what_is_not_known_is_asked_for_once_more(server: ScriptedServer, 
     assert found.namespaced
 
 
+@pytest.mark.parametrize("old", [False, True])
+async def test_a_group_without_resources_is_a_group(server: ScriptedServer, client: Client, old: bool) -> None:
+    if old:
+        server.answer({"kind": "APIVersions", "versions": ["v1"]})
+        server.answer(CORE)
+        server.answer(groups("custom.metrics.k8s.io"))
+        server.answer({"resources": []}, times=2)
+    else:
+        server.answer(aggregated("", {"resource": "pods", "scope": "Namespaced"}))
+        server.answer(aggregated("custom.metrics.k8s.io"))
+
+    found = await client.discovery.groups()
+
+    assert found["custom.metrics.k8s.io"] == (["v1", "v1beta1"] if old else ["v1"])
+
+
 async def test_what_the_server_does_not_serve_is_named(server: ScriptedServer, client: Client) -> None:
     script(server)
     script(server)
