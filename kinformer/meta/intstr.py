@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
+from typing import Final
 
 from kinformer.meta.integers import read_integer
 
 __all__ = ("scaled_value",)
 
 _PERCENT = re.compile(r"([+-]?[0-9]+)%", re.ASCII)
+
+#: Longer texts are not remembered: an object of the API may have a percentage of a megabyte.
+_SHORT: Final = 16
 
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
@@ -25,8 +30,17 @@ def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
     """
     if isinstance(value, int):
         return value
-    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    if match is None or (percentage := read_integer(match[1])) is None:
+    percentage = (_remembered if len(value) <= _SHORT else _percentage)(value) if isinstance(value, str) else None
+    if percentage is None:
         raise ValueError(f"{value!r} is neither an integer nor a percentage like '25%'")
     share = float(percentage) * float(total) / 100
     return math.ceil(share) if round_up else math.floor(share)
+
+
+def _percentage(text: str) -> int | None:
+    match = _PERCENT.fullmatch(text)
+    return read_integer(match[1]) if match is not None else None
+
+
+# The objects of a cluster have few different percentages, and each sync of a Deployment reads its own several times.
+_remembered = lru_cache(maxsize=128)(_percentage)

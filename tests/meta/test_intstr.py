@@ -24,3 +24,9 @@ def test_anything_else_is_an_error_that_quotes_it(text: str) -> None:
     with pytest.raises(ValueError, match="neither an integer nor a percentage") as error:
         scaled_value(text, 10, round_up=True)
     assert repr(text) in str(error.value)
+
+
+def test_a_percentage_that_is_too_long_to_be_remembered_is_read_alike() -> None:
+    assert scaled_value("0" * 20 + "25%", 8, round_up=True) == 2
+    with pytest.raises(ValueError, match="neither an integer nor a percentage"):
+        scaled_value("9" * 5000 + "%", 8, round_up=True)
