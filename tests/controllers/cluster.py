@@ -6,6 +6,7 @@ Caches and server are apart, so that a test can have a cache that is behind. :me
 from __future__ import annotations
 
 import itertools
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,7 +91,7 @@ class _Resource:
         return self._cluster.ask("get", self._type, _join(namespace, name))
 
     async def list(self, namespace: str = "", *, field_selector: str = "") -> Any:
-        """:param field_selector: empty, or of pods by their node"""
+        """:param field_selector: empty, or one of a name, or of pods by their node"""
         cluster, kind = self._cluster, resource_for(self._type).kind
         cluster.requests.append(f"list {kind} {namespace}")
         cluster.sent.append(None)
@@ -98,8 +99,9 @@ class _Resource:
             raise errors.pop(0)
         found = [obj for (type_, _), obj in cluster.stored.items() if type_ is self._type]
         if field_selector:
-            node = field_selector.removeprefix("spec.nodeName=")
-            found = [obj for obj in found if obj.spec.node_name == node]
+            path, _, wanted = field_selector.partition("=")
+            of = {"metadata.name": attrgetter("metadata.name"), "spec.nodeName": attrgetter("spec.node_name")}[path]
+            found = [obj for obj in found if of(obj) == wanted]
         return SimpleNamespace(items=[obj for obj in found if namespace in ("", obj.metadata.namespace)])
 
     async def create(self, obj: Any, namespace: str = "") -> Any:

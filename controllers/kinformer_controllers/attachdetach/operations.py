@@ -8,7 +8,7 @@ use it, and the node is read once more: a kubelet says that it uses a volume bef
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -236,10 +236,11 @@ class _LivePods:
         :raises ClientError: if the server refuses
         """
         for pod in pods:
-            with suppress(NotFound):
-                now = await self._server.get(pod.metadata.name, pod.metadata.namespace)
-                if now.metadata.uid == pod.metadata.uid and not is_pod_done(now):
-                    return True
+            # A list of one, because Kubernetes' role of this controller lets it list pods, and not get one.
+            name, namespace = pod.metadata.name, pod.metadata.namespace
+            found = await self._server.list(namespace, field_selector=f"metadata.name={name}")
+            if any(now.metadata.uid == pod.metadata.uid and not is_pod_done(now) for now in found.items):
+                return True
         return False
 
 

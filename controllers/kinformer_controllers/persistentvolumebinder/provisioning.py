@@ -177,11 +177,12 @@ class Provisioner:
         name = annotation_of(claim, SELECTED_NODE)
         if name is None:
             return None
-        try:
-            return await self._nodes.get(name)
-        except NotFound as error:
+        # A list of one, because Kubernetes' role of this controller lets it list nodes, and not get one.
+        found = await self._nodes.list(field_selector=f"metadata.name={name}")
+        if not found.items:
             await self._have_rescheduled(claim)
-            raise self._failed(claim, f'Failed to get target node: node "{name}" not found') from error
+            raise self._failed(claim, f'Failed to get target node: node "{name}" not found')
+        return found.items[0]
 
     async def _have_rescheduled(self, claim: Claim) -> None:
         """Remove the selected node from a claim, so that the scheduler chooses another one."""

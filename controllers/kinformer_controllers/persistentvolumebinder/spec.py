@@ -40,7 +40,7 @@ SPEC: Final = ControllerSpec(
         allow("update", "persistentvolumeclaims/status"),
         allow("list watch", "storageclasses.storage.k8s.io"),
         allow("list watch create delete", "pods"),
-        allow("get", "nodes"),
+        allow("list", "nodes"),
         RECORD_EVENTS,
     ),
     metrics=(
