@@ -11,19 +11,20 @@ optional:
 ================================================  ==================================================================
 
 If the pod's ``restartPolicy`` says so, ended containers are started again, and their restarts are counted. Otherwise
-the pod is Succeeded or Failed.
+the pod is Succeeded or Failed. Init containers have succeeded as soon as the others start. Those that are restarted
+always (sidecars) run as long as the others do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kinformer.meta.integers import read_unsigned
-from kinformer.models import V1Pod, to_dict
+from kinformer.models import V1Container, V1Pod, to_dict
 
 __all__ = (
     "EXIT_CODE",
@@ -144,7 +145,8 @@ def _pending(pod: V1Pod, placement: Placement) -> dict[str, Any]:
         "hostIPs": [{"ip": placement.host_ip}],
         "startTime": timestamp(placement.since),
         "conditions": _conditions(placement.since, placement.since, ready=False),
-        "containerStatuses": _containers(pod, waiting, {}, 0, started=False, ready=False),
+        **_init_containers(pod, waiting, waiting),
+        "containerStatuses": _containers(pod.spec.containers, waiting, {}, 0, started=False, ready=False),
     }
 
 
@@ -155,24 +157,27 @@ def _running(
     if restarts:
         last = {"terminated": _terminated(script, started - timedelta(seconds=script.run), started)}
     changed = started + timedelta(seconds=script.ready_after) if ready else started
+    at_first = placement.since + timedelta(seconds=script.pending)
+    running = {"running": {"startedAt": timestamp(started)}}
     return {
         "phase": "Running",
         **_addresses(placement),
         "conditions": _conditions(placement.since, changed, ready=ready),
-        "containerStatuses": _containers(
-            pod, {"running": {"startedAt": timestamp(started)}}, last, restarts, started=True, ready=ready
-        ),
+        **_init_containers(pod, _succeeded(at_first, at_first), {"running": {"startedAt": timestamp(at_first)}}),
+        "containerStatuses": _containers(pod.spec.containers, running, last, restarts, started=True, ready=ready),
     }
 
 
 def _ended(pod: V1Pod, placement: Placement, script: PodScript, ended: datetime) -> dict[str, Any]:
     state = {"terminated": _terminated(script, ended - timedelta(seconds=script.run), ended)}
     reason = "PodFailed" if script.exit_code else "PodCompleted"
+    at_first = placement.since + timedelta(seconds=script.pending)
     return {
         "phase": "Failed" if script.exit_code else "Succeeded",
         **_addresses(placement),
         "conditions": _conditions(placement.since, ended, ready=False, reason=reason),
-        "containerStatuses": _containers(pod, state, {}, 0, started=False, ready=False),
+        **_init_containers(pod, _succeeded(at_first, at_first), _succeeded(at_first, ended)),
+        "containerStatuses": _containers(pod.spec.containers, state, {}, 0, started=False, ready=False),
     }
 
 
@@ -201,8 +206,29 @@ def _conditions(
     ]
 
 
+def _init_containers(pod: V1Pod, once: dict[str, Any], sidecar: dict[str, Any]) -> dict[str, Any]:
+    """
+    The statuses of the init containers, if there are any.
+
+    :param once: the state of those that run once
+    :param sidecar: the state of those that are restarted always
+    """
+    statuses: list[dict[str, Any]] = []
+    for container in pod.spec.init_containers or ():
+        state = sidecar if container.restart_policy == "Always" else once
+        runs, succeeded = "running" in state, state is once and "terminated" in state
+        statuses += _containers([container], state, {}, 0, started=runs, ready=runs or succeeded)
+    return {"initContainerStatuses": statuses} if statuses else {}
+
+
 def _containers(
-    pod: V1Pod, state: dict[str, Any], last: dict[str, Any], restarts: int, *, started: bool, ready: bool
+    containers: Iterable[V1Container] | None,
+    state: dict[str, Any],
+    last: dict[str, Any],
+    restarts: int,
+    *,
+    started: bool,
+    ready: bool,
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -215,8 +241,12 @@ def _containers(
             "state": state,
             "lastState": last,
         }
-        for container in pod.spec.containers or []
+        for container in containers or ()
     ]
+
+
+def _succeeded(started: datetime, ended: datetime) -> dict[str, Any]:
+    return {"terminated": _terminated(PodScript(), started, ended)}
 
 
 def _terminated(script: PodScript, started: datetime, ended: datetime) -> dict[str, Any]:

@@ -46,6 +46,28 @@ def test_a_pod_that_runs_becomes_ready_later() -> None:
     assert (condition(status, "Ready"), changes_in) == ("True", math.inf)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "once", "sidecar", "ready"),
+    [
+        (2, "waiting", "waiting", [False, False]),
+        (6, "terminated", "running", [True, True]),
+        (20, "terminated", "terminated", [True, False]),
+    ],
+)
+def test_init_containers_succeed_before_the_others_and_sidecars_run_beside_them(
+    seconds: float, once: str, sidecar: str, ready: list[bool]
+) -> None:
+    initial = [{"name": "once", "image": "i"}, {"name": "sidecar", "image": "i", "restartPolicy": "Always"}]
+    spec = {"restartPolicy": "Never", "initContainers": initial, "containers": [{"name": "c", "image": "i"}]}
+    pod = from_dict(V1Pod, {"spec": spec})
+    status, _ = status_at(pod, PLACE, PodScript(pending=5, run=10), SINCE + timedelta(seconds=seconds))
+
+    found = status["initContainerStatuses"]
+    assert [(one["name"], *one["state"]) for one in found] == [("once", once), ("sidecar", sidecar)]
+    assert [one["ready"] for one in found] == ready
+    assert [one["started"] for one in found] == [False, sidecar == "running"]
+
+
 def test_a_pod_may_never_become_ready() -> None:
     status, changes_in = report(1e6, ready_after=math.inf)
 
