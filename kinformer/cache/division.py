@@ -8,7 +8,7 @@ synced. Nothing is asked for each event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -41,6 +41,10 @@ class DividedInformer(Protocol):
     @property
     def lister_watchers(self) -> Iterable[ListerWatcher[Any]]:
         """What it lists and watches."""
+
+    @property
+    def indexer(self) -> Sized:
+        """Its objects."""
 
     @property
     def is_started(self) -> bool:

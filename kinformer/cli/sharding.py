@@ -41,7 +41,7 @@ def sharding_flags(command: F) -> F:
             type=int,
             default=0,
             metavar="N",
-            help="Divide the keys into this number of shards (64 to 256), and share these with all other processes of "
+            help="Divide the keys into this number of shards (64 to 1024), and share these with all other processes of "
             "the group. All processes must have the same number.  [off]",
         ),
         click.option(
@@ -79,7 +79,7 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
         return None
     from kinformer.manager import OptionError
     from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
-    from kinformer.sharding import Sharding, ShardOptionError
+    from kinformer.sharding import LEAST_RANGES, MOST_RANGES, Sharding, ShardOptionError
 
     # The Leases of a group have its name as the value of a label, so it must be valid there.
     if problems := dns1123_label_errors(flags.shard_group):
@@ -99,4 +99,4 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
             fenced=fenced_by("--shard-fenced-resources", flags.shard_fenced_resources),
         )
     except ShardOptionError as error:
-        raise OptionError(f"--shards is {flags.shards}: want 64 to 256") from error
+        raise OptionError(f"--shards is {flags.shards}: want {LEAST_RANGES} to {MOST_RANGES}") from error

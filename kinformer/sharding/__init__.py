@@ -1,7 +1,7 @@
 """Sharding: several processes share the keys of their controllers out between them, by Leases alone.
 
-Keys are divided into 64 to 256 ranges by a hash of their namespace (:mod:`~kinformer.sharding.hashing`). Each range has
-one owner. Only the owner holds its objects and syncs its keys:
+Keys are divided into 64 to 1,024 ranges by a hash of their namespace (:mod:`~kinformer.sharding.hashing`). Each range
+has one owner. Only the owner holds its objects and syncs its keys:
 
 - A Lease for each member shows which members are alive (:mod:`~kinformer.sharding.sightings`).
 - The owner that a range should have is computed from the live members (:mod:`~kinformer.sharding.rendezvous`).
@@ -20,6 +20,7 @@ from kinformer.sharding.gate import RangeGate, RangeState
 from kinformer.sharding.hashing import LEAST_RANGES, MOST_RANGES, Ranges, fnv1a_64, text_of_key
 from kinformer.sharding.holding import RangeCaches
 from kinformer.sharding.leases import GroupLeases
+from kinformer.sharding.load import Load
 from kinformer.sharding.member import ShardMember
 from kinformer.sharding.membership import MembershipLost
 from kinformer.sharding.options import DEFAULT_GROUP, Sharding, ShardOptionError
@@ -33,6 +34,7 @@ __all__ = (
     "MOST_RANGES",
     "GroupLeases",
     "InformerCaches",
+    "Load",
     "MemberSnapshot",
     "MembershipLost",
     "RangeCaches",

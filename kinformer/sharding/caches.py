@@ -39,6 +39,8 @@ class InformerCaches(Division):
         self._gate: RangeGate | None = None
         self._parts: list[RangesListWatch[Any]] = []
         self._informers: dict[RangesListWatch[Any], DividedInformer] = {}
+        #: Those of them whose objects are divided.
+        self._divided: set[RangesListWatch[Any]] = set()
         self._shrunk = False
         self._stored = anyio.Event()
 
@@ -59,6 +61,8 @@ class InformerCaches(Division):
             lister_watcher = replace(lister_watcher, wanted=self._wanted_of(type_))
         part = RangesListWatch(lister_watcher, self._is_ours_of(type_, namespaced), self._on_stored)
         self._parts.append(part)
+        if divided:
+            self._divided.add(part)
         if self._held:
             part.changed(added=True)
         return part
@@ -87,6 +91,11 @@ class InformerCaches(Division):
         return is_ours
 
     # --- called by the member
+
+    @property
+    def objects(self) -> int:
+        divided = {informer for part, informer in self._informers.items() if part in self._divided}
+        return sum(len(informer.indexer) for informer in divided)
 
     def hold(self, numbers: frozenset[int]) -> None:
         added = not numbers <= self._held

@@ -50,6 +50,8 @@ class RangeGate:
         on_drained: Callable[[], object] = lambda: None,
     ) -> None:
         self.ranges = ranges
+        #: The number of syncs that were begun so far.
+        self.syncs = 0
         #: The ranges in which a sync was cancelled. Its last write may still be on its way.
         self._cut: set[int] = set()
         self._may_write = may_write
@@ -88,6 +90,7 @@ class RangeGate:
                 self._waiting.setdefault(number, {})[key] = again
             yield False
             return
+        self.syncs += 1
         self._running[number] += 1
         try:
             yield True

@@ -19,9 +19,9 @@ from kinformer.meta.shards import fnv1a_64
 
 __all__ = ("MOST_RANGES", "LEAST_RANGES", "Ranges", "fnv1a_64", "text_of_key")
 
-#: The number of ranges: enough to share them out evenly, and few enough to be stored in one Lease.
+#: The number of ranges: enough to share them out evenly, and few enough to be stored in one Lease and read each round.
 LEAST_RANGES: Final = 64
-MOST_RANGES: Final = 256
+MOST_RANGES: Final = 1024
 
 
 def text_of_key(key: str) -> str:

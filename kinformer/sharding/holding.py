@@ -22,6 +22,10 @@ log = get_logger(__name__)
 class RangeCaches(Protocol):
     """The caches of a member, which hold the objects of its ranges."""
 
+    @property
+    def objects(self) -> int:
+        """The number of objects that are held, but for those that every member holds."""
+
     def hold(self, numbers: frozenset[int]) -> None:
         """Hold the objects of these ranges from now on: get those that are missing, and drop all others."""
 

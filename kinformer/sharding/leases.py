@@ -16,6 +16,7 @@ from kinformer.client.types import DeleteOptions, Preconditions
 from kinformer.leaderelection import ElectionRecord, LeaseLock
 from kinformer.leaderelection.record import record_from_spec
 from kinformer.models import V1Lease
+from kinformer.sharding.load import Load
 from kinformer.sharding.sightings import MemberLease
 from kinformer.sharding.table import Table, TableError
 
@@ -23,6 +24,7 @@ __all__ = ("GroupLeases", "LeaseGone", "MemberLock", "Seen")
 
 _GROUP: Final = "kinformer.dev/shard-group"
 _LEAVING: Final = "kinformer.dev/shard-leaving"
+_LOAD: Final = "kinformer.dev/shard-load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,22 @@ class MemberLock(LeaseLock):
     The Lease of one member. It is created once, and never again.
 
     :param name: the member's name, and the Lease's
+    :param load: returns the member's load, which is written with each renewal
     :param on_gone: called when the Lease was held and does not exist any more
     """
 
     def __init__(
-        self, client: Client, namespace: str, group: str, name: str, *, on_gone: Callable[[], object] = lambda: None
+        self,
+        client: Client,
+        namespace: str,
+        group: str,
+        name: str,
+        *,
+        load: Callable[[], Load] = Load,
+        on_gone: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(client, namespace, name, identity=name, labels={_GROUP: group})
+        labels = {_GROUP: group}
+        super().__init__(client, namespace, name, name, labels=labels, annotations=lambda _: {_LOAD: load().text})
         self._uid = ""
         self._on_gone = on_gone
 
@@ -213,4 +224,5 @@ def _member(lease: dict[str, Any]) -> MemberLease:
         holds=record.holder_identity == metadata["name"],
         seconds=record.lease_duration_seconds,
         leaving=(metadata.get("labels") or {}).get(_LEAVING) == "true",
+        load=Load.parse((metadata.get("annotations") or {}).get(_LOAD, "")),
     )

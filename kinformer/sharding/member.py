@@ -28,6 +28,7 @@ from kinformer.sharding.gate import RangeGate
 from kinformer.sharding.hashing import Ranges
 from kinformer.sharding.holding import Holding, RangeCaches
 from kinformer.sharding.leases import GroupLeases
+from kinformer.sharding.load import LoadMeter
 from kinformer.sharding.membership import Membership
 from kinformer.sharding.metrics import ShardMetrics
 from kinformer.sharding.options import Sharding
@@ -67,10 +68,12 @@ class ShardMember:
         #: The name of this member and of its Lease.
         self.name = name or sharding.new_member()
         self.ranges = ranges or Ranges(sharding.shards)
-        self._membership = Membership(sharding, sharding.client or client, self.name, self._clock, random)
+        own = sharding.client or client
+        self._membership = Membership(sharding, own, self.name, self._clock, random, lambda: self._load.read())
         self.group = self._membership.group
         self.guard = self._membership.guard
         self.gate = RangeGate(self.ranges, lambda: self.guard.is_open, self._wake)
+        self._load = LoadMeter(lambda: caches.objects, lambda: self.gate.syncs, self._membership.now)
         self._metrics = ShardMetrics(sharding.group)
         self._holding = Holding(self.gate, caches, self._metrics, self.name)
         leases = GroupLeases(guarded_client(client, self.guard), sharding.namespace, sharding.group)
@@ -106,6 +109,7 @@ class ShardMember:
                 leaving=(lease := sightings.lease(name)) is not None and lease.leaving,
                 ranges=tuple(sorted(table.of(name))),
                 seconds_since_renewal=sightings.seconds_since_change(name, now),
+                load=self._load.read() if name == self.name else lease.load if lease is not None else None,
             )
             for name in sorted(sightings.names)
         )
@@ -133,7 +137,7 @@ class ShardMember:
         try:
             await self._membership.run(partial(self._belong, work))
         finally:
-            self._metrics.tell(members=0, owned=0)
+            self._metrics.tell(members=0, owned=0, loads=())
             if not self.gate.held:
                 # Nothing is owned any more, so no member has to wait until this Lease expires.
                 await self._shielded(self._options.renew_deadline, self._membership.remove_lease)

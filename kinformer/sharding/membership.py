@@ -16,6 +16,7 @@ from kinformer.clock import Clock
 from kinformer.leaderelection import Guard, LeaderElector, LeadershipLost, LeaseKeeper
 from kinformer.logs import get_logger
 from kinformer.sharding.leases import GroupLeases, MemberLock
+from kinformer.sharding.load import Load
 from kinformer.sharding.options import Sharding
 
 __all__ = ("MemberGuard", "Membership", "MembershipLost")
@@ -55,17 +56,29 @@ class Membership:
     """
     :param client: renews the Lease
     :param name: the name of the member and of its Lease
+    :param load: returns this member's load
     :ivar guard: open while this process may write
     :ivar now: seconds of a clock that cannot be set
     :ivar lost: why this process is not a member any more; empty if it is, or has left
     """
 
     def __init__(
-        self, sharding: Sharding, client: Client, name: str, clock: Clock, random: Callable[[], float]
+        self,
+        sharding: Sharding,
+        client: Client,
+        name: str,
+        clock: Clock,
+        random: Callable[[], float],
+        load: Callable[[], Load] = Load,
     ) -> None:
         self.name = name
         self._lock = MemberLock(
-            client, sharding.namespace, sharding.group, name, on_gone=lambda: self.lose("its Lease was taken")
+            client,
+            sharding.namespace,
+            sharding.group,
+            name,
+            load=load,
+            on_gone=lambda: self.lose("its Lease was taken"),
         )
         keeper = LeaseKeeper(self._lock, sharding.options, name=sharding.group, clock=clock)
         self.now = keeper.now

@@ -33,7 +33,7 @@ class Sharding:
     """
     The configuration of one process in a group whose members share the keys out between them.
 
-    :param shards: the number of ranges that the keys are divided into, 64 to 256; the same for all members
+    :param shards: the number of ranges that the keys are divided into, 64 to 1024; the same for all members
     :param group: the name of the group, and of the Lease with its table
     :param namespace: the namespace of the Leases
     :param options: the duration of this member's Lease and its renewals; the same for all members

@@ -125,7 +125,7 @@ class Rounds:
         await self._carry_out(seen, table, plan, fenced)
         # Ranges that were lost with the table are this member's only now. Until then others may claim them.
         membership.guard.table_until = began + self._options.write_duration
-        self._metrics.tell(members=len(live), owned=len(gate.held))
+        self._metrics.tell(members=len(live), owned=len(gate.held), loads=self.sightings.loads(now))
         self._failing = False
         self.broken = ""
         self.first.set()

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kinformer.sharding.load import Load
 from kinformer.sharding.options import LONGEST_LEASE
 
 __all__ = ("MemberLease", "Sightings")
@@ -31,6 +32,7 @@ class MemberLease:
     :param holds: whether the Lease is held by its own member
     :param seconds: the duration of the Lease
     :param leaving: whether the member is giving up its ranges
+    :param load: its load; None if it does not say
     """
 
     name: str
@@ -38,6 +40,7 @@ class MemberLease:
     holds: bool = True
     seconds: int = 0
     leaving: bool = False
+    load: Load | None = None
 
 
 @dataclass(slots=True)
@@ -108,6 +111,11 @@ class Sightings:
         """A member's Lease as it was seen last; None if it was gone."""
         seen = self._seen.get(name)
         return seen.lease if seen is not None else None
+
+    def loads(self, now: float) -> list[Load]:
+        """The loads of the members that can be given ranges, as far as they say."""
+        leases = (self._seen[name].lease for name in self.live(now))
+        return [lease.load for lease in leases if lease is not None and lease.load is not None]
 
     @property
     def names(self) -> frozenset[str]:

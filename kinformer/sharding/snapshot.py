@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kinformer.sharding.load import Load, skew
+
 __all__ = ("MemberSnapshot", "ShardsSnapshot")
 
 
@@ -18,6 +20,7 @@ class MemberSnapshot:
     :param leaving: whether it is giving up its ranges
     :param ranges: the numbers of the ranges that it owns
     :param seconds_since_renewal: seconds since this process last saw a change of its Lease
+    :param load: what it holds and syncs, as it last said; None if it did not say
     """
 
     name: str
@@ -25,6 +28,7 @@ class MemberSnapshot:
     leaving: bool
     ranges: tuple[int, ...]
     seconds_since_renewal: float
+    load: Load | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +52,17 @@ class ShardsSnapshot:
     states: Mapping[int, str]
     unowned: tuple[int, ...]
     running: int
+
+    @property
+    def object_skew(self) -> float:
+        """How many times its even share of the objects the live member with the most of them holds."""
+        return skew([load.objects for load in self._loads])
+
+    @property
+    def sync_skew(self) -> float:
+        """The same of the syncs of the last minute."""
+        return skew([load.syncs for load in self._loads])
+
+    @property
+    def _loads(self) -> list[Load]:
+        return [member.load for member in self.members if member.live and member.load is not None]

@@ -1,9 +1,9 @@
 """Table: the owner of each range. It is stored in the annotations of one Lease, and changed by compare-and-swap.
 
-There is one Lease for all ranges. A Lease for each range would mean up to 256 objects to renew or to read, and several
-ranges could not be handed over at once. The table is written only when a range changes its owner, so its writers rarely
-meet. If they do, one of them gets a conflict, reads again and decides again. Each member shows by a Lease of its own
-that it is alive. Only that Lease is written every few seconds.
+There is one Lease for all ranges. A Lease for each range would mean up to 1,024 objects to renew or to read, and
+several ranges could not be handed over at once. The table is written only when a range changes its owner, so its
+writers rarely meet. If they do, one of them gets a conflict, reads again and decides again. Each member shows by a
+Lease of its own that it is alive. Only that Lease is written every few seconds.
 
 ::
 

@@ -128,7 +128,7 @@ def test_the_members_of_a_group_have_names_of_their_own() -> None:
     if "shards" not in {parameter.name for parameter in manager.params}:
         pytest.skip("this manager has no --shards yet: the base is for one that has")
     context = manager.make_context("manager", container("sharded")["args"][1:])
-    assert (context.params["shards"], context.params["leader_elect"]) == (64, False)
+    assert (context.params["shards"], context.params["leader_elect"]) == (256, False)
     assert context.params["shard_member_identity"] == "$(POD_NAME)"
     assert container("sharded")["env"][0]["name"] == "POD_NAME"
 

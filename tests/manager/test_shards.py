@@ -18,7 +18,7 @@ from kinformer.envtest import ApiServer
 from kinformer.leaderelection import TERM_ANNOTATION
 from kinformer.manager import Controller, ControllerContext, Manager, MembershipLost, OptionError, Sharding
 from kinformer.models import V1ConfigMap, V1Lease, V1Namespace, V1Node, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
-from kinformer.sharding import DEFAULT_GROUP, RangeState, Table
+from kinformer.sharding import DEFAULT_GROUP, Load, RangeState, Table
 from tests.turning import eventually, quiet, turn
 
 NAMESPACES = [f"team-{number:02d}" for number in range(12)]
@@ -164,6 +164,11 @@ async def test_two_managers_hold_their_own_namespaces_and_together_all() -> None
         assert b.cached(V1ConfigMap) == set(b.synced)
         assert a.synced
         assert b.synced
+        for process in (a, b):
+            assert process.manager.shards is not None
+            loads = {it.name: it.load for it in process.manager.shards.snapshot().members}
+            its = loads[process.manager.shards.member.name]
+            assert its == Load(len(process.cached(V1ConfigMap)), len(process.synced))
 
 
 async def test_a_new_member_gets_its_ranges_and_the_others_release_them() -> None:

@@ -40,10 +40,10 @@ def test_ranges_stay_what_they_are_from_one_version_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["team-{:03d}", "tenant-{}", "{:05d}-prod", "a{}"])
-@pytest.mark.parametrize("count", [64, 256])
+@pytest.mark.parametrize("count", [64, 256, 1024])
 def test_names_that_differ_in_a_few_letters_are_spread_over_all_ranges(pattern: str, count: int) -> None:
     ranges = Ranges(count)
-    names = 1000
+    names = max(1000, 4 * count)
     found = Counter(ranges.of(pattern.format(number)) for number in range(names))
     assert len(found) > 0.9 * count
     assert max(found.values()) < 3.5 * names / count

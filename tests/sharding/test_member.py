@@ -9,12 +9,14 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from prometheus_client import REGISTRY
 
 from kinformer.client.errors import ConnectionLost
 from kinformer.clock import FakeClock
 from kinformer.leaderelection import ElectionOptions, ElectionRecord
 from kinformer.sharding import (
     GroupLeases,
+    Load,
     MembershipLost,
     Ranges,
     RangeState,
@@ -35,6 +37,7 @@ class InstantCaches:
 
     def __init__(self) -> None:
         self.held: list[frozenset[int]] = []
+        self.objects = 0
         self.may_fill = anyio.Event()
         self.may_fill.set()
 
@@ -601,8 +604,39 @@ async def test_what_is_known_of_the_group_is_there_to_be_looked_at() -> None:
         assert set(snapshot.states.values()) == {"open"}
 
 
-def test_there_are_64_to_256_shards() -> None:
-    with pytest.raises(ShardOptionError, match="the number of shards is 8: want 64 to 256"):
+async def test_every_member_knows_how_unevenly_objects_and_syncs_lie() -> None:
+    async with a_group() as group:
+        a, b = group.start("a"), group.start("b")
+        await group.clock.advance(20)
+        group.caches["a"].objects, group.caches["b"].objects = 30, 10
+        text = next(f"ns-{it}" for it in range(99) if b.ranges.of(f"ns-{it}") in opened(b))
+        with b.gate.entered(text, text, lambda: None) as may:
+            assert may
+        await group.clock.advance(5)
+
+        for member in (a, b):
+            snapshot = member.snapshot()
+            assert [it.load for it in snapshot.members] == [Load(30, 0), Load(10, 1)]
+            assert (snapshot.object_skew, snapshot.sync_skew) == (1.5, 2.0)
+        labels = {"group": GROUP, "of": "objects"}
+        assert REGISTRY.get_sample_value("kinformer_shard_skew", labels) == 1.5
+
+
+async def test_a_member_whose_load_somebody_edited_says_none() -> None:
+    async with a_group() as group:
+        a, _ = group.start("a"), group.start("b")
+        await group.clock.advance(5)
+        lease = group.server.leases["b"]
+        group.lines["b"].is_cut = True
+        edited = {**lease["metadata"], "annotations": {"kinformer.dev/shard-load": '{"objects":"many"}'}}
+        group.server._store({**lease, "metadata": edited}, lease["metadata"]["uid"])
+        await group.clock.advance(3)
+
+        assert [member.load for member in a.snapshot().members] == [Load(), None]
+
+
+def test_there_are_64_to_1024_shards() -> None:
+    with pytest.raises(ShardOptionError, match="the number of shards is 8: want 64 to 1024"):
         Sharding(shards=8)
     with pytest.raises(ShardOptionError, match="is to last 61 s: want at most 60 s"):
         Sharding(options=ElectionOptions(61, 10, 2))

@@ -37,7 +37,7 @@ def test_who_leaves_has_its_ranges_shared_out_and_moves_no_other(members: set[st
         assert now != leaver
 
 
-@pytest.mark.parametrize("count", [64, 256])
+@pytest.mark.parametrize("count", [64, 256, 1024])
 @pytest.mark.parametrize("members", [2, 3, 4, 8])
 def test_only_the_new_members_ranges_move_and_shares_are_even(count: int, members: int) -> None:
     moved = taken = largest = 0

@@ -18,8 +18,12 @@ def shards_view(snapshot: ShardsSnapshot) -> ShardsView:
                 alive=member.live,
                 ranges=len(member.ranges),
                 is_self=member.name == snapshot.member,
+                objects=member.load.objects if member.load is not None else None,
+                syncs=member.load.syncs if member.load is not None else None,
             )
             for member in sorted(snapshot.members, key=lambda member: member.name)
         ],
         ranges=[owners.get(number, "") for number in range(snapshot.shards)],
+        object_skew=snapshot.object_skew,
+        sync_skew=snapshot.sync_skew,
     )

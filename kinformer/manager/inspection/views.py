@@ -196,12 +196,16 @@ class MemberView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     :param ranges: how many ranges of keys it owns
     :param is_self: whether it is this process
+    :param objects: how many objects of its ranges it holds; None if it does not say
+    :param syncs: how many syncs it began in the last minute; None if it does not say
     """
 
     name: str
     alive: bool
     ranges: int
     is_self: bool
+    objects: int | None = None
+    syncs: int | None = None
 
 
 class ShardsView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -209,10 +213,14 @@ class ShardsView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     How keys are divided between processes.
 
     :param ranges: the name of the owner of each range, in the order of the ranges; empty if it has no owner
+    :param object_skew: how many times its even share of the objects the member with the most of them holds
+    :param sync_skew: the same of the syncs of the last minute
     """
 
     members: list[MemberView]
     ranges: list[str]
+    object_skew: float = 1.0
+    sync_skew: float = 1.0
 
 
 class QuotaView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -338,20 +338,23 @@ async def test_a_table_shows_two_hundred_rows_and_how_many_there_are(chromium: P
 
 async def test_members_and_the_ranges_without_an_owner_are_shown(chromium: Page) -> None:
     members = [
-        MemberView(name="one", alive=True, ranges=2, is_self=True),
+        MemberView(name="one", alive=True, ranges=2, is_self=True, objects=1200, syncs=30),
         MemberView(name="two", alive=False, ranges=1, is_self=False),
     ]
-    shards = ShardsView(members=members, ranges=["one", "one", "two", ""])
+    shards = ShardsView(members=members, ranges=["one", "one", "two", ""], object_skew=1.5)
 
     async with staged(lambda snapshot: msgspec.structs.replace(snapshot, shards=shards)) as port:
         await chromium.open(f"http://localhost:{port}/page/")
         await chromium.until("document.querySelectorAll('#members-table tbody tr').length")
 
         assert await rows(chromium, "members") == [
-            ["one (this one)", "● alive", "2"],
-            ["two", "▲ not heard of", "1"],
+            ["one (this one)", "● alive", "2", "1,200", "30"],
+            ["two", "▲ not heard of", "1", "\u2013", "\u2013"],
         ]
-        assert await chromium.look("leader.innerText") == "4 ranges, 1 of them without an owner."
+        assert await chromium.look("leader.innerText") == (
+            "4 ranges, 1 of them without an owner. The largest member has 1.50 times its even share of the objects, "
+            "and 1.00 times that of the syncs."
+        )
 
 
 async def test_a_webhook_that_is_not_registered_is_a_problem(chromium: Page) -> None:

@@ -287,6 +287,8 @@ const members = new Table("members-table", "Members, and the ranges of keys that
   text("member", (it) => (it.isSelf ? `${it.name} (this one)` : it.name)),
   state("state", (it) => (it.alive ? "alive" : "not heard of"), (it) => it.alive),
   number("ranges", (it) => it.ranges),
+  number("objects", (it) => it.objects),
+  number("syncs a minute", (it) => it.syncs),
 ], { key: (it) => it.name, empty: "Keys are not divided: one process has them all." });
 
 const clusters = new Table("clusters-table", "Clusters that the controllers of this process work for", [
@@ -371,6 +373,9 @@ function replicas({ leader, shards, clusters: all }) {
   if (shards) {
     const free = shards.ranges.filter((owner) => !owner).length;
     told.push(`${shards.ranges.length} ranges, ${free ? `${free} of them without an owner` : "each with an owner"}.`);
+    if (shards.members.length > 1) {
+      told.push(`The largest member has ${shards.objectSkew.toFixed(2)} times its even share of the objects, and ${shards.syncSkew.toFixed(2)} times that of the syncs.`);
+    }
   }
   return told.join(" ");
 }
