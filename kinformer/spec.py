@@ -56,6 +56,7 @@ class ControllerSpec:
     :param metrics: the names of the metrics that only this controller has
     :param sharded_by: what decides which shard a key belongs to: ``namespace``, or ``name`` for objects without a
         namespace. Empty: every sync needs the objects of all namespaces, so processes cannot share its keys
+    :param on_leader: why processes cannot share its keys, so that it runs on a leader only
     :param on_by_default: whether it runs unless it is switched off. Otherwise it runs only if it is selected by name
     :param feature_gate: the feature gate without which it does not run; empty if there is none
     :param page: the page about it below ``docs/controllers``, perhaps with an anchor
@@ -72,6 +73,7 @@ class ControllerSpec:
     webhooks: str = ""
     metrics: tuple[str, ...] = ()
     sharded_by: str = ""
+    on_leader: str = ""
     on_by_default: bool = True
     feature_gate: str = ""
     page: str = ""

@@ -18,11 +18,24 @@ from kinformer.options import options_of
 from kinformer.spec import ControllerSpec
 from scripts.flags import FIRST, FLAGS_PAGE, flags_table
 
-__all__ = ("GUIDE", "PAGE", "PYPROJECT", "SECTIONS", "entry_points_text", "flags_text", "main", "specs", "table_text")
+__all__ = (
+    "GUIDE",
+    "PAGE",
+    "PYPROJECT",
+    "SECTIONS",
+    "SHARDING",
+    "entry_points_text",
+    "flags_text",
+    "main",
+    "sharding_text",
+    "specs",
+    "table_text",
+)
 
 _ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = _ROOT / "docs" / "controllers" / "README.md"
 GUIDE: Final = _ROOT / "docs" / "controllers.md"
+SHARDING: Final = _ROOT / "docs" / "sharding.md"
 PYPROJECT: Final = _ROOT / "pyproject.toml"
 
 #: The sections of the page, and the controllers in each. A controller without a spec is left out for the given reason:
@@ -109,6 +122,7 @@ _BY_DEFAULT: Final = {
 }
 #: Short names that Kubernetes does not have.
 _OWN_ALIASES: Final = ("taint-eviction",)
+_SHARDED_HEAD: Final = "| controller | shared by | why it runs on a leader only |\n|---|---|---|\n"
 _GUIDE_HEAD: Final = "| name | what it does | flags |\n"
 _HEAD: Final = (
     "| long name | short name | by default | here | what differs, or why it is left out |\n|---|---|---|---|---|\n"
@@ -165,6 +179,15 @@ def flags_text() -> str:
     return "".join(lines)
 
 
+def sharding_text() -> str:
+    """The table of what decides the shard of each controller's keys, or why processes cannot share them."""
+    rows = sorted(
+        f"| `{(spec.aliases or (name,))[0]}` | {spec.sharded_by} | {spec.on_leader} |\n".replace("|  |", "| |")
+        for name, (_, spec) in specs().items()
+    )
+    return _SHARDED_HEAD + "".join(rows)
+
+
 def entry_points_text() -> str:
     """The entry points of the built-in controllers, as lines of pyproject.toml: by the short name, if there is one."""
     lines = sorted(
@@ -180,6 +203,8 @@ def main() -> None:
     GUIDE.write_text(guide[: guide.index(_GUIDE_HEAD)] + flags_text())
     page = PAGE.read_text()
     PAGE.write_text(page[: page.index("## ")] + table_text())
+    page = SHARDING.read_text()
+    SHARDING.write_text(re.sub(rf"{re.escape(_SHARDED_HEAD)}(?:\|.*\n)*", lambda _: sharding_text(), page))
     text = FLAGS_PAGE.read_text()
     FLAGS_PAGE.write_text(text[: text.index(FIRST)] + flags_table())
     PYPROJECT.write_text(

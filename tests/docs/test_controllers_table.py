@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import re
 
-from scripts.catalogue import GUIDE, PAGE, PYPROJECT, SECTIONS, entry_points_text, flags_text, specs, table_text
+from scripts.catalogue import (
+    GUIDE,
+    PAGE,
+    PYPROJECT,
+    SECTIONS,
+    SHARDING,
+    entry_points_text,
+    flags_text,
+    sharding_text,
+    specs,
+    table_text,
+)
 
 
 def test_the_table_of_controllers_is_made_from_their_specs() -> None:
@@ -15,6 +26,14 @@ def test_the_table_of_controllers_is_made_from_their_specs() -> None:
 
 def test_the_table_of_flags_is_made_from_the_specs() -> None:
     assert GUIDE.read_text().endswith(flags_text()), "run: python -m scripts.catalogue"
+
+
+def test_the_table_of_shared_keys_is_made_from_the_specs() -> None:
+    assert f"\n{sharding_text()}\n" in SHARDING.read_text(), "run: python -m scripts.catalogue"
+
+
+def test_each_controller_is_sharded_or_says_why_it_is_on_the_leader() -> None:
+    assert [name for name, (_, spec) in specs().items() if bool(spec.sharded_by) == bool(spec.on_leader)] == []
 
 
 def test_the_entry_points_are_made_from_the_specs() -> None:

@@ -50,6 +50,7 @@ SPEC: Final = ControllerSpec(
         "storage_count_attachable_volumes_in_use",
         "storage_operation_duration_seconds",
     ),
+    on_leader="what is attached to a node is known only from the pods of all namespaces",
     page="attach-detach.md",
     differs="asks the server for the node and its pods before it detaches; no FlexVolumes",
 )

@@ -20,6 +20,7 @@ SPEC: Final = ControllerSpec(
         allow("get", "secrets", namespace="kube-system"),
         allow("update", "configmaps", names=("cluster-info",), namespace="kube-public"),
     ),
+    on_leader="one ConfigMap, signed with Secrets of another namespace",
     on_by_default=False,
     page="identity.md#bootstrap-tokens",
     differs="before a signature is removed, the server is asked for its token; a write that fails is tried again",

@@ -31,6 +31,7 @@ SPEC: Final = ControllerSpec(
         allow("get list watch patch delete", "nodes"),
         RECORD_EVENTS,
     ),
+    on_leader="one check of all nodes",
     page="cloud.md",
     differs="a node is deleted by its uid",
 )

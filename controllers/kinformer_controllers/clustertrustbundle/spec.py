@@ -34,6 +34,7 @@ SPEC: Final = ControllerSpec(
         "clustertrustbundle_publisher_sync_duration_seconds",
         "clustertrustbundle_publisher_sync_total",
     ),
+    on_leader="one object",
     feature_gate="ClusterTrustBundle",
     page="identity.md#the-api-servers-certificates",
     differs="old bundles are deleted only if the server has the new one; only `v1beta1` of the API",

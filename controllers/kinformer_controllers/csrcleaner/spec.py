@@ -16,6 +16,7 @@ SPEC: Final = ControllerSpec(
     summary="deletes old certificate requests",
     factory="kinformer_controllers.csrcleaner.controller:make_controller",
     permissions=(allow("list watch delete", "certificatesigningrequests.certificates.k8s.io"),),
+    on_leader="one check of all requests an hour",
     page="identity.md",
     differs="a deletion names the request's uid",
 )

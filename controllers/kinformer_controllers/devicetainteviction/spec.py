@@ -39,6 +39,7 @@ SPEC: Final = ControllerSpec(
         "device_taint_eviction_controller_pod_deletion_duration_seconds",
         "device_taint_eviction_controller_pod_deletions_total",
     ),
+    on_leader="the status of a rule counts the pods of all namespaces",
     page="devices.md#taints",
     differs="a pod is evicted only if the server still has the claim and the taint",
 )

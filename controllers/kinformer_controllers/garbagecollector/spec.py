@@ -34,6 +34,7 @@ SPEC: Final = ControllerSpec(
         RECORD_EVENTS,
     ),
     metrics=("garbagecollector_controller_resources_sync_error_total",),
+    on_leader="its graph needs all owners and dependents, of every kind and in every namespace",
     page="garbage-collector.md",
     differs=(
         "objects are read from the cache first; if an object was deleted and made again with the same name "

@@ -40,6 +40,7 @@ SPEC: Final = ControllerSpec(
             namespace="kube-system",
         ),
     ),
+    on_leader="one check of all Secrets a day",
     page="identity.md",
     differs="a deletion names the Secret's uid",
 )

@@ -65,6 +65,7 @@ SPEC: Final = ControllerSpec(
         "node_collector_zone_health",
         "node_collector_zone_size",
     ),
+    on_leader="how fast nodes are tainted depends on how many nodes of the zone and of the cluster are not ready",
     page="node-lifecycle.md",
     differs="a taint is replaced by another one in one write; a write that failed is tried again",
 )

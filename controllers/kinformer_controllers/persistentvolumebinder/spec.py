@@ -50,6 +50,7 @@ SPEC: Final = ControllerSpec(
         "volume_operation_errors_total",
         "volume_operation_total_seconds",
     ),
+    on_leader="two claims that are bound at the same time could choose the same volume",
     page="volumes.md",
     differs="a claim that waits is checked as soon as a volume is free; plug-ins are Python packages",
 )

@@ -17,6 +17,7 @@ SPEC: Final = ControllerSpec(
     factory="kinformer_controllers.podcertificatecleaner.controller:make_controller",
     options=GateOptions,
     permissions=(allow("list watch delete", "podcertificaterequests.certificates.k8s.io"),),
+    on_leader="one check of all requests every five minutes",
     feature_gate="PodCertificateRequest",
     page="identity.md#certificates-of-pods",
     differs="a deletion names the version of the request that was read, too",

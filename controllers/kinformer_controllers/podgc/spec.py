@@ -38,6 +38,7 @@ SPEC: Final = ControllerSpec(
         "pod_gc_collector_force_delete_pod_errors_total",
         "pod_gc_collector_force_delete_pods_total",
     ),
+    on_leader="counts the pods that have ended in all namespaces, and deletes those of lost nodes one after the other",
     page="podgc.md",
     differs="a deletion names the pod's uid",
 )

@@ -28,6 +28,7 @@ SPEC: Final = ControllerSpec(
         f"{_PREFIX}_request_processing_errors_total",
         f"{_PREFIX}_requests_processed_total",
     ),
+    on_leader="an answer counts the claims of all namespaces",
     feature_gate="DRAResourcePoolStatus",
     page="devices.md#questions-about-pools",
     differs="waits for incomplete pools without a limit; an answer is never older than its request",

@@ -32,6 +32,10 @@ SPEC: Final = ControllerSpec(
         allow("list watch", "*.*"),
         allow("update", "resourcequotas/status"),
     ),
+    on_leader=(
+        "follows every kind that discovery finds; one that cannot be listed would keep the ranges of "
+        "all controllers closed"
+    ),
     page="resourcequota.md",
     differs="admission is done by the embedded server, or by a webhook that any cluster can use",
 )

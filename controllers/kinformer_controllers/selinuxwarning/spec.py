@@ -19,6 +19,7 @@ SPEC: Final = ControllerSpec(
         RECORD_EVENTS,
     ),
     metrics=("selinux_warning_controller_selinux_volume_conflict",),
+    on_leader="pods of several namespaces can share a volume",
     on_by_default=False,
     page="volumes.md#selinux-labels-of-pods-that-share-a-volume",
     differs="a pod that replaced another one of its name has no volumes of the old one",

@@ -37,6 +37,7 @@ SPEC: Final = ControllerSpec(
         allow("get list watch update", "serviceaccounts"),
         allow("get list watch update delete", "secrets"),
     ),
+    sharded_by="namespace",
     page="identity.md",
     differs="a failed sync is tried again without a limit, not only ten times",
 )

@@ -20,6 +20,7 @@ SPEC: Final = ControllerSpec(
         allow("list watch", "ipaddresses.networking.k8s.io"),
         RECORD_EVENTS,
     ),
+    on_leader="two ServiceCIDRs that contain the same address must not go at once",
     page="endpoints.md#ranges-of-service-addresses",
     differs="before a range may go, the server is asked for the addresses and ranges that there are",
 )

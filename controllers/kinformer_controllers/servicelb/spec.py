@@ -40,6 +40,7 @@ SPEC: Final = ControllerSpec(
         "service_controller_nodesync_latency_seconds",
         "service_controller_update_loadbalancer_host_latency_seconds",
     ),
+    on_leader="remembers the load balancers of all Services, and would go on updating those of ranges that it gave up",
     page="cloud.md",
     differs="a Service's address is removed from its status before its finalizer is removed",
 )

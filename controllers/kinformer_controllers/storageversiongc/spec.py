@@ -23,6 +23,7 @@ SPEC: Final = ControllerSpec(
         allow("get list watch delete", _VERSIONS),
         allow("update", f"{_VERSIONS}/status"),
     ),
+    on_leader="the end of an API server concerns the storage versions of all resources",
     feature_gate="StorageVersionAPI",
     page="storage-versions.md#api-servers-that-are-gone",
     differs="a server whose Lease cannot be read is not forgotten; a deletion names the version that was read",

@@ -27,6 +27,7 @@ SPEC: Final = ControllerSpec(
         allow("get", _DEFINITIONS),
         allow("patch", f"{_DEFINITIONS}/status"),
     ),
+    on_leader="migrations of a resource run one after the other",
     feature_gate="StorageVersionMigrator",
     page="storage-versions.md#migrations",
     differs=(

@@ -18,6 +18,7 @@ SPEC: Final = ControllerSpec(
         allow("list watch update", "volumeattributesclasses.storage.k8s.io"),
         allow("list watch", "persistentvolumeclaims", "persistentvolumes"),
     ),
+    on_leader="claims of all namespaces use a class",
     page="volumes.md",
     differs="before the finalizer is removed, the server is asked for claims and volumes that use the class",
 )

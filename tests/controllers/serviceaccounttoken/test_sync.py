@@ -9,6 +9,7 @@ import pytest
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1ObjectMeta, V1ObjectReference, V1Secret, V1ServiceAccount
+from kinformer.sharding import text_of_key
 from kinformer_controllers.serviceaccounttoken.controller import TokenController, make_controller
 from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
 from kinformer_controllers.serviceaccounttoken.tokens import TokenFiller
@@ -276,3 +277,9 @@ def test_without_a_key_file_it_does_not_run() -> None:
 
     with pytest.raises(ControllerDisabled, match="--service-account-private-key-file is not given"):
         make_controller(ControllerContext(world.client, world.informers))
+
+
+def test_both_keys_belong_to_the_shard_of_the_namespace() -> None:
+    keys = (str(AccountKey.of(account())), str(SecretKey.of(token())))
+
+    assert {text_of_key(key) for key in keys} == {"ns"}
