@@ -3,7 +3,7 @@
 A replay server sends all events to every member, as an API server does. One informer of pods, each in a process of its
 own, holds all ranges, or every fourth one. The figures:
 
-- the share of the pods that it holds. This is not exactly a fourth, because a namespace is not divided;
+- the share of the pods that it holds. This is not exactly a fourth, because a namespace or a ReplicaSet stays whole;
 - the CPU time for each event that the server sends, and the bytes of such an event, which every member receives;
 - the resident memory of the objects that it holds.
 
@@ -29,9 +29,13 @@ from kinformer.sharding import InformerCaches, RangeGate, Ranges
 RANGES = 64
 
 
-async def member(members: int, pods: int, rate: float, seconds: float) -> Figures:
-    """The figures of one of so many members."""
-    ranges = Ranges(RANGES)
+async def member(members: int, pods: int, rate: float, seconds: float, by: str) -> Figures:
+    """
+    The figures of one of so many members.
+
+    :param by: what decides the shard of a pod: ``namespace`` or ``owner``
+    """
+    ranges = Ranges(RANGES, by_owner=by == "owner")
     caches = InformerCaches(ranges)
     caches.gate = RangeGate(ranges, lambda: True)
     seen = 0
@@ -81,8 +85,8 @@ CASES = {
     "shard-watch": Case(
         "A watch of one of so many members, which share the keys",
         member,
-        each("members", (1, 4), pods=20_000, rate=10_000, seconds=10),
-        each("members", (1, 4), pods=500, rate=1_000, seconds=0.5),
+        each("members", (1, 4), pods=20_000, rate=10_000, seconds=10, by="namespace"),
+        each("members", (1, 4), pods=500, rate=1_000, seconds=0.5, by="owner"),
         ("us CPU/event sent",),
         lower_is_better=True,
     )

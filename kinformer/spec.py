@@ -55,7 +55,8 @@ class ControllerSpec:
         there are none
     :param metrics: the names of the metrics that only this controller has
     :param sharded_by: what decides which shard a key belongs to: ``namespace``, or ``name`` for objects without a
-        namespace. Empty: every sync needs the objects of all namespaces, so processes cannot share its keys
+        namespace; ``owner``: the namespace or, with ``--shard-by owner``, the uid of the object itself. Empty: every
+        sync needs the objects of all namespaces, so processes cannot share its keys
     :param on_leader: why processes cannot share its keys, so that it runs on a leader only
     :param on_by_default: whether it runs unless it is switched off. Otherwise it runs only if it is selected by name
     :param feature_gate: the feature gate without which it does not run; empty if there is none

@@ -123,6 +123,7 @@ _BY_DEFAULT: Final = {
 #: Short names that Kubernetes does not have.
 _OWN_ALIASES: Final = ("taint-eviction",)
 _SHARDED_HEAD: Final = "| controller | shared by | why it runs on a leader only |\n|---|---|---|\n"
+_SHARED_BY: Final = {"owner": "namespace or owner"}
 _GUIDE_HEAD: Final = "| name | what it does | flags |\n"
 _HEAD: Final = (
     "| long name | short name | by default | here | what differs, or why it is left out |\n|---|---|---|---|---|\n"
@@ -181,11 +182,12 @@ def flags_text() -> str:
 
 def sharding_text() -> str:
     """The table of what decides the shard of each controller's keys, or why processes cannot share them."""
-    rows = sorted(
-        f"| `{(spec.aliases or (name,))[0]}` | {spec.sharded_by} | {spec.on_leader} |\n".replace("|  |", "| |")
-        for name, (_, spec) in specs().items()
-    )
-    return _SHARDED_HEAD + "".join(rows)
+    rows = []
+    for name, (_, spec) in specs().items():
+        shared_by = _SHARED_BY.get(spec.sharded_by, spec.sharded_by)
+        row = f"| `{(spec.aliases or (name,))[0]}` | {shared_by} | {spec.on_leader} |\n"
+        rows.append(row.replace("|  |", "| |"))
+    return _SHARDED_HEAD + "".join(sorted(rows))
 
 
 def entry_points_text() -> str:

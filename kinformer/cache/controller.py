@@ -125,10 +125,11 @@ class Controller(Generic[T]):
         finally:
             self._queue.close()
 
-    async def forget(self, objects: Iterable[tuple[str, T]]) -> None:
-        """Process these objects, given with their keys, as if they had been deleted."""
-        for key, obj in objects:
-            self._queue.delete(DeletedFinalStateUnknown(key, obj))
+    async def forget(self, keys: Iterable[str]) -> None:
+        """Process the objects with these keys as if they had been deleted."""
+        for key in keys:
+            # Handlers get the last state in the cache when it is processed: newer states may be in the queue.
+            self._queue.delete(DeletedFinalStateUnknown(key, None))
         await self._drain()
 
     async def _drain(self) -> None:

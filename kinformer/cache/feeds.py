@@ -133,11 +133,11 @@ class Feeds(Generic[T]):
             for feed in self._all:
                 tasks.start_soon(feed.controller.run, name=f"informer {feed.name}")
 
-    async def forget(self, objects: Iterable[tuple[str, T]]) -> None:
-        """Process these objects, which are given with their keys, as if they had been deleted."""
-        gone = list(objects)
+    async def forget(self, keys: Iterable[str]) -> None:
+        """Process the objects with these keys as if they had been deleted."""
+        gone = list(keys)
         for feed in self._all:
-            await feed.controller.forget([(key, obj) for key, obj in gone if feed.holds(key)])
+            await feed.controller.forget([key for key in gone if feed.holds(key)])
 
     def should_resync(self, feed: Feed[T], is_due: Callable[[], bool]) -> bool:
         """

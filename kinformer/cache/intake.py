@@ -18,6 +18,7 @@ from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from kinformer.cache.delta_fifo import DeltaFIFO
+from kinformer.cache.division import LEFT
 from kinformer.cache.finishing import Finisher
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.left_out import LeftOut
@@ -201,6 +202,8 @@ class Intake(Generic[T]):
                 elif kind == "DELETED":
                     finish.last(obj)
                     delete(obj)
+                elif kind == LEFT:
+                    delete(DeletedFinalStateUnknown(key_of(obj), None))  # handlers get the last state in the cache
                 else:
                     log.error("watch_event_unknown", reflector=self._name, type=kind)
                 if undecodable:

@@ -124,7 +124,7 @@ class ListWatch(ListerWatcher[T]):
     :param idle_timeout: seconds of silence after which a second watch is opened, which replaces the first one; None:
         never. Bookmarks come every 60 to 75 s. With a shorter time than that, each silence of that time costs a request
     :param supports_watch_list: False if the client asks for compressed lists, because streaming lists never are
-    :param wanted: which objects a watch decodes, by their namespace and uid; None: all. Lists have all of them
+    :param wanted: which objects a watch decodes; None: all. Lists have all of them
     :raises ValueError: if a selector cannot be parsed
     """
 

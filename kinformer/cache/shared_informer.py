@@ -360,7 +360,7 @@ class SharedIndexInformer(Generic[T]):
         :param is_unwanted: whether to remove an object
         """
         key_of = self._indexer.key_of
-        await self._feeds.forget([(key_of(obj), obj) for obj in self._indexer.list() if is_unwanted(obj)])
+        await self._feeds.forget([key_of(obj) for obj in self._indexer.list() if is_unwanted(obj)])
 
     # --- handlers
 

@@ -35,7 +35,7 @@ USERS_ERRORS: Final = frozenset(
         "kinformer.options.OptionError",
         "kinformer.recording.file.RecordingUnusable",
         "kinformer.sharding.membership.MembershipLost",
-        "kinformer.sharding.table.ShardCountConflict",
+        "kinformer.sharding.table.ShardingConflict",
         "kinformer.simulation.explore.NotShareable",
         "kinformer.simulation.scenario_file.ScenarioFileError",
         "kinformer.simulation.trial.ScenarioError",

@@ -109,7 +109,7 @@ async def run(
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
     :raises LeadershipLost: if the Lease was lost
     :raises MembershipLost: if the Lease of this member was lost
-    :raises ShardCountConflict: if the other members have another number of shards
+    :raises ShardingConflict: if the other members have another number of shards, or divide keys in another way
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option is not valid
     :raises RecordingUnusable: if the recording cannot be written

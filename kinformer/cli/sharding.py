@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -23,6 +23,7 @@ class ShardingFlags(FlagGroup):
     """The values of the flags, under the names that click gives them."""
 
     shards: int
+    shard_by: Literal["namespace", "owner"]
     shard_member_identity: str
     shard_group: str
     shard_namespace: str
@@ -43,6 +44,14 @@ def sharding_flags(command: F) -> F:
             metavar="N",
             help="Divide the keys into this number of shards (64 to 1024), and share these with all other processes of "
             "the group. All processes must have the same number.  [off]",
+        ),
+        click.option(
+            "--shard-by",
+            type=click.Choice(["namespace", "owner"]),
+            default="namespace",
+            show_default=True,
+            help="What decides the shard of an object in a namespace. With owner, namespaces are divided, too: pods by "
+            "the object that controls them. Not every controller can do this.",
         ),
         click.option(
             "--shard-member-identity",
@@ -92,6 +101,7 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
     try:
         return Sharding(
             shards=flags.shards,
+            by=flags.shard_by,
             group=flags.shard_group,
             namespace=flags.shard_namespace,
             options=times,

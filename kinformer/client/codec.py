@@ -278,7 +278,7 @@ class ObjectCodec(Generic[T]):
 
         :param pieces: each of them one or more whole lines
         :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place
-        :param wanted: which objects to decode, by their namespace and uid; None for all. If the last event was left
+        :param wanted: which objects to decode; None for all. If the last event was left
             out, a bookmark with its version follows
         """
         events: list[WatchEvent[T]] = []

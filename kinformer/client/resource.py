@@ -210,7 +210,7 @@ class Resource(PodVerbs, Generic[T]):
         :param leave_out: go on after an object that does not fit the type, with an
             :class:`~kinformer.client.types.Undecodable` in its place. By default the watch ends with an error that
             names the object.
-        :param wanted: which objects to decode, by their namespace and uid. The server still sends the events of all
+        :param wanted: which objects to decode. The server still sends the events of all
             others. They are left out; if the last event of a batch is one of them, a BOOKMARK takes its place.
 
         ::

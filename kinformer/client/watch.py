@@ -100,7 +100,7 @@ class WatchStream(Generic[T]):
     :param idle_timeout: seconds of silence after which the connection is checked; None: never
     :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place. By default
         the watch ends with :exc:`DecodeError`.
-    :param wanted: which objects to decode, by their namespace and uid; None for all. The events of others are left
+    :param wanted: which objects to decode; None for all. The events of others are left
         out. If the last event of a batch is one of them, a BOOKMARK with its version takes its place.
     """
 

@@ -34,7 +34,7 @@ from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.manager.starting import ControllerNotStarted
 from kinformer.manager.syncs import Requeue, RequeueAfter, SyncTimeout, TerminalError
 from kinformer.options import OptionError
-from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
+from kinformer.sharding import MembershipLost, Sharding, ShardingConflict
 from kinformer.spec import ControllerSpec
 
 __all__ = (
@@ -69,7 +69,7 @@ __all__ = (
     "RequeueAfter",
     "Runnable",
     "SecureServing",
-    "ShardCountConflict",
+    "ShardingConflict",
     "Sharding",
     "Sync",
     "SyncError",

@@ -35,7 +35,7 @@ from anyio.abc import TaskGroup
 
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
-from kinformer.cache.division import KeyGate
+from kinformer.cache.division import KeyGate, KeyShard, OwnUid
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
@@ -100,6 +100,7 @@ class ControllerOptions(TypedDict, total=False):
     on_stale: Callable[[GroupResource], object] | None
     starts_after: Collection[str]
     shard_by: Callable[[str], str] | None
+    shard_by_owner: Callable[[str], KeyShard | None] | None
 
 
 # More than 15 fields: it joins sources, queue and workers, and the start and end of a run concern all three.
@@ -127,6 +128,9 @@ class Controller:
     :param shard_by: returns the text that decides which shard a key belongs to, where several processes share the keys.
         The default is the key's namespace, or the key itself if it has none. None: every process syncs every key, which
         is right for a sync that writes nothing
+    :param shard_by_owner: the same for processes that divide namespaces by owner (``--shard-by owner``); None for a key
+        that is not synced here. :class:`~kinformer.cache.division.OwnUid` is right for a sync that reads one object and
+        those that it controls or could adopt, and does nothing if the object is gone
     :raises ValueError: if `workers` or `sync_timeout` is too small
     :raises NotAsync: if `sync` is a plain function
     """
@@ -146,6 +150,7 @@ class Controller:
         on_stale: Callable[[GroupResource], object] | None = None,
         starts_after: Collection[str] = (),
         shard_by: Callable[[str], str] | None = text_of_key,
+        shard_by_owner: Callable[[str], KeyShard | None] | None = None,
         clock: Clock | None = None,
     ) -> None:
         if workers < 1:
@@ -184,6 +189,7 @@ class Controller:
         self._later = self.queue.add_slowly if prioritize else self.queue.add
         self._informers: list[SharedIndexInformer[Any]] = []
         self._shard_by = shard_by
+        self._shard_by_owner = shard_by_owner
         self._gate: KeyGate | None = None
         #: Further informers, which syncs only read.
         self._read: list[SharedIndexInformer[Any]] = []
@@ -220,6 +226,14 @@ class Controller:
     def can_be_sharded(self) -> bool:
         """Whether several processes can share its keys. A controller without event sources has no keys to share."""
         return bool(self._informers)
+
+    @property
+    def owner_types(self) -> frozenset[type[Any]] | None:
+        """The types of its objects that own others; None if it cannot divide a namespace by owner."""
+        if self._shard_by is None:
+            return frozenset()
+        by = self._shard_by_owner
+        return None if by is None else frozenset({by.type} if isinstance(by, OwnUid) else ())
 
     @property
     def late(self) -> list[SharedIndexInformer[Any]]:
@@ -455,8 +469,15 @@ class Controller:
         """A context that says whether this process may sync a key now, and keeps that true until it is left."""
         if self._gate is None or self._shard_by is None:
             return nullcontext(True)
-        text, again = self._shard_by(key), functools.partial(self.queue.add, key)
-        return self._gate.entered(text, (self.name, key), again, held_by_all=text == key)
+        if self._gate.by_owner and self._shard_by_owner is not None:
+            shard = self._shard_by_owner(key)
+        else:
+            text = self._shard_by(key)
+            shard = KeyShard(text, held_by_all=text == key)
+        if shard is None:
+            return nullcontext(False)
+        again = functools.partial(self.queue.add, key)
+        return self._gate.entered(shard.text, (self.name, key), again, held_by_all=shard.held_by_all)
 
     def _caches(self) -> Iterable[SharedIndexInformer[Any]]:
         return dict.fromkeys((*self._informers, *self._read))

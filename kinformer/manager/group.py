@@ -72,6 +72,12 @@ class Group:
         """Whether several processes can share the keys: only if each part is a controller whose keys can be shared."""
         return all(getattr(part, "can_be_sharded", False) for part in self.parts)
 
+    @property
+    def owner_types(self) -> frozenset[type[Any]] | None:
+        """The types of objects that own others, of all parts; None if a part cannot divide a namespace by owner."""
+        found: list[frozenset[type[Any]] | None] = [getattr(part, "owner_types", None) for part in self.parts]
+        return None if None in found else frozenset().union(*filter(None, found))
+
     async def run(self) -> None:
         """Run all parts until cancelled, or until all of them have ended."""
         for informer in self._after:

@@ -333,7 +333,7 @@ class Manager:
         :raises ControllerNotStarted: if a required controller cannot start
         :raises LeadershipLost: if the Lease was lost. The controllers have ended by then
         :raises MembershipLost: if this process is no longer a member of its group. The controllers have ended by then
-        :raises ShardCountConflict: if its group has another number of shards
+        :raises ShardingConflict: if its group has another number of shards, or divides keys in another way
         :raises RecordingUnusable: if the recording cannot be written
         """
         self._runs = True

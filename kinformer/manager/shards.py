@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
@@ -27,7 +28,7 @@ class Shards:
     """
 
     def __init__(self, sharding: Sharding, client: Client, informers: SharedInformerFactory, clock: Clock) -> None:
-        ranges = Ranges(sharding.shards)
+        ranges = Ranges(sharding.shards, by_owner=sharding.by == "owner")
         self._informers = informers
         self._fenced = sharding.fenced
         self._caches = InformerCaches(ranges, sharding.by_uid)
@@ -47,23 +48,36 @@ class Shards:
         """Why this process is not a member yet, or cannot read the group's table; empty if all is well."""
         return self.member.trouble or ("" if self.member.has_joined else f"not a member of {self.member.group} yet")
 
-    @staticmethod
-    def check(made: Made) -> None:
+    def check(self, made: Made) -> None:
         """
         Check that all controllers can be sharded.
 
-        :raises OptionError: if a sync of a controller needs the objects of more than one namespace
+        :raises OptionError: if a sync of a controller needs the objects of more than one namespace; if namespaces are
+            divided, and it needs more objects than those of one owner
         """
+        by = {name: spec.sharded_by for name, spec in made.specs.items()}
         alone = [
             name
             for name, runnable in made.controllers.items()
-            if not (made.specs[name].sharded_by if name in made.specs else getattr(runnable, "can_be_sharded", False))
+            if not by.get(name, getattr(runnable, "can_be_sharded", False))
         ]
         if alone:
             raise OptionError(
                 f"--shards: {', '.join(alone)} cannot be sharded, as each looks at the objects of all namespaces: run "
                 "these in another manager with --leader-elect"
             )
+        if not self.member.ranges.by_owner:
+            return
+        types: dict[str, frozenset[type[Any]] | None] = {
+            name: frozenset() if by.get(name) == "name" else getattr(runnable, "owner_types", None)
+            for name, runnable in made.controllers.items()
+        }
+        if whole := [name for name, found in types.items() if found is None]:
+            raise OptionError(
+                f"--shard-by owner: {', '.join(whole)} cannot divide a namespace, as each needs all its objects: run "
+                "these in another manager with --shard-by namespace and another --shard-group"
+            )
+        self._caches.owners = frozenset().union(*filter(None, types.values()))
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """
@@ -71,7 +85,7 @@ class Shards:
 
         :param work: runs the controllers
         :raises MembershipLost: if the membership was lost
-        :raises ShardCountConflict: if the group has another number of shards
+        :raises ShardingConflict: if the group has another number of shards, or divides keys in another way
         """
 
         async def joined() -> None:

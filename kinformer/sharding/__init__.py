@@ -26,7 +26,7 @@ from kinformer.sharding.membership import MembershipLost
 from kinformer.sharding.options import DEFAULT_GROUP, Sharding, ShardOptionError
 from kinformer.sharding.rendezvous import assignment, owner_of
 from kinformer.sharding.snapshot import MemberSnapshot, ShardsSnapshot
-from kinformer.sharding.table import ShardCountConflict, Table, TableError
+from kinformer.sharding.table import ShardingConflict, Table, TableError
 
 __all__ = (
     "DEFAULT_GROUP",
@@ -41,7 +41,7 @@ __all__ = (
     "RangeGate",
     "RangeState",
     "Ranges",
-    "ShardCountConflict",
+    "ShardingConflict",
     "ShardMember",
     "ShardOptionError",
     "Sharding",

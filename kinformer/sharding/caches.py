@@ -3,6 +3,12 @@
 An object in a namespace is in the range of its namespace. Objects without a namespace, such as Nodes, are held by every
 member, because the controllers of Pods and DaemonSets need all of them. Kinds whose objects are independent can be
 divided by their uid.
+
+Where objects are divided by their owner, so that a namespace can be divided, the text that is hashed is:
+
+- the object's own uid, if it is of a type that owns others and that a controller syncs: a ReplicaSet, a Job;
+- otherwise the uid of its controller: a Pod is in the range of its ReplicaSet;
+- nothing, if it has none: every member holds it, because any owner may adopt it.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from kinformer.cache.division import DividedInformer, Division
 from kinformer.cache.listwatch import ListerWatcher, ListWatch
 from kinformer.client.heads import Wanted
 from kinformer.client.types import Undecodable
-from kinformer.meta import accessor_for
+from kinformer.meta import accessor_for, get_controller_of
 from kinformer.sharding.gate import RangeGate
 from kinformer.sharding.hashing import Ranges, text_of_key
 from kinformer.sharding.narrowing import RangesListWatch
@@ -35,6 +41,8 @@ class InformerCaches(Division):
     def __init__(self, ranges: Ranges, by_uid: Collection[type[Any]] = ()) -> None:
         self._ranges = ranges
         self._by_uid = frozenset(by_uid)
+        #: The types of objects that own others and that a controller syncs; used where objects are divided by owner.
+        self.owners: frozenset[type[Any]] = frozenset()
         self._held: frozenset[int] = frozenset()
         self._gate: RangeGate | None = None
         self._parts: list[RangesListWatch[Any]] = []
@@ -57,9 +65,11 @@ class InformerCaches(Division):
 
     def narrowed(self, lister_watcher: ListerWatcher[T], type_: type[T], *, namespaced: bool) -> ListerWatcher[T]:
         divided = namespaced or type_ in self._by_uid
+        moves = namespaced and self._ranges.by_owner and type_ not in self._by_uid
+        moving = accessor_for(type_).uid if moves else None
+        part = RangesListWatch(lister_watcher, self._is_ours_of(type_, namespaced), self._on_stored, moving)
         if divided and isinstance(lister_watcher, ListWatch) and lister_watcher.wanted is None:
-            lister_watcher = replace(lister_watcher, wanted=self._wanted_of(type_))
-        part = RangesListWatch(lister_watcher, self._is_ours_of(type_, namespaced), self._on_stored)
+            part.inner = replace(lister_watcher, wanted=self._wanted_of(type_, part.passed))
         self._parts.append(part)
         if divided:
             self._divided.add(part)
@@ -72,9 +82,23 @@ class InformerCaches(Division):
             assert isinstance(part, RangesListWatch)
             self._informers[part] = informer
 
-    def _wanted_of(self, type_: type[Any]) -> Wanted:
-        of, by_uid = self._ranges.of, type_ in self._by_uid
-        return lambda namespace, uid: of(uid if by_uid else namespace) in self._held
+    def _wanted_of(self, type_: type[Any], passed: set[str] | None) -> Wanted:
+        of = self._ranges.of
+        if type_ in self._by_uid:
+            return Wanted(lambda namespace, uid, owner: of(uid) in self._held)
+        if passed is None:
+            return Wanted(lambda namespace, uid, owner: of(namespace) in self._held)
+
+        def accepts(namespace: str, uid: str, owner: str) -> bool:
+            if type_ in self.owners:
+                return of(uid) in self._held
+            if not owner or of(owner) in self._held:
+                # Noted here, too: many lines are looked at before the first of their events is.
+                passed.add(uid)
+                return True
+            return uid in passed
+
+        return Wanted(accepts, by_owner=True)
 
     def _is_ours_of(self, type_: type[T], namespaced: bool) -> Callable[[T | Undecodable], bool]:
         accessor, of = accessor_for(type_), self._ranges.of
@@ -83,10 +107,25 @@ class InformerCaches(Division):
             text = accessor.uid
         elif not namespaced:
             return lambda _: True
+        elif self._ranges.by_owner:
+            return self._is_our_owners_of(type_)
 
         def is_ours(obj: T | Undecodable) -> bool:
             found = text_of_key(obj.key) if isinstance(obj, Undecodable) else text(obj)
             return of(found) in self._held
+
+        return is_ours
+
+    def _is_our_owners_of(self, type_: type[T]) -> Callable[[T | Undecodable], bool]:
+        uid_of, of = accessor_for(type_).uid, self._ranges.of
+
+        def is_ours(obj: T | Undecodable) -> bool:
+            if isinstance(obj, Undecodable):
+                return True  # whose it is cannot be told
+            if type_ in self.owners:
+                return of(uid_of(obj)) in self._held
+            controller = get_controller_of(obj)
+            return controller is None or of(controller.uid) in self._held
 
         return is_ours
 

@@ -69,6 +69,11 @@ class RangeGate:
 
     # --- called by workers
 
+    @property
+    def by_owner(self) -> bool:
+        """Whether objects are divided by their owner."""
+        return self.ranges.by_owner
+
     @contextmanager
     def entered(
         self, text: str, key: object, again: Callable[[], object], *, held_by_all: bool = False

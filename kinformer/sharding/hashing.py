@@ -2,7 +2,7 @@
 
 The hash is FNV-1a with 64 bits, as in server-side sharding (KEP-5866). It is computed from the namespace, or from the
 uid or name if there is no namespace. So all objects of a namespace are in one range, and pods are in that of the
-ReplicaSet that owns them.
+ReplicaSet that owns them. Where objects are divided by their owner, it is computed from the owner's uid.
 
 KEP-5866 divides the hash values into contiguous intervals. But the upper bits of FNV-1a hardly depend on the last
 letters of a text: the 1,000 names from ``team-000`` on fall into 10 of 64 intervals, and ``ns-0`` to ``ns-99`` into 2.
@@ -32,14 +32,16 @@ def text_of_key(key: str) -> str:
 class Ranges:
     """
     :param count: the number of ranges; they are numbered from 0
+    :param by_owner: whether objects are divided by their owner, and not by their namespace
     """
 
-    __slots__ = ("_count", "of")
+    __slots__ = ("_count", "by_owner", "of")
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, by_owner: bool = False) -> None:
         if count < 1:
             raise ValueError(f"there are {count} ranges: want at least 1")
         self._count = count
+        self.by_owner = by_owner
         # Called for each event of a watch, with few different texts.
         self.of = lru_cache(65_536)(self._of)
 

@@ -67,7 +67,7 @@ class ShardMember:
         self._options = sharding.options
         #: The name of this member and of its Lease.
         self.name = name or sharding.new_member()
-        self.ranges = ranges or Ranges(sharding.shards)
+        self.ranges = ranges or Ranges(sharding.shards, by_owner=sharding.by == "owner")
         own = sharding.client or client
         self._membership = Membership(sharding, own, self.name, self._clock, random, lambda: self._load.read())
         self.group = self._membership.group
@@ -132,7 +132,7 @@ class ShardMember:
 
         :param work: cancelled when membership is lost. Keys are synced only as :attr:`gate` allows
         :raises MembershipLost: if membership was lost; raised once the work has ended
-        :raises ShardCountConflict: if the group has another number of ranges
+        :raises ShardingConflict: if the group has another number of ranges, or divides keys in another way
         """
         try:
             await self._membership.run(partial(self._belong, work))

@@ -7,20 +7,32 @@ version it has reached.
 When ranges are added, their objects are missing, and no watch will bring them. So the watch ends with
 :exc:`~kinformer.cache.listwatch.ListAgain`. The next list asks for the most recent state, which is not older than the
 moment when the ranges were added.
+
+Where objects are divided by their owner, one that was passed on may get another owner, and belong to other ranges then.
+A :data:`~kinformer.cache.division.LEFT` event takes it out of the store.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
+from kinformer.cache.division import LEFT
 from kinformer.cache.listwatch import ListAgain, ListerWatcher, list_accepting
 from kinformer.client.reachability import Reachability
-from kinformer.client.types import BOOKMARK, ListOptions, ObjectList, Undecodable, WatchEvent, ends_initial_events
+from kinformer.client.types import (
+    BOOKMARK,
+    DELETED,
+    ListOptions,
+    ObjectList,
+    Undecodable,
+    WatchEvent,
+    ends_initial_events,
+)
 from kinformer.meta import accessor_of
 
 __all__ = ("RangesListWatch",)
@@ -33,6 +45,8 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
     :param inner: lists and watches everything
     :param is_ours: whether an object belongs to the ranges that are held now
     :param on_stored: called when a list is in the store
+    :param moving: returns an object's uid, if objects may come to belong to other ranges; None if they may not
+    :ivar passed: the uids of the objects that were passed on, and may have to leave; None if objects do not move
     """
 
     def __init__(
@@ -40,11 +54,15 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         inner: ListerWatcher[T],
         is_ours: Callable[[T | Undecodable], bool],
         on_stored: Callable[[], object] = lambda: None,
+        moving: Callable[[T], str] | None = None,
     ) -> None:
-        self._inner = inner
+        #: What lists and watches everything.
+        self.inner = inner
         #: Whether an object belongs to the ranges that are held now.
         self.is_ours = is_ours
         self._on_stored = on_stored
+        self._uid_of = moving
+        self.passed: set[str] | None = None if moving is None else set()
         #: The number of times that ranges were added; that number when the running list began, and for the stored list.
         self._wanted = 0
         self._listing: int | None = None
@@ -52,22 +70,17 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         self._waiting: anyio.CancelScope | None = None
 
     @property
-    def inner(self) -> ListerWatcher[T]:
-        """What lists and watches everything."""
-        return self._inner
-
-    @property
     def supports_watch_list(self) -> bool:
-        return self._inner.supports_watch_list
+        return self.inner.supports_watch_list
 
     @property
     def reachability(self) -> Reachability | None:
         """The record of whether the server can be reached; None if there is none."""
-        return getattr(self._inner, "reachability", None)
+        return getattr(self.inner, "reachability", None)
 
     def selects(self, obj: Any) -> bool:
         """Whether an object belongs to the ranges that are held now, and these objects include one like it."""
-        selects: Callable[[Any], bool] | None = getattr(self._inner, "selects", None)
+        selects: Callable[[Any], bool] | None = getattr(self.inner, "selects", None)
         return self.is_ours(obj) and (selects is None or selects(obj))
 
     # --- changes of the ranges
@@ -93,13 +106,13 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         options = self._begin(options)
-        return self._narrowed(await self._inner.list(options))
+        return self._narrowed(await self.inner.list(options))
 
     async def list_as_it_comes(self, options: ListOptions, accept: Callable[[T], bool]) -> ObjectList[T]:
         """Like :meth:`list`, but `accept` is called with each object of our ranges while others are still coming."""
-        options, is_ours = self._begin(options), self.is_ours
+        options, passes = self._begin(options), self._passes
         return self._narrowed(
-            await list_accepting(self._inner, options, lambda obj: is_ours(obj) and accept(obj)), filtered=True
+            await list_accepting(self.inner, options, lambda obj: passes(obj) and accept(obj)), filtered=True
         )
 
     @asynccontextmanager
@@ -108,13 +121,15 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             options = self._begin(options)
         else:
             self._list_is_stored()
-        async with self._inner.watch(options) as batches:
+        async with self.inner.watch(options) as batches:
             yield self._ours(batches, in_list=bool(options.send_initial_events))
 
     def _begin(self, options: ListOptions) -> ListOptions:
         if options.continue_token:
             return options
         self._listing = self._wanted
+        if self.passed:
+            self.passed.clear()
         if self._stored == self._wanted or self._wanted == 0:
             return options
         return replace(options, resource_version="")
@@ -127,7 +142,7 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             raise ListAgain("there are objects to be held that were left out before")
 
     def _narrowed(self, found: ObjectList[T], *, filtered: bool = False) -> ObjectList[T]:
-        items = found.items if filtered else list(filter(self.is_ours, found.items))
+        items = found.items if filtered else list(filter(self._passes, found.items))
         return replace(found, items=items, left_out=list(filter(self.is_ours, found.left_out)))
 
     async def _ours(
@@ -140,9 +155,9 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             batch = await self._next(batches)
             if batch is None:
                 return
-            if in_list:
-                in_list = not any(map(ends_initial_events, batch))
-            yield self._of(batch)
+            ours = self._of(batch, in_list)
+            in_list = in_list and not any(map(ends_initial_events, batch))
+            yield ours
 
     async def _next(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> Sequence[WatchEvent[T]] | None:
         with anyio.CancelScope() as scope:
@@ -153,10 +168,46 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
                 self._waiting = None
         raise ListAgain("there are objects to be held that were left out before")
 
-    def _of(self, batch: Sequence[WatchEvent[T]]) -> Sequence[WatchEvent[T]]:
-        is_ours = self.is_ours
-        ours = [event for event in batch if event.type == BOOKMARK or is_ours(event.object)]
-        if batch and (not ours or ours[-1] is not batch[-1]):
+    def _passes(self, obj: T | Undecodable) -> bool:
+        """Whether an object belongs to the ranges. If so, note that it is passed on."""
+        if not self.is_ours(obj):
+            return False
+        if self.passed is not None and self._uid_of is not None and not isinstance(obj, Undecodable):
+            self.passed.add(self._uid_of(obj))
+        return True
+
+    def _moved(self, batch: Sequence[WatchEvent[T]], in_list: bool) -> Iterator[WatchEvent[T]]:
+        """The events of a batch that are passed on, with the objects that leave."""
+        for event in batch:
+            if event.type == BOOKMARK:
+                in_list = in_list and not ends_initial_events(event)
+                yield event
+            elif isinstance(event.object, Undecodable):
+                yield event
+            elif event.type == DELETED:
+                if self._forgets(event.object) or self.is_ours(event.object):
+                    yield event
+            elif self._passes(event.object):
+                yield event
+            elif self._forgets(event.object):
+                yield WatchEvent(cast("Any", DELETED if in_list else LEFT), event.object)
+
+    def _forgets(self, obj: T) -> bool:
+        """Note that an object leaves. Return whether it was passed on."""
+        assert self.passed is not None
+        assert self._uid_of is not None
+        uid = self._uid_of(obj)
+        was = uid in self.passed
+        self.passed.discard(uid)
+        return was
+
+    def _of(self, batch: Sequence[WatchEvent[T]], in_list: bool) -> Sequence[WatchEvent[T]]:
+        if self.passed is None:
+            is_ours = self.is_ours
+            ours = [event for event in batch if event.type == BOOKMARK or is_ours(event.object)]
+        else:
+            ours = list(self._moved(batch, in_list))
+        if batch and (not ours or ours[-1].object is not batch[-1].object):
             try:
                 version = accessor_of(batch[-1].object).resource_version(batch[-1].object)
             except (TypeError, AttributeError):

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kinformer.client import Client
 from kinformer.leaderelection import ElectionOptions, new_identity
@@ -43,6 +43,8 @@ class Sharding:
         use, so that renewals do not wait behind their requests
     :param fenced: plural and group of resources (``pods``, ``deployments.apps``) whose writes carry this member's
         name, so that the server can refuse late ones (:mod:`kinformer.leaderelection.fencing`)
+    :param by: what decides the range of an object in a namespace: ``namespace``, or ``owner`` to divide namespaces, too
+        (:mod:`kinformer.sharding.caches`); the same for all members
     :param by_uid: types of objects that are divided by their uid instead of their namespace. The keys of their
         controllers must begin with the uid, too (``shard_by``)
     :raises ShardOptionError: if the number of shards is out of bounds, or the Lease is to last more than 60 seconds
@@ -54,6 +56,7 @@ class Sharding:
     options: ElectionOptions = field(default_factory=ElectionOptions)
     identity: str = ""
     client: Client | None = None
+    by: Literal["namespace", "owner"] = "namespace"
     by_uid: Collection[type[Any]] = ()
     fenced: tuple[str, ...] = ()
 

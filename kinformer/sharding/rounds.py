@@ -31,7 +31,7 @@ from kinformer.sharding.membership import Membership
 from kinformer.sharding.metrics import ShardMetrics
 from kinformer.sharding.plan import Plan, make_plan
 from kinformer.sharding.sightings import Sightings
-from kinformer.sharding.table import ShardCountConflict, Table
+from kinformer.sharding.table import ShardingConflict, Table
 
 __all__ = ("Rounds",)
 
@@ -67,7 +67,8 @@ class Rounds:
         self._log = log.bind(group=membership.group, member=membership.name)
         self._failing = False
         self.sightings = Sightings(options.lease_seconds)
-        self.table = Table.empty(len(holding.gate.ranges))
+        ranges = holding.gate.ranges
+        self.table = Table.empty(len(ranges), "owner" if ranges.by_owner else "namespace")
         self.broken = ""
         self.is_leaving = False
         self.first = anyio.Event()
@@ -132,13 +133,15 @@ class Rounds:
         return plan.settled and not table.waits
 
     def _checked(self, seen: Seen) -> Table:
-        count = len(self.table.owners)
+        count, by, group = len(self.table.owners), self.table.by, self._membership.group
         if seen.table is None:
             others = {member.name for member in seen.members} | self.sightings.names
             waits = seen.version or ("0" if others - {self._membership.name} else "")
-            return Table.empty(count, waits=waits)
+            return Table.empty(count, by, waits=waits)
         if len(seen.table.owners) != count:
-            raise ShardCountConflict(self._membership.group, len(seen.table.owners), count)
+            raise ShardingConflict(group, "--shards", len(seen.table.owners), count)
+        if seen.table.by != by:
+            raise ShardingConflict(group, "--shard-by", seen.table.by, by)
         return seen.table
 
     def _note_broken(self, why: str) -> None:

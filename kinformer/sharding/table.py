@@ -8,6 +8,7 @@ Lease of its own that it is alive. Only that Lease is written every few seconds.
 ::
 
     kinformer.dev/shards: "64"
+    kinformer.dev/shard-by: "namespace"
     kinformer.dev/shard-owners: '{"web-1-3f2a9c": "0-3,17", "web-2-0b77de": "4-16,18-63"}'
     kinformer.dev/shard-changes: "12"
 
@@ -28,9 +29,10 @@ import msgspec
 
 from kinformer.sharding.hashing import MOST_RANGES
 
-__all__ = ("ShardCountConflict", "Table", "TableError")
+__all__ = ("ShardingConflict", "Table", "TableError")
 
 _COUNT: Final = "kinformer.dev/shards"
+_BY: Final = "kinformer.dev/shard-by"
 _OWNERS: Final = "kinformer.dev/shard-owners"
 _CHANGES: Final = "kinformer.dev/shard-changes"
 _WAITS: Final = "kinformer.dev/shard-waits"
@@ -48,16 +50,17 @@ class TableError(Exception):
     """The annotations of the Lease are not a valid table."""
 
 
-class ShardCountConflict(Exception):
+class ShardingConflict(Exception):
     """
-    The members of a group disagree on the number of ranges.
+    The members of a group disagree on how keys are divided.
 
     :param table: the Lease of the table
+    :param flag: the flag that says so
     """
 
-    def __init__(self, table: str, theirs: int, ours: int) -> None:
+    def __init__(self, table: str, flag: str, theirs: object, ours: object) -> None:
         super().__init__(
-            f"the group {table} has {theirs} shards, and --shards is {ours}: want the same for all its members; to "
+            f"the group {table} has {flag} {theirs}, and this process {ours}: want the same for all its members; to "
             "change it, stop all of them and delete the Lease"
         )
 
@@ -68,6 +71,7 @@ class Table:
     :param owners: the owner of each range, ``""`` for none
     :param changes: the number of writes of the table. So even a write that changes no owner changes the Lease, and an
         earlier write that is still on its way finds another version and fails
+    :param by: what decides the range of an object in a namespace: ``namespace`` or ``owner``
     :param waits: not empty if there may be owners that the table does not have. It is the resourceVersion of the Lease
         that this table replaced, or ``0`` if there was none, so that each wait has a text of its own
     """
@@ -75,11 +79,12 @@ class Table:
     owners: tuple[str, ...]
     changes: int = 0
     waits: str = ""
+    by: str = "namespace"
 
     @classmethod
-    def empty(cls, count: int, *, waits: str = "") -> Table:
+    def empty(cls, count: int, by: str = "namespace", *, waits: str = "") -> Table:
         """Make a table of `count` ranges without owners."""
-        return cls(("",) * count, waits=waits)
+        return cls(("",) * count, waits=waits, by=by)
 
     @classmethod
     def read(cls, annotations: Mapping[str, Any]) -> Table:
@@ -91,6 +96,8 @@ class Table:
         try:
             count, changes = int(annotations[_COUNT]), int(annotations.get(_CHANGES, 0))
             given = _owners.decode(annotations[_OWNERS])
+            if (by := annotations.get(_BY, "namespace")) not in ("namespace", "owner"):
+                raise TableError(f"the annotation {_BY} is {str(by)[:_SHOWN]!r}")
             if not 0 <= changes < _MOST_CHANGES:
                 raise TableError(f"the annotation {_CHANGES} is out of range")
             if not 0 < count <= MOST_RANGES:
@@ -111,13 +118,14 @@ class Table:
             raise TableError(f"the annotation {_OWNERS} is not an object of texts: {error}") from error
         except ValueError as error:
             raise TableError(str(error)[: 2 * _SHOWN]) from error
-        return cls(tuple(owners), changes, annotations.get(_WAITS, ""))
+        return cls(tuple(owners), changes, annotations.get(_WAITS, ""), by)
 
     def annotations(self) -> dict[str, str]:
         """The annotations for the Lease."""
         by_owner = {owner: _text(self.of(owner)) for owner in sorted(self.members)}
         return {
             _COUNT: str(len(self.owners)),
+            _BY: self.by,
             _OWNERS: msgspec.json.encode(by_owner).decode(),
             _CHANGES: str(self.changes),
             _WAITS: self.waits,

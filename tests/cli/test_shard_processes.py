@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import pytest
 from anyio.abc import Process
 
 from kinformer.client import Client, connect
@@ -22,11 +23,11 @@ TABLE = "mine"
 TEAMS = [f"team-{number}" for number in range(8)]
 
 
-def flags(server: ApiServer, folder: Path, name: str, shards: int = 64) -> tuple[object, ...]:
+def flags(server: ApiServer, folder: Path, name: str) -> tuple[object, ...]:
     kubeconfig = folder / "kubeconfig"
     server.write_kubeconfig(kubeconfig)
     group = ("--shard-group", TABLE, "--shard-namespace", "default", *(f"--shard-{time}" for time in TIMES))
-    what = ("--controllers", "replicationcontroller", "--shards", shards, "--shard-member-identity", name)
+    what = ("--controllers", "replicationcontroller", "--shards", 64, "--shard-member-identity", name)
     return ("manager", "--kubeconfig", kubeconfig, *what, *group)
 
 
@@ -115,10 +116,19 @@ async def test_the_shards_of_one_that_is_killed_are_taken_over(tmp_path: Path) -
         await replicate(client, "after", set())
 
 
-async def test_a_process_with_another_shard_count_ends_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--shards", 65), "has --shards 64, and this process 65"),
+        (("--shard-by", "owner"), "has --shard-by namespace, and this process owner"),
+    ],
+)
+async def test_one_that_divides_keys_in_another_way_ends_with_one_line(
+    tmp_path: Path, more: tuple[object, ...], why: str
+) -> None:
     async with cluster(tmp_path) as (server, _, _):
-        done = await kinformer(*flags(server, tmp_path, "two", shards=65))
+        done = await kinformer(*flags(server, tmp_path, "two"), *more)
 
     assert done.status == 1
-    assert "has 64 shards, and --shards is 65" in done.err
+    assert why in done.err
     assert "Traceback" not in done.err

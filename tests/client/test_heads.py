@@ -5,25 +5,40 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kinformer.client.codec import ObjectCodec
-from kinformer.client.heads import wanted_lines
+from kinformer.client.heads import Wanted, wanted_lines
 from kinformer.client.types import BOOKMARK, WatchEvent
+from kinformer.meta import get_controller_of
 from kinformer.models import V1Pod
 
 names = st.sampled_from(["a", "b", "team-1", 'quo"te', "back\\slash", "ünïcode", "uid", ""])
+references = st.fixed_dictionaries({"name": names, "uid": names}, optional={"controller": st.booleans()})
 metas = st.fixed_dictionaries(
     {"name": names, "uid": names, "resourceVersion": st.sampled_from(["1", "2", "30"])},
     optional={
         "namespace": names,
         "generateName": names,
         "labels": st.dictionaries(names, names, max_size=2),
-        "annotations": st.just({"last": '"namespace":"b","uid":"a"'}),
+        "annotations": st.just({"last": '"namespace":"b","uid":"a","ownerReferences":[{"uid":"a","controller":true}]'}),
+        "ownerReferences": st.lists(references, max_size=2),
+        "finalizers": st.just(["a"]),
     },
 )
-CANONICAL = ["name", "generateName", "namespace", "uid", "resourceVersion", "labels", "annotations"]
+CANONICAL = [
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+]
 
 
 @st.composite
@@ -44,9 +59,16 @@ def lines(draw: st.DrawFn) -> bytes:
     return json.dumps(event, separators=spaced, ensure_ascii=draw(st.booleans())).encode() + b"\n"
 
 
-def wanted(namespace: str, uid: str) -> bool:
+def accepted(namespace: str, uid: str, owner: str) -> bool:
     # An object without a uid is never left out.
     return not uid or namespace in ("a", 'quo"te', "ünïcode") or uid == "team-1"
+
+
+def accepted_by_owner(namespace: str, uid: str, owner: str) -> bool:
+    return not uid or not owner or owner in ("a", 'quo"te', "ünïcode")
+
+
+NONE = Wanted(lambda namespace, uid, owner: False)
 
 
 def told(events: list[WatchEvent[Any]]) -> list[tuple[str, str, str | None, str]]:
@@ -54,15 +76,20 @@ def told(events: list[WatchEvent[Any]]) -> list[tuple[str, str, str | None, str]
     return [(type_, meta.resource_version, getattr(meta, "uid", None), meta.namespace or "") for type_, meta in metas]
 
 
-@given(st.lists(lines(), max_size=6))
-def test_the_events_are_those_of_a_whole_decode_that_are_wanted(stream: list[bytes]) -> None:
+def told_of(event: WatchEvent[V1Pod]) -> tuple[str, str, str]:
+    controller = get_controller_of(event.object)
+    meta = event.object.metadata
+    return meta.namespace or "", meta.uid or "", controller.uid if controller is not None else ""
+
+
+@pytest.mark.parametrize(
+    "wanted", [Wanted(accepted), Wanted(accepted_by_owner, by_owner=True)], ids=["by-namespace", "by-owner"]
+)
+@given(stream=st.lists(lines(), max_size=6))
+def test_the_events_are_those_of_a_whole_decode_that_are_wanted(wanted: Wanted, stream: list[bytes]) -> None:
     codec = ObjectCodec(V1Pod, "v1", "Pod")
     events, _ = codec.decode_events([b"".join(stream)])
-    expected = [
-        event
-        for event in events
-        if event.type == BOOKMARK or wanted(event.object.metadata.namespace or "", event.object.metadata.uid or "")
-    ]
+    expected = [event for event in events if event.type == BOOKMARK or wanted.accepts(*told_of(event))]
     found, failure = codec.decode_events([b"".join(stream)], wanted=wanted)
     if events and expected[-1:] != events[-1:]:
         mark = found.pop()
@@ -76,14 +103,14 @@ def test_the_events_are_those_of_a_whole_decode_that_are_wanted(stream: list[byt
 
 def test_lines_that_are_not_changes_are_left_to_the_decoder() -> None:
     odd = b'{"type":"ERROR","object":{"code":410}}\nnot json\n{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'
-    assert wanted_lines(odd, lambda namespace, uid: False) == (odd, "")
+    assert wanted_lines(odd, NONE) == (odd, "")
 
 
 def test_a_line_that_is_no_text_is_left_to_the_decoder() -> None:
     line = b'{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"\xff","uid":"u","resourceVersion":"7"}}}'
-    assert wanted_lines(line, lambda namespace, uid: False) == (line, "")
+    assert wanted_lines(line, NONE) == (line, "")
 
 
 def test_a_line_without_its_end_is_a_line() -> None:
     line = b'{"type":"ADDED","object":{"metadata":{"name":"x","uid":"u","resourceVersion":"7"}}}'
-    assert wanted_lines(line, lambda namespace, uid: False) == (b"", "7")
+    assert wanted_lines(line, NONE) == (b"", "7")

@@ -20,8 +20,8 @@ from kinformer.sharding import (
     MembershipLost,
     Ranges,
     RangeState,
-    ShardCountConflict,
     Sharding,
+    ShardingConflict,
     ShardMember,
     ShardOptionError,
     assignment,
@@ -563,8 +563,8 @@ async def test_one_who_comes_with_another_number_of_shards_is_told_so() -> None:
         await group.clock.advance(1)
         group.start("b", count=9)
         await group.clock.advance(3)
-        assert isinstance(group.ended["b"], ShardCountConflict)
-        assert "has 8 shards, and --shards is 9" in str(group.ended["b"])
+        assert isinstance(group.ended["b"], ShardingConflict)
+        assert "has --shards 8, and this process 9" in str(group.ended["b"])
         assert "b" not in group.server.leases
 
 

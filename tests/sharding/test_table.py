@@ -17,6 +17,7 @@ def test_a_table_is_written_for_people_to_read() -> None:
     table = Table.empty(64).with_owner({0, 1, 2, 3, 17}, "web-1").with_owner({5}, "web-2").touched()
     assert table.annotations() == {
         "kinformer.dev/shards": "64",
+        "kinformer.dev/shard-by": "namespace",
         "kinformer.dev/shard-owners": '{"web-1":"0-3,17","web-2":"5"}',
         "kinformer.dev/shard-changes": "1",
         "kinformer.dev/shard-waits": "",
@@ -48,6 +49,7 @@ def test_a_table_of_1024_ranges_that_alternate_between_members_is_small() -> Non
         ),
         ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": '{"a": "3-1"}'}, "not a range of numbers"),
         ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": '{"a": "0-1", "b": "1"}'}, "two owners, a and b"),
+        ({"kinformer.dev/shards": "4", "kinformer.dev/shard-by": "x", "kinformer.dev/shard-owners": "{}"}, "by is 'x'"),
         ({"kinformer.dev/shards": "0", "kinformer.dev/shard-owners": "{}"}, "0 ranges: want 1 to 1024"),
         ({"kinformer.dev/shards": "9999999999999", "kinformer.dev/shard-owners": "{}"}, "want 1 to 1024"),
     ],

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from kinformer.cache.division import OwnUid
 from kinformer.client import ClientError
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap
@@ -51,7 +52,8 @@ def make_ledger(context: ControllerContext) -> Controller:
             written[key] = done + 1
         return PERIOD - DECIDING / 2
 
-    return Controller("ledger", sync, workers=2, clock=context.clock).watch(maps, _asks_for_more)
+    controller = Controller("ledger", sync, workers=2, shard_by_owner=OwnUid(maps), clock=context.clock)
+    return controller.watch(maps, _asks_for_more)
 
 
 def _asks_for_more(old: V1ConfigMap | None, new: V1ConfigMap | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 
 from prometheus_client import Counter
 
+from kinformer.cache.division import OwnUid
 from kinformer.controllerutil.claiming import OwnedPods
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
@@ -72,6 +73,7 @@ class DaemonSetController:
             self.sync,
             workers=workers,
             consistent=True,
+            shard_by_owner=OwnUid(sets),
             on_stale=lambda it: _STALE_SYNC_SKIPS.labels(it.group, it.resource).inc(),
             clock=clock,
         )

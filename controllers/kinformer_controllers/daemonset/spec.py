@@ -40,7 +40,7 @@ SPEC: Final = ControllerSpec(
         "daemonset_controller_stale_sync_skips",
         "daemonset_controller_stale_sync_skips_total",
     ),
-    sharded_by="namespace",
+    sharded_by="owner",
     page="daemonset.md",
     differs="hashes in names and labels differ; the template decides which revision is the current one",
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from kinformer.cache.division import OwnUid
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
@@ -74,17 +75,20 @@ class JobController:
             workers=workers,
             limiter=limiter(),
             consistent=True,
+            shard_by_owner=OwnUid(jobs),
             on_stale=lambda it: STALE_SYNC_SKIPS.labels(it.group, it.resource).inc(),
             clock=clock,
         )
         self.claims = JobPodClaims(server, jobs.indexer, pod_informer.indexer, control)
-        self.orphan_sync = Orphans(pod_informer.indexer, control, partial(job_named_by, jobs.indexer)).sync
+        orphans = Orphans(pod_informer.indexer, control, partial(job_named_by, jobs.indexer))
+        self.orphan_sync = orphans.sync
         self.orphans = Controller(
             "job_orphan_pod",
             self.orphan_sync,
             workers=workers,
             limiter=limiter(),
             shard_by=lambda key: OrphanKey.parse(key).namespace,
+            shard_by_owner=orphans.shard_of,
             clock=clock,
         )
         queue, orphan = self.controller.queue, self.orphans.queue.add

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from kinformer.cache import Indexer
+from kinformer.cache.division import KeyShard
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
@@ -174,6 +175,18 @@ class Orphans:
                 errors.append(error)
         if errors:
             raise ExceptionGroup("could not release all orphan pods", errors)
+
+    def shard_of(self, text: str) -> KeyShard | None:
+        """The shard of a key where namespaces are divided by owner: that of the Job, which holds its pods."""
+        key = OrphanKey.parse(text)
+        if key.kind == _JOB:
+            return KeyShard(key.value.partition(" ")[0])
+        pod = self._pods.get_by_key(f"{key.namespace}/{key.value}")
+        if pod is None:
+            return None
+        reference = controller_of(pod)
+        # Every process holds a pod without a controller, and one of them has to release it.
+        return KeyShard(reference.uid) if reference is not None else KeyShard(pod.metadata.uid, held_by_all=True)
 
     def _named(self, key: OrphanKey) -> list[V1Pod]:
         if key.kind == _POD:

@@ -46,7 +46,7 @@ SPEC: Final = ControllerSpec(
         "job_controller_stale_sync_skips_total",
         "job_controller_terminated_pods_tracking_finalizer_total",
     ),
-    sharded_by="namespace",
+    sharded_by="owner",
     page="job.md",
     differs=(
         "if a cache is behind, a sync waits for it and does not fail; no Workloads and PodGroups, which are alpha"

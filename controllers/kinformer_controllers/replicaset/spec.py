@@ -34,7 +34,7 @@ SPEC: Final = ControllerSpec(
         allow("update", "replicasets.apps/finalizers"),
         RECORD_EVENTS,
     ),
-    sharded_by="namespace",
+    sharded_by="owner",
     page="deployment.md",
     differs="a sync waits while a cache does not show its own last write",
 )

@@ -36,7 +36,7 @@ SPEC: Final = ControllerSpec(
         allow("update", "replicationcontrollers/finalizers"),
         RECORD_EVENTS,
     ),
-    sharded_by="namespace",
+    sharded_by="owner",
     page="deployment.md",
     differs="as `replicaset`",
 )

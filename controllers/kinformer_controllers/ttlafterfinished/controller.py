@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from prometheus_client import Histogram
 
+from kinformer.cache.division import OwnUid
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import NotFound
 from kinformer.logs import get_logger
@@ -97,6 +98,7 @@ class TtlAfterFinishedController:
             self.sync,
             workers=context.read(TtlAfterFinishedOptions).concurrent_ttl_after_finished_syncs,
             queue_name="ttl_jobs_to_delete",
+            shard_by_owner=OwnUid(jobs),
             clock=self._clock,
         )
         self.controller.handle(jobs, JobHandler(self.controller.queue))

@@ -28,6 +28,6 @@ SPEC: Final = ControllerSpec(
     options=TtlAfterFinishedOptions,
     permissions=(allow("get list watch delete", "jobs.batch"),),
     metrics=("ttl_after_finished_controller_job_deletion_duration_seconds",),
-    sharded_by="namespace",
+    sharded_by="owner",
     page="job.md#finished-jobs",
 )

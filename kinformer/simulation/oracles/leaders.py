@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kinformer.meta import get_controller_of
 from kinformer.sharding import Ranges, Table, TableError
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Oracle, State, Violation
 
 __all__ = ("LeaderAlone",)
 
+#: The kinds that own pods. A group that divides objects by owner divides them by their own uid, whoever owns them.
+_OWNERS: Final = frozenset({"replicasets.apps", "replicationcontrollers", "jobs.batch", "daemonsets.apps"})
+_EVENTS: Final = ("events/", "events.events.k8s.io/")
 _LEASES: Final = "leases.coordination.k8s.io/"
 _GROUP: Final = "kinformer.dev/shard-group"
 #: For so many seconds after a delay fault, a write may come late: no client can take back what it has sent.
@@ -47,6 +51,8 @@ class LeaderAlone(Oracle):
         self._members: dict[str, str] = {}
         self._ranges: dict[str, dict[int, _Range]] = {}
         self._hashes: dict[str, Ranges] = {}
+        #: The uids by which each object was divided since it was made.
+        self._owners: dict[str, set[str]] = {}
 
     def record(self, record: Record, state: State) -> Sequence[Violation]:
         actor = record.actor
@@ -64,6 +70,10 @@ class LeaderAlone(Oracle):
         if record.object.startswith(_LEASES):
             self._lease(record, state.get(record.object))
             return ()
+        if any(hashes.by_owner for hashes in self._hashes.values()):
+            if record.detail == "ADDED":
+                self._owners.pop(record.object, None)
+            self._owners.setdefault(record.object, set()).add(_owner_of(record.object, state.get(record.object)))
         if actor in self._believing or record.time < self._late_until.get(actor, 0.0):
             return ()
         return (*self._write(record), *self._write_of_shard(record))
@@ -82,7 +92,7 @@ class LeaderAlone(Oracle):
 
     def _write(self, record: Record) -> Iterator[Violation]:
         lost = self._lost.get(record.actor)
-        if lost is None or record.object.startswith(("events/", "events.events.k8s.io/")):
+        if lost is None or record.object.startswith(_EVENTS):
             return
         lease, leader, number = lost
         text = f"{record.actor} writes {record.object} although {leader} holds {lease}"
@@ -100,7 +110,7 @@ class LeaderAlone(Oracle):
         except TableError:
             return
         ranges = self._ranges.setdefault(record.object, {})
-        self._hashes[record.object] = Ranges(len(table.owners))
+        self._hashes[record.object] = Ranges(len(table.owners), by_owner=table.by == "owner")
         for number, member in enumerate(table.owners):
             owner = self._members.get(member, "")
             known = ranges.get(number)
@@ -113,8 +123,20 @@ class LeaderAlone(Oracle):
         _, namespace, name = (*record.object.split("/"), "", "")[:3]
         if ranges is None or not name:
             return
-        number = self._hashes[group].of(namespace)
-        known = ranges.get(number)
-        if known is not None and known.owner != record.actor:
+        hashes, texts = self._hashes[group], {namespace}
+        if hashes.by_owner:
+            # Who adopts an object owns it afterwards. Who owned it before may not have seen yet that it was moved.
+            texts = self._owners[record.object] - {""}
+        owned = {number: ranges[number] for number in map(hashes.of, sorted(texts)) if number in ranges}
+        if owned and all(known.owner != record.actor for known in owned.values()):
+            number, known = next(iter(owned.items()))
             text = f"{record.actor} writes {record.object} although {known.owner} owns shard {number} of {group}"
             yield self.violation(text, known.since, record.number)
+
+
+def _owner_of(name: str, obj: Mapping[str, Any] | None) -> str:
+    """The uid by which an object is divided in a group that divides objects by owner; empty if there is none."""
+    if obj is None or name.startswith(_EVENTS):
+        return ""
+    controller = get_controller_of(obj) if name.partition("/")[0] not in _OWNERS else None
+    return controller.uid if controller is not None else str(obj["metadata"]["uid"])

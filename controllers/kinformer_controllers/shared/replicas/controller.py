@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from prometheus_client import Counter
 
+from kinformer.cache.division import OwnUid
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import owner_id
@@ -88,6 +89,7 @@ class ReplicaController(Generic[R]):
             workers=workers,
             queue_name=kind.queue,
             consistent=True,
+            shard_by_owner=None if by_labels else OwnUid(owners),
             on_stale=lambda it: _SKIPS.labels(it.group, it.resource).inc(),
             clock=clock,
         )
