@@ -318,6 +318,7 @@ class Controller:
         """Start no sync before this informer has its first list. For caches that a sync reads and does not watch."""
         self._registrations.append(informer)
         self._read.append(informer)
+        self._gate = self._gate or getattr(informer, "key_gate", None)
         return self
 
     def wait_for_controller(self, other: Controller) -> Controller:

@@ -11,9 +11,10 @@ import pytest
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.leaderelection import TERM_ANNOTATION
-from kinformer.manager import Controller, ControllerContext, Manager, MembershipLost, OptionError, Sharding
+from kinformer.manager import Controller, ControllerContext, Group, Manager, MembershipLost, OptionError, Sharding
 from kinformer.models import V1ConfigMap, V1Lease, V1Node, V1ObjectMeta, V1Pod, V1ReplicaSet
 from kinformer.sharding import DEFAULT_GROUP, Load, Table
+from kinformer.spec import ControllerSpec
 from tests.manager.shard_worlds import NAMESPACES, a_world, replica_set
 from tests.turning import eventually, turn
 
@@ -234,6 +235,39 @@ async def test_a_controller_that_looks_at_everything_cannot_be_sharded() -> None
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         with pytest.raises(OptionError, match="podgc cannot be sharded, as each looks at"):
             Manager(client, controllers=["replicaset", "podgc"], sharding=Sharding())
+
+
+#: The keys that each controller of :func:`make_beside` has synced.
+BESIDE: list[set[str]] = []
+
+
+def make_beside(context: ControllerContext) -> Group:
+    """A controller without event sources. Another one adds the keys of all namespaces to it."""
+    maps, synced = context.informers.informer_for(V1ConfigMap), set[str]()
+    BESIDE.append(synced)
+
+    async def sync(key: str) -> None:
+        synced.add(key)
+
+    async def add_all(_: str) -> None:
+        for namespace in NAMESPACES:
+            beside.queue.add(f"{namespace}/c")
+
+    beside = Controller("beside", sync, clock=context.clock).wait_for(maps)
+    return Group(Controller("adding", add_all, clock=context.clock).watch(maps), beside)
+
+
+async def test_keys_of_a_controller_without_sources_are_shared_too() -> None:
+    BESIDE.clear()
+    spec = ControllerSpec(name="beside", factory=f"{__name__}:make_beside", sharded_by="namespace")
+    async with a_world() as world:
+        await world.until_shared(*(world.start(name, {"beside": spec}) for name in ("a", "b")))
+        keys = await world.make()
+        await turn(world.clock, 1)
+
+    a, b = BESIDE
+    assert a | b == keys
+    assert a.isdisjoint(b)
 
 
 async def test_what_the_group_is_like_can_be_looked_at() -> None:

@@ -63,7 +63,7 @@ class JobController:
         informers = context.informers
         self._clock = clock = context.clock
         self._recorder = recorder = context.recorder(_COMPONENT)
-        self._informers = jobs, pod_informer = informers.informer_for(V1Job), informers.informer_for(V1Pod)
+        jobs, pod_informer = informers.informer_for(V1Job), informers.informer_for(V1Pod)
         self._jobs, server = jobs.indexer, context.client.resource(V1Job)
         add_job_pod_index(pod_informer)
         control = pods or PodControl(context.client, recorder)
@@ -110,7 +110,8 @@ class JobController:
         self.controller.handle(jobs, JobHandler(queue, orphan, clock, *self.forget))
         self.controller.handle(pod_informer, pod_handler)
         # Before the caches are complete, every pod would look like an orphan.
-        self.group = Group(self.controller, Group(self.orphans, after=self._informers))
+        self.orphans.wait_for(jobs).wait_for(pod_informer)
+        self.group = Group(self.controller, self.orphans)
 
     async def sync(self, key: str) -> None:
         """Sync one Job. It is never called twice at the same time for one key."""
