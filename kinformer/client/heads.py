@@ -3,9 +3,9 @@
 A process that shares the objects of a server out with others needs only its part of a watch. Decoding an event of a pod
 of 5 KB takes 10 µs or more, and most of them would be dropped after that. The beginning of a line says enough, and
 reading it takes less than 1 µs: Kubernetes writes the type, apiVersion, kind, name, namespace, uid and version of its
-own types first, in this order. Custom resources have their fields in the order of the alphabet. For these, for any
-other order, and if the controller matters, the JSON is read as far as these fields, which takes about a third of a
-decode.
+own types first, in this order. The references to owners, if they matter, are looked for between these and the spec.
+Custom resources have their fields in the order of the alphabet. For these, and for any other order, the JSON is read as
+far as these fields, which takes about a third of a decode.
 
 Lines of watches go in, and the lines that are wanted come out, as they were. A line that is not understood here, such
 as an ERROR, a bookmark or no JSON at all, is wanted: the decoder deals with it.
@@ -48,6 +48,12 @@ _HEAD: Final = re.compile(
     rb'(?:"namespace":"([!#-\[\]-~]*)",)?(?:"selfLink":"[^"\\]*",)?"uid":"([!#-\[\]-~]*)",'
     rb'"resourceVersion":"([!#-\[\]-~]*)"'
 )
+#: In the values of labels and annotations, a text like this has its quotes escaped.
+_OWNERS: Final = b'"ownerReferences":['
+#: What follows the metadata, and may have such references, too.
+_SPEC, _DATA = b'"spec":{', b'"data":{'
+_CONTROLLER: Final = b'"controller":true'
+_UID: Final = re.compile(rb'"uid":"([!#-\[\]-~]*)"')
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
@@ -89,8 +95,9 @@ def wanted_lines(piece: Piece, wanted: Wanted) -> tuple[Piece, str]:
     end, version = len(lines), b""
     while at < end:
         following = lines.find(b"\n", at) + 1 or end
-        owner = b""
-        if by_owner or (head := _HEAD.match(lines, at, following)) is None:
+        head = _HEAD.match(lines, at, following)
+        owner = _controller_in(lines, head.end(), following) if by_owner and head is not None else b""
+        if head is None or owner is None:
             namespace, uid, version, owner = _read(lines[at:following])
         else:
             namespace, uid, version = head.groups(b"")
@@ -105,6 +112,18 @@ def wanted_lines(piece: Piece, wanted: Wanted) -> tuple[Piece, str]:
         return piece, ""
     kept.append(lines[begins:])
     return b"".join(kept), version.decode()
+
+
+def _controller_in(lines: bytes, begin: int, end: int) -> bytes | None:
+    """The uid of the controller of an object; empty if it has none, None if that cannot be told."""
+    at = lines.find(_OWNERS, begin, end)
+    if at < 0:
+        return b""
+    controls = lines.find(_CONTROLLER, at, lines.find(b"]", at, end))
+    if controls < 0 or lines.find(_SPEC, begin, at) >= 0 or lines.find(_DATA, begin, at) >= 0:
+        return None
+    uid = _UID.search(lines, lines.rfind(b"{", at, controls), lines.find(b"}", controls, end))
+    return uid[1] if uid is not None else None
 
 
 def _read(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:

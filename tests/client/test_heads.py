@@ -28,6 +28,7 @@ metas = st.fixed_dictionaries(
         "finalizers": st.just(["a"]),
     },
 )
+OTHERS = {"ownerReferences": [{"uid": "b", "controller": True}]}
 CANONICAL = [
     "name",
     "generateName",
@@ -50,7 +51,10 @@ def lines(draw: st.DrawFn) -> bytes:
         "kind": "Pod",
         "apiVersion": "v1",
         "metadata": {name: meta[name] for name in order if name in meta},
-        "spec": {"volumes": [{"metadata": {"namespace": "b", "uid": "a"}}], "containers": []},
+        "spec": {
+            "volumes": [{"metadata": {"namespace": "b", "uid": "a", **OTHERS}}],
+            "containers": [],
+        },
     }
     fields = list(parts) if draw(st.booleans()) else draw(st.permutations(list(parts)))
     obj = {name: parts[name] for name in fields if name not in draw(st.sampled_from([(), ("kind", "apiVersion")]))}
