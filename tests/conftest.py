@@ -33,7 +33,13 @@ def pytest_runtest_logfinish() -> None:
         structlog.reset_defaults()
 
 
+# Nearly all that collecting makes stays. Looking for garbage in it costs a seventh of the CPU time of collecting, and a
+# fifth in a fresh clone, where assertions are rewritten. Without it a process is 16 MB larger.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector the objects that were imported and collected: they stay to the end."""
     gc.collect()
     gc.freeze()
+    gc.enable()
