@@ -12,8 +12,6 @@ from kinformer.cache import (
     DeltaFIFO,
     FIFOClosed,
     Indexer,
-    KeyListerGetter,
-    ObjectKeyError,
 )
 from tests.cache.objects import POD, Known, Pod, changes, name_of, pod
 
@@ -31,26 +29,6 @@ def newest(queue: DeltaFIFO[Any]) -> Any:
 
 def tombstone(obj: Pod | None, key: str = "") -> DeletedFinalStateUnknown[Pod]:
     return DeletedFinalStateUnknown(key or (name_of(obj) if obj else ""), obj)
-
-
-async def test_what_is_added_comes_out_in_order_whoever_adds_it() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-    seen: dict[str, list[int]] = {"a": [], "b": []}
-
-    async def produce(prefix: str) -> None:
-        for number in range(100):
-            queue.add(pod(f"{prefix}{number}", number))
-            if number % 7 == 0:
-                await anyio.lowlevel.checkpoint()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(produce, "a")
-        tasks.start_soon(produce, "b")
-        for _ in range(200):
-            (delta,) = await queue.pop(ignore)
-            seen[delta.key[0]].append(int(delta.object.metadata.resource_version))
-
-    assert seen == {"a": list(range(100)), "b": list(range(100))}
 
 
 def test_changes_of_one_object_gather_until_it_is_popped() -> None:
@@ -158,49 +136,6 @@ def test_objects_of_a_list_come_as_sync_unless_replaced_is_asked_for() -> None:
 
     assert popped(plain) == [("Sync", foo)]
     assert popped(telling) == [("Replaced", foo)]
-
-
-FOO, FOO3 = pod("foo", 2), pod("foo", 3)
-
-
-@pytest.mark.parametrize("known", [None, Known()], ids=["without known objects", "with none"])
-@pytest.mark.parametrize(
-    ("operations", "expected"),
-    [
-        (
-            lambda queue: (queue.add(FOO), queue.replace([])),
-            [("Added", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([])),
-            [("Added", FOO), ("Replaced", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.replace([])),
-            [("Added", FOO), ("Deleted", FOO)],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([FOO]), queue.replace([])),
-            [("Added", FOO), ("Replaced", FOO), ("Replaced", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.replace([]), queue.replace([])),
-            [("Added", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.add(FOO3), queue.replace([])),
-            [("Added", FOO), ("Deleted", FOO), ("Added", FOO3), ("Deleted", tombstone(FOO3))],
-        ),
-    ],
-)
-def test_an_object_that_is_only_queued_is_deleted_once_by_a_list(
-    known: KeyListerGetter[Pod] | None, operations: Callable[[Any], object], expected: list[tuple[str, Any]]
-) -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, known, emit_delta_type_replaced=True)
-    operations(queue)
-
-    assert popped(queue) == expected
-    assert len(queue) == 0
 
 
 def test_a_list_deletes_missing_objects_with_a_tombstone_of_the_last_state() -> None:
@@ -505,23 +440,6 @@ async def test_closing_ends_waiting_but_what_is_queued_can_be_popped() -> None:
 def test_popping_nothing_is_an_error() -> None:
     with pytest.raises(IndexError):
         DeltaFIFO(POD).pop_nowait(ignore)
-
-
-def test_the_queue_makes_the_keys_of_objects_and_tombstones() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-
-    assert queue.key_of(pod("A")) == "A"
-    assert queue.key_of(DeletedFinalStateUnknown("B", None)) == "B"
-
-
-@pytest.mark.parametrize("method", ["add", "update", "delete"])
-def test_what_has_no_key_is_refused_by_name(method: str) -> None:
-    queue: DeltaFIFO[Any] = DeltaFIFO(POD)
-
-    with pytest.raises(ObjectKeyError, match="couldn't create key for object 'a string'"):
-        getattr(queue, method)("a string")
-    with pytest.raises(ObjectKeyError):
-        queue.replace([pod("fine"), "a string"])
 
 
 @pytest.mark.parametrize("size", [999, 1000, 2500])

@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.cache import FIFO, FIFOClosed, ObjectKeyError
-from tests.cache.objects import POD, Pod, name_of, pod
+from kinformer.cache import FIFO
+from tests.cache.objects import POD, Pod, pod
 
 
 def ignore(_: object, __: bool) -> None: ...
@@ -15,26 +15,6 @@ def ignore(_: object, __: bool) -> None: ...
 
 def popped(queue: FIFO[Pod]) -> Pod:
     return queue.pop_nowait(ignore)
-
-
-async def test_what_is_added_comes_out_in_order_whoever_adds_it() -> None:
-    queue: FIFO[Pod] = FIFO(POD)
-    seen: dict[str, list[int]] = {"a": [], "b": []}
-
-    async def produce(prefix: str) -> None:
-        for number in range(100):
-            queue.add(pod(f"{prefix}{number}", number))
-            if number % 7 == 0:
-                await anyio.lowlevel.checkpoint()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(produce, "a")
-        tasks.start_soon(produce, "b")
-        for _ in range(200):
-            obj = await queue.pop(ignore)
-            seen[name_of(obj)[0]].append(int(obj.metadata.resource_version))
-
-    assert seen == {"a": list(range(100)), "b": list(range(100))}
 
 
 def test_an_object_that_changes_waits_once_with_its_newest_state() -> None:
@@ -124,28 +104,3 @@ async def test_a_first_list_that_was_deleted_again_counts_as_popped() -> None:
         await anyio.wait_all_tasks_blocked()
         assert queue.has_synced
         tasks.cancel_scope.cancel()
-
-
-async def test_closing_ends_waiting() -> None:
-    queue: FIFO[Pod] = FIFO(POD)
-    ended: list[str] = []
-
-    async def consume() -> None:
-        with pytest.raises(FIFOClosed):
-            await queue.pop(ignore)
-        ended.append("closed")
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(consume)
-        tasks.start_soon(consume)
-        await anyio.wait_all_tasks_blocked()
-        queue.close()
-
-    assert ended == ["closed"] * 2
-
-
-def test_what_has_no_key_is_refused() -> None:
-    queue: FIFO[Any] = FIFO(POD)
-
-    with pytest.raises(ObjectKeyError):
-        queue.add("a string")

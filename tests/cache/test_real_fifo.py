@@ -10,7 +10,6 @@ from kinformer.cache import (
     BookmarkInfo,
     DeletedFinalStateUnknown,
     Delta,
-    FIFOClosed,
     Indexer,
     ObjectKeyError,
     RealFIFO,
@@ -41,26 +40,6 @@ def a_queue(*known: Pod) -> RealFIFO[Pod]:
 
 def an_atomic_queue() -> RealFIFO[Pod]:
     return RealFIFO(POD, atomic_events=True, emit_delta_type_bookmark=True)
-
-
-async def test_what_is_added_comes_out_in_order_whoever_adds_it() -> None:
-    queue = a_queue()
-    seen: dict[str, list[int]] = {"a": [], "b": []}
-
-    async def produce(prefix: str) -> None:
-        for number in range(100):
-            queue.add(pod(f"{prefix}{number}", number))
-            if number % 7 == 0:
-                await anyio.lowlevel.checkpoint()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(produce, "a")
-        tasks.start_soon(produce, "b")
-        for _ in range(200):
-            (delta,) = await queue.pop(ignore)
-            seen[delta.key[0]].append(int(delta.object.metadata.resource_version))
-
-    assert seen == {"a": list(range(100)), "b": list(range(100))}
 
 
 def test_every_change_is_popped_alone_in_the_order_of_events() -> None:
@@ -107,45 +86,7 @@ def test_a_list_comes_after_what_was_queued_before() -> None:
     assert all_popped(queue) == [("Added", pod("foo", 10)), ("Replaced", pod("foo", 15))]
 
 
-FOO, FOO3 = pod("foo", 2), pod("foo", 3)
-
-
-@pytest.mark.parametrize(
-    ("operations", "expected"),
-    [
-        (
-            lambda queue: (queue.add(FOO), queue.replace([])),
-            [("Added", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([])),
-            [("Added", FOO), ("Replaced", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.replace([])),
-            [("Added", FOO), ("Deleted", FOO)],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([FOO]), queue.replace([])),
-            [("Added", FOO), ("Replaced", FOO), ("Replaced", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.replace([]), queue.replace([])),
-            [("Added", FOO), ("Deleted", tombstone(FOO))],
-        ),
-        (
-            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.add(FOO3), queue.replace([])),
-            [("Added", FOO), ("Deleted", FOO), ("Added", FOO3), ("Deleted", tombstone(FOO3))],
-        ),
-    ],
-)
-def test_an_object_that_is_only_queued_is_deleted_once_by_a_list(
-    operations: Callable[[Any], object], expected: list[tuple[str, Any]]
-) -> None:
-    queue = a_queue()
-    operations(queue)
-
-    assert all_popped(queue) == expected
+FOO = pod("foo", 2)
 
 
 def test_a_list_is_queued_as_deletions_first_and_then_its_objects() -> None:
@@ -284,24 +225,6 @@ async def test_what_a_process_function_fails_at_is_gone_and_counts_as_processed(
     with pytest.raises(RuntimeError, match="no good"):
         queue.drain(fail)
     assert queue.has_synced
-
-
-async def test_closing_ends_waiting() -> None:
-    queue = a_queue()
-    ended: list[str] = []
-
-    async def consume(pop: Callable[[], Any]) -> None:
-        with pytest.raises(FIFOClosed):
-            await pop()
-        ended.append("closed")
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(consume, lambda: queue.pop(ignore))
-        tasks.start_soon(consume, lambda: queue.pop_batch(ignore, ignore))
-        await anyio.wait_all_tasks_blocked()
-        queue.close()
-
-    assert ended == ["closed"] * 2
 
 
 def batches(queue: RealFIFO[Any]) -> list[tuple[list[str], bool]]:
@@ -465,22 +388,6 @@ def test_bookmarks_are_dropped_unless_asked_for() -> None:
 def test_options_that_do_not_go_together_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="pods: "):
         RealFIFO(POD, **options, name="pods")
-
-
-def test_the_queue_makes_the_keys_of_objects_and_tombstones() -> None:
-    queue = a_queue()
-
-    assert queue.key_of(pod("A")) == "A"
-    assert queue.key_of(DeletedFinalStateUnknown("B", None)) == "B"
-
-
-@pytest.mark.parametrize("method", ["add", "update", "delete"])
-def test_what_has_no_key_is_refused_by_name(method: str) -> None:
-    queue: RealFIFO[Any] = RealFIFO(POD, Known())
-
-    with pytest.raises(ObjectKeyError, match="couldn't create key for object 'a string'"):
-        getattr(queue, method)("a string")
-    assert len(queue) == 0
 
 
 def test_a_long_list_and_a_resync_can_be_queued_in_parts() -> None:

@@ -1,0 +1,146 @@
+"""What the three queues have in common: FIFO, DeltaFIFO and RealFIFO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.cache import FIFO, DeletedFinalStateUnknown, DeltaFIFO, FIFOClosed, ObjectKeyError, RealFIFO
+from tests.cache.objects import POD, Known, Pod, changes, name_of, pod
+
+Make = Callable[[], Any]
+
+FOO, FOO3 = pod("foo", 2), pod("foo", 3)
+GONE, GONE3 = DeletedFinalStateUnknown("foo", FOO), DeletedFinalStateUnknown("foo", FOO3)
+
+of_deltas = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: DeltaFIFO(POD, emit_delta_type_replaced=True), id="DeltaFIFO"),
+        pytest.param(lambda: DeltaFIFO(POD, Known(), emit_delta_type_replaced=True), id="DeltaFIFO that knows nothing"),
+        pytest.param(lambda: RealFIFO(POD, Known()), id="RealFIFO"),
+    ],
+)
+of_any_kind = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: FIFO(POD), id="FIFO"),
+        pytest.param(lambda: DeltaFIFO(POD), id="DeltaFIFO"),
+        pytest.param(lambda: RealFIFO(POD, Known()), id="RealFIFO"),
+    ],
+)
+
+
+def ignore(_: object, __: bool) -> None: ...
+
+
+@of_any_kind
+async def test_what_is_added_comes_out_in_order_whoever_adds_it(make: Make) -> None:
+    queue = make()
+    seen: dict[str, list[int]] = {"a": [], "b": []}
+
+    async def produce(prefix: str) -> None:
+        for number in range(100):
+            queue.add(pod(f"{prefix}{number}", number))
+            if number % 7 == 0:
+                await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(produce, "a")
+        tasks.start_soon(produce, "b")
+        for _ in range(200):
+            popped = await queue.pop(ignore)
+            obj: Pod = popped if isinstance(queue, FIFO) else popped[0].object
+            seen[name_of(obj)[0]].append(int(obj.metadata.resource_version))
+
+    assert seen == {"a": list(range(100)), "b": list(range(100))}
+
+
+@of_deltas
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        (lambda queue: (queue.add(FOO), queue.replace([])), [("Added", FOO), ("Deleted", GONE)]),
+        (
+            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([])),
+            [("Added", FOO), ("Replaced", FOO), ("Deleted", GONE)],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.replace([])),
+            [("Added", FOO), ("Deleted", FOO)],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([FOO]), queue.replace([])),
+            [("Added", FOO), ("Replaced", FOO), ("Replaced", FOO), ("Deleted", GONE)],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.replace([]), queue.replace([])),
+            [("Added", FOO), ("Deleted", GONE)],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.add(FOO3), queue.replace([])),
+            [("Added", FOO), ("Deleted", FOO), ("Added", FOO3), ("Deleted", GONE3)],
+        ),
+    ],
+)
+def test_an_object_that_is_only_queued_is_deleted_once_by_a_list(
+    make: Make, operations: Callable[[Any], object], expected: list[tuple[str, Any]]
+) -> None:
+    queue = make()
+    operations(queue)
+    pops = []
+    while len(queue):
+        pops.append(changes(queue.pop_nowait(ignore)))
+
+    assert pops == ([[one] for one in expected] if isinstance(queue, RealFIFO) else [expected])
+
+
+@of_any_kind
+async def test_closing_ends_waiting(make: Make) -> None:
+    queue = make()
+    ended: list[str] = []
+
+    async def consume(pop: Callable[[], Any]) -> None:
+        with pytest.raises(FIFOClosed):
+            await pop()
+        ended.append("closed")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(consume, lambda: queue.pop(ignore))
+        if isinstance(queue, RealFIFO):
+            tasks.start_soon(consume, lambda: queue.pop_batch(ignore, ignore))
+        else:
+            tasks.start_soon(consume, lambda: queue.pop(ignore))
+        await anyio.wait_all_tasks_blocked()
+        queue.close()
+
+    assert ended == ["closed"] * 2
+
+
+@of_deltas
+def test_the_queue_makes_the_keys_of_objects_and_tombstones(make: Make) -> None:
+    queue = make()
+
+    assert queue.key_of(pod("A")) == "A"
+    assert queue.key_of(DeletedFinalStateUnknown("B", None)) == "B"
+
+
+@of_any_kind
+@pytest.mark.parametrize("method", ["add", "update", "delete"])
+def test_what_has_no_key_is_refused_by_name(make: Make, method: str) -> None:
+    queue = make()
+
+    with pytest.raises(ObjectKeyError, match="couldn't create key for object 'a string'"):
+        getattr(queue, method)("a string")
+    assert len(queue) == 0
+
+
+@of_any_kind
+def test_a_list_with_an_object_without_a_key_is_refused(make: Make) -> None:
+    queue = make()
+
+    with pytest.raises(ObjectKeyError):
+        queue.replace([pod("fine"), "a string"])
