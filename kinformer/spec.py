@@ -134,6 +134,8 @@ def declared_by(factory: Any, what: str) -> Any:
 
 def _imported(path: str) -> Any:
     """
+    Import what a path names: ``module:name``.
+
     :raises ImportError: if there is no such module, or it has no such name
     """
     module, _, name = path.partition(":")

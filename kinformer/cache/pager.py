@@ -1,8 +1,7 @@
-"""Pager: reads a list page by page and joins the pages: client-go's ``tools/pager``.
+"""Pager: reads a list page by page and joins the pages, as client-go's ``tools/pager`` does.
 
-If it is asked to, a server gives a long list in pages, each with a token for the next page. All pages are of one
-version. The server may have forgotten that version before the last page is read. Then everything is listed in one
-request.
+A server can give a long list in pages. Each page has a token to ask for the next one. All pages show the same version
+of the list. If the server has forgotten that version before the last page is read, everything is listed in one request.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ async def list_in_pages(
         left_out.extend(page.left_out)
         if len(items) > max_objects:
             raise EndlessList(f"the list has more than {max_objects} objects")
-        # The version of the first page. A server may continue with its present state in a later page, never an older.
+        # The version of the first page counts. A server may answer a later page from a newer state, not from an older.
         version = version or page.resource_version
         if not page.continue_token:
             return PagedList(items, version, paginated=bool(token), left_out=left_out)

@@ -74,7 +74,7 @@ async def read_body(response: Response, reader: BodyReader | None, limit: int, *
 
     :param limit: the greatest number of bytes that are held in memory at once
     :param compressed: whether the server was asked to compress it
-    :raises AnswerTooLarge: if that is not enough
+    :raises AnswerTooLarge: if more would have to be held
     :raises DecodeError: if it is compressed although this was not asked for, or its compression is broken
     """
     try:
@@ -111,7 +111,7 @@ def check_encoding(response: Answer, *, compressed: bool) -> bool:
     """
     Check that the body is not compressed in a way that was not requested. Return whether it is compressed.
 
-    :raises DecodeError: if it is
+    :raises DecodeError: if it is compressed in such a way
     """
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if not encoding or encoding == "identity":
@@ -134,10 +134,10 @@ class _Unpacked:
 
     async def read(self) -> list[Piece]:
         """
-        The next step; empty at the end.
+        Return the next decompressed piece; an empty list at the end.
 
         :raises DecodeError: if it is not gzip
-        :raises aiohttp.ClientPayloadError: if it breaks off
+        :raises aiohttp.ClientPayloadError: if the body ends too early
         """
         unpack = self._unpack
         try:
@@ -163,7 +163,8 @@ def redirected(url: URL, response: Response) -> URL:
     """
     The URL that a response redirects to.
 
-    :raises ClientError: if it is not followed: it is no escaped URL of HTTP, or leads from https to http
+    :raises ClientError: if the URL must not be followed. It has to be a URL of http or https with special characters
+        escaped, and must not lead from https to http
     """
     location = response.headers.get("Location", "")
     try:
@@ -183,8 +184,9 @@ def redirected(url: URL, response: Response) -> URL:
 
 def retry_after(header: str | None) -> int | None:
     """
-    The seconds of a Retry-After header, at most :data:`MAX_RETRY_AFTER`. None if it is no number, or has no place in
-    64 bits: then it is ignored, as in client-go.
+    Return the seconds of a Retry-After header, at most :data:`MAX_RETRY_AFTER`.
+
+    :return: None if it is not a number, or is too large for 64 bits. client-go ignores such a header, too
     """
     digits = (header or "").strip()
     # Python refuses to parse numbers of thousands of digits.

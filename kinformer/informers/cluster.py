@@ -25,7 +25,12 @@ _ASK_AGAIN: Final = 1.0
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """Which cluster it is; both are empty if that cannot be told."""
+    """
+    The identity of a cluster. One of the fields is set, or none if the identity is not known.
+
+    :param uid: of the namespace ``kube-system``
+    :param address: address and certificate authorities, if the uid cannot be read
+    """
 
     uid: str = ""
     address: str = ""
@@ -36,14 +41,14 @@ class Cluster(msgspec.Struct, frozen=True):
 
 
 class ClusterFinder:
-    """Asks a server once which cluster it is of."""
+    """Asks a server once which cluster it belongs to."""
 
     def __init__(self, client: Client, clock: Clock):
         self._client = client
         self._clock = clock
         #: The cluster; None until :meth:`find` has returned.
         self.found: Cluster | None = None
-        #: The version that the cluster had reached when it was found; empty if that cannot be told.
+        #: The version that the cluster had reached when it was found; empty if it is not known.
         self.newest = ""
 
     async def find(self) -> Cluster:

@@ -1,9 +1,11 @@
 """RBAC manifests of controllers: the permissions that they declare (:mod:`kinformer.permissions`), as roles to apply.
 
 Each controller gets a ClusterRole ``kinformer:NAME``. For permissions in one namespace only, it gets a Role in that
-namespace. The permissions of the manager itself are in roles called ``kinformer:manager``. If a service account is
-given, each role gets a binding to it, called ``kinformer:NAME:NAMESPACE:ACCOUNT``, so that an operator can be installed
-twice in one cluster. The roles of the manager have such names, too.
+namespace. The permissions of the manager itself are in roles called ``kinformer:manager``.
+
+If a service account is given, each role gets a binding to it, called ``kinformer:NAME:NAMESPACE:ACCOUNT``. The name of
+the manager's role then ends with the namespace and the account, too. So an operator can be installed twice in one
+cluster.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ def manifests(rules: Mapping[str, Iterable[Rule]], account: ServiceAccount | Non
     Make the manifests of roles.
 
     :param rules: the rules of each role, by the name of the controller
-    :param account: the service account to bind each role to; None: there are no bindings
+    :param account: the service account to bind each role to; if it is None, no bindings are made
     """
     made: list[dict[str, Any]] = []
     for name, all_of_it in rules.items():

@@ -27,11 +27,11 @@ _FIELD_MANAGER: Final = "kinformer"
 #: Seconds after which :func:`install` checks again whether the server serves the objects.
 _LOOK_AGAIN: Final = 0.05
 
-#: The types of a schema that a column may have as well.
+#: The types that both a field in a schema and a column can have.
 _COLUMN_TYPES: Final = frozenset({"string", "integer", "number", "boolean"})
 
 
-#: The fields of every object, with the types that the server gives them.
+#: The fields that every object has, and their types in a schema.
 _GIVEN: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
 
 
@@ -186,9 +186,9 @@ def _column_type(schema: Schema) -> str:
 
 def _path_in(schema: Schema, path: str, type_: type[Any]) -> str:
     """
-    The JSON path of a field that a schema has.
+    The JSON path of a field of a schema.
 
-    :raises SchemaError: if it has none
+    :raises SchemaError: if the schema has no such field
     """
     made = _json_path(path, type_)
     _found(schema, made, type_)

@@ -1,8 +1,8 @@
 """The files of a recording: segments of blocks, each block with a checksum.
 
-A segment is written under another name until it has its beginning, and then takes the place of the newest one. So at
-any moment, also after a crash, ``FILE`` is a whole segment. After that it is only appended to: a block that was cut at
-the end is ignored. The layout, with numbers in big-endian order::
+A segment begins with the state of the caches. Until that is written, the file has another name. Then it is renamed to
+``FILE``, and from then on blocks are only appended. So at any moment, also after a crash, ``FILE`` has a whole
+beginning. A reader ignores a last block that is not complete. The layout, with numbers in big-endian order::
 
     KINFREC and a zero byte, the format's number (4 bytes)
     blocks: length (4 bytes), CRC-32 (4 bytes), how it is compressed (1 byte), entries
@@ -42,18 +42,18 @@ __all__ = (
 )
 
 SEGMENTS: Final = 4
-"""The number of segments that are kept, with those of earlier processes."""
+"""The number of segments that are kept. Those of earlier processes count, too."""
 
 _MAGIC: Final = b"KINFREC\0"
 _FORMAT: Final = 1
 _BEGIN: Final = struct.Struct(">8sI")
 _BLOCK: Final = struct.Struct(">IIB")
 _RAW, _ZLIB, _ZSTD = range(3)
-#: Bytes of a block that zlib compresses: 1 MB a second takes it 0.3 % of a core. Larger blocks would take it too much.
+#: The largest block that zlib compresses, in bytes. 1 MB a second costs 0.3 % of a core; more would cost too much.
 _FOR_ZLIB: Final = 2**18
-#: Entries of a block of a copy.
+#: The number of entries in a block of :func:`write_recording`.
 _AT_ONCE: Final = 1000
-#: Bytes: no block that was written is larger, unpacked.
+#: The largest size of an unpacked block in bytes. Blocks that are written are smaller.
 _MOST: Final = 2**30
 
 
@@ -62,14 +62,14 @@ class RecordingUnusable(Exception):
 
 
 class SegmentFull(Exception):
-    """A block has no place in its segment any more."""
+    """A segment has no room for another block."""
 
 
 def check_place(path: Path) -> None:
     """
     Check that recordings can be written here, and that no other file is in the place. Blocking.
 
-    :raises RecordingUnusable: if not
+    :raises RecordingUnusable: if the place cannot be written, or has another file or the file of another process
     """
     try:
         with path.open("rb") as file:
@@ -104,10 +104,10 @@ def _older(path: Path, number: int) -> Path:
 
 class Segment:
     """
-    A new segment, in the thread that writes it. :meth:`publish` puts it in the place of the newest one.
+    A new segment. :meth:`publish` makes it the newest one of its recording. Only one thread may use it.
 
     :param path: the recording's file
-    :param limit: the most bytes that it may have
+    :param limit: the largest size of the file, in bytes
     :raises OSError: if it cannot be written
     """
 
@@ -123,14 +123,14 @@ class Segment:
         with suppress(OSError):  # a file system that knows no locks
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._file.write(_BEGIN.pack(_MAGIC, _FORMAT))
-        #: Bytes that it has.
+        #: The size of the file, in bytes.
         self.size = _BEGIN.size
 
     def add(self, entries: Sequence[Entry]) -> None:
         """
         Append a block.
 
-        :raises SegmentFull: if there is no place for it
+        :raises SegmentFull: if there is no room for it
         :raises OSError: if it cannot be written
         """
         packed, packed_as = self._pack(encode_entries(entries), self._name is not None)
@@ -145,7 +145,7 @@ class Segment:
 
     def publish(self) -> None:
         """
-        Put it in the place of the newest segment. The others move on by one, and the oldest one is removed.
+        Make it the newest segment. The numbers of the others rise by one, and the oldest segment is removed.
 
         :raises OSError: if that fails
         """
@@ -171,7 +171,11 @@ class Segment:
 
 
 def _packer() -> Callable[[bytes, bool], tuple[bytes, int]]:
-    """What compresses a block; the second argument says that it is of a beginning, which has to fit."""
+    """
+    Return the function that compresses a block, and says how.
+
+    Its second argument says whether the block belongs to the beginning, which has to fit into the segment.
+    """
     try:
         import zstandard
     except ImportError:
@@ -184,7 +188,7 @@ def _packer() -> Callable[[bytes, bool], tuple[bytes, int]]:
 
 def write_recording(path: Path, recorded: Recorded) -> None:
     """
-    Write a recording as one file that every installation can read, for a test. Blocking.
+    Write a recording to one file that can be read without Zstandard, for a test. Blocking.
 
     :raises OSError: if it cannot be written
     """
@@ -228,7 +232,7 @@ def _unpacker(path: Path) -> Callable[[bytes, int], bytes]:
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """
-    What a recording has.
+    The content of a recording.
 
     :param path: its file
     :param begin: the beginning of its first segment
@@ -242,7 +246,7 @@ class Recorded:
 
 def read_recording(path: Path) -> Recorded:
     """
-    Read a recording, with its older segments, as far as nothing is missing between them. Blocking.
+    Read a recording, and its older segments back to the first gap. Blocking.
 
     :raises RecordingUnusable: if it is no recording, is damaged, or is of another format
     """
@@ -263,7 +267,7 @@ def read_recording(path: Path) -> Recorded:
     joined: list[Entry] = []
     known: set[tuple[type[Any], int]] = set()
     for _, more in segments:
-        # What later segments repeat at their beginning follows from those before.
+        # A later segment begins with the caches, and with requests that an earlier one has already: these are skipped.
         for entry in more:
             if more is not entries and isinstance(entry, Cached):
                 continue

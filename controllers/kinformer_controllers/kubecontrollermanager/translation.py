@@ -25,19 +25,19 @@ _DEFAULTS: Final = {
     "shutdown-grace": "10s",
 }
 _RENAMED: Final = {"controller-shutdown-timeout": "shutdown-grace"}
-#: The gate with which the control plane chooses the leader, which is a flag of ``kinformer manager``.
+#: With this gate, the control plane chooses the leader. ``kinformer manager`` has a flag for it.
 _COORDINATED: Final = "CoordinatedLeaderElection"
 
 
 @dataclass(eq=False, slots=True)
 class Translation:
     """
-    What a command line of kube-controller-manager comes to.
+    A command line of kube-controller-manager, translated.
 
     :ivar arguments: the arguments for ``kinformer manager``
     :ivar accounts: the service accounts of controllers; empty if all use the manager's credentials
     :ivar ignored: the flags and gates without effect, each with the reason
-    :ivar missing: controllers that were asked for and are not here
+    :ivar missing: the controllers that were asked for and are not installed
     """
 
     arguments: list[str] = field(default_factory=list)
@@ -52,8 +52,8 @@ def translate(given: Mapping[str, str], here: Sequence[str], builtin: Sequence[s
 
     :param given: their values, as :func:`~kinformer_controllers.kubecontrollermanager.parsing.parse_flags` gives them
     :param here: the names of the flags of ``kinformer manager``
-    :param builtin: the names of the controllers that are here
-    :raises OptionError: if a flag is refused, or its value is
+    :param builtin: the names of the controllers that are installed
+    :raises OptionError: if a flag or its value is refused
     :raises UnknownControllerError: if ``--controllers`` has an unknown name
     """
     made = Translation()
@@ -103,5 +103,5 @@ def _check_cloud(value: str) -> None:
         raise OptionError(f"--cloud-provider is {value!r}: want external or nothing. 1.36 has no built-in clouds")
 
 
-#: Flags of which only some values are accepted, as in kube-controller-manager. They need not be passed on.
+#: Flags that accept only some values, as in kube-controller-manager. They are checked, and not passed on.
 _CHECKED: Final = {"cidr-allocator-type": _check_allocator, "cloud-provider": _check_cloud}

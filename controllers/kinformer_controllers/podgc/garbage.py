@@ -5,8 +5,9 @@ In: pods and nodes from the caches, and the time. Out: the pods to delete, in or
 - *out-of-service*: the pod is being deleted, and its node is not ready and has the out-of-service taint;
 - *terminated*: the pod has ended, and there are more such pods than the threshold allows. Evicted pods come first, then
   the oldest;
-- *orphaned*: the pod's node is gone. The controller finds these: a missing node counts as gone after a quarantine,
-  because the cache of nodes may be older than that of pods, and if the server says so;
+- *orphaned*: the pod's node is gone. The controller finds these, not this module. The cache of nodes may be older than
+  that of pods. So a node that is missing there counts as gone only after a while, and only if the server has no such
+  node either;
 - *unscheduled*: the pod is being deleted and has no node, so that no kubelet will end it.
 
 A pod that has not ended is marked as failed before it is deleted. The controller that owns it, such as a Job's, then

@@ -35,8 +35,8 @@ __all__ = ("BODY_LIMIT", "CONVERT_PATH", "Answers", "WebhookServer", "WebhookSer
 
 log = get_logger(__name__)
 
-#: The most bytes of a review: twice the largest object that kube-apiserver accepts (the old and the new one), and the
-#: rest.
+#: The largest size of a review in bytes. It has room for two of the largest objects that kube-apiserver accepts (the
+#: old and the new one), and for the rest of the review.
 BODY_LIMIT: Final = 7 * 1024 * 1024
 
 CONVERT_PATH: Final = "/convert"
@@ -88,10 +88,10 @@ class WebhookServer:
     :param trouble: returns why the server is not ready, for ``/readyz``; empty if it is
     :param clock: for time limits
     :ivar listening: is set once the server listens
-    :ivar calls: what it counts of each path
+    :ivar calls: the metrics of each path
     """
 
-    #: The most bytes of a review.
+    #: The largest size of a review in bytes.
     body_limit: int = BODY_LIMIT
 
     def __init__(

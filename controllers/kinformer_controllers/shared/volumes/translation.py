@@ -99,16 +99,17 @@ def _migrated(annotations: Mapping[str, str], provisioner: str | None) -> dict[s
 
 
 class Untranslatable(ValueError):
-    """An in-tree volume that its CSI driver cannot have. The message names what is wrong."""
+    """An in-tree volume that has no equivalent at its CSI driver. The message says why."""
 
 
 class CsiVolume(NamedTuple):
     """
     A volume of a CSI driver.
 
-    :param name: of the PersistentVolume, or of the one that stands for a volume in a pod
-    :param spec: of a PersistentVolume with a CSI source. For a PersistentVolume, it has the driver, the handle and the
-        access modes only
+    :param name: the name of the PersistentVolume. A volume in a pod gets the name that Kubernetes gives to its
+        translation
+    :param spec: the spec of a PersistentVolume with a CSI source. If a PersistentVolume was translated, it has only
+        the driver, the handle and the access modes
     """
 
     name: str
@@ -119,8 +120,8 @@ def translate_volume(volume: V1PersistentVolume) -> CsiVolume | None:
     """
     Translate a PersistentVolume.
 
-    :return: None if its source is no in-tree source that was migrated
-    :raises Untranslatable: if the driver cannot have it
+    :return: None if its source is not one of the in-tree sources that are translated
+    :raises Untranslatable: if the driver has no equivalent
     """
     found = driver_of_volume(volume.spec)
     if found is None:
@@ -138,8 +139,8 @@ def translate_inline(volume: V1Volume, namespace: str) -> CsiVolume | None:
     Translate a volume that is written into a pod.
 
     :param namespace: of the pod
-    :return: None if its source is no in-tree source that was migrated
-    :raises Untranslatable: if the driver cannot have it
+    :return: None if its source is not one of the in-tree sources that are translated
+    :raises Untranslatable: if the driver has no equivalent
     """
     found = driver_of_volume(volume)
     if found is None:
@@ -199,7 +200,11 @@ def _gce_of_volume(volume: V1PersistentVolume) -> str:
 
 
 def _gce_modes(modes: Sequence[str]) -> list[str]:
-    """Return the modes that the driver takes: the in-tree plug-in attached every disk that may be written once."""
+    """
+    Return the access modes for the driver: read-only for many nodes if that is the only mode, or read-write for one.
+
+    The in-tree plug-in attached a disk with any other modes for reading and writing by one node.
+    """
     return [_READ_MANY] if set(modes) == {_READ_MANY} else [_ONCE]
 
 
