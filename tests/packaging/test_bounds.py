@@ -41,19 +41,6 @@ def private_parts_in(module: Path) -> Iterator[str]:
                 yield name
 
 
-LIBRARIES = {
-    "aiohttp",
-    "anyio",
-    "click",
-    "kubernetes_asyncio",
-    "msgspec",
-    "prometheus_client",
-    "rich",
-    "structlog",
-    "yaml",
-}
-
-
 def test_no_private_module_or_name_of_a_library_is_imported() -> None:
     modules = [*(ROOT / "kinformer").rglob("*.py"), *(ROOT / "controllers").rglob("*.py")]
 
