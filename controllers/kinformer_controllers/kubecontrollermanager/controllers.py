@@ -14,7 +14,7 @@ from kinformer.manager import UnknownControllerError
 from kinformer.manager.names import find_name
 from kinformer.manager.selection import BUILTIN
 
-__all__ = ("ACCOUNTS", "ALIASES", "selection_of")
+__all__ = ("ACCOUNTS", "ALIASES", "CLOUDS", "selection_of")
 
 #: The account of each controller, by its long name. None: it uses the manager's own credentials.
 ACCOUNTS: Final[Mapping[str, str | None]] = {
@@ -93,7 +93,7 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 
 #: Those of cloud-controller-manager. kube-controller-manager knows their names and starts none of them.
-_CLOUDS: Final = ("cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller")
+CLOUDS: Final = ("cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller")
 
 
 def selection_of(text: str, builtin: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -112,7 +112,7 @@ def selection_of(text: str, builtin: Iterable[str]) -> tuple[list[str], list[str
         long = ALIASES.get(name, name)
         if entry == "*":
             selection.append(BUILTIN)
-        elif found is not None and long not in _CLOUDS:
+        elif found is not None and long not in CLOUDS:
             selection.append(entry)
         elif long not in ACCOUNTS:
             unknown.append(name)
@@ -120,4 +120,4 @@ def selection_of(text: str, builtin: Iterable[str]) -> tuple[list[str], list[str
             missing.append(long)
     if unknown:
         raise UnknownControllerError(unknown, ACCOUNTS)
-    return [*selection, *(f"-{name}" for name in _CLOUDS if find_name(name, builtin) is not None)], missing
+    return [*selection, *(f"-{name}" for name in CLOUDS if find_name(name, builtin) is not None)], missing

@@ -16,10 +16,8 @@ from kinformer.envtest import ApiServer
 from kinformer.envtest.certificates import Authority
 from kinformer.models import V1ClusterRole, V1ClusterRoleBinding, V1Deployment, V1Lease, V1Pod, from_dict
 from kinformer.permissions import policy_rules
-from kinformer.spec import ControllerSpec
-from kinformer_controllers.deployment.spec import SPEC as DEPLOYMENT_SPEC
-from kinformer_controllers.replicaset.spec import SPEC as REPLICA_SET_SPEC
 from tests.cli.commands import kinformer, output_until, running
+from tests.controllers.kubecontrollermanager.roles import granted
 from tests.ports import free_port
 
 LABELS = {"app": "web"}
@@ -49,10 +47,10 @@ def certificates(folder: Path) -> ssl.SSLContext:
     return context
 
 
-async def allow(client: Client, account: str, spec: ControllerSpec) -> None:
-    """Let a service account do what a controller needs to do, as the cluster's own roles would."""
+async def allow(client: Client, account: str) -> None:
+    """Let a service account do what the cluster's own role lets it do."""
     name, group = f"system:controller:{account}", "rbac.authorization.k8s.io"
-    rules = policy_rules(spec.permissions or ())
+    rules = policy_rules(rule for rule, _ in granted(account))
     await client.resource(V1ClusterRole).create(from_dict(V1ClusterRole, {"metadata": {"name": name}, "rules": rules}))
     binding = {
         "metadata": {"name": name},
@@ -87,8 +85,8 @@ async def test_the_command_of_a_static_pod_starts_the_controllers(tmp_path: Path
     """.split()
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         server.write_kubeconfig(conf)
-        await allow(client, "deployment-controller", DEPLOYMENT_SPEC)
-        await allow(client, "replicaset-controller", REPLICA_SET_SPEC)
+        await allow(client, "deployment-controller")
+        await allow(client, "replicaset-controller")
         await client.resource(V1Deployment).create(from_dict(V1Deployment, DEPLOYMENT))
         async with running("kube-controller-manager", *command) as process:
             printed = await output_until(process, "lease_acquired")

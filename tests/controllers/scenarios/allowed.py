@@ -1,4 +1,7 @@
-"""Controllers that may do what they declare and nothing else, and a connection that remembers what they asked for."""
+"""Controllers that may do what they declare and Kubernetes' roles allow, and connections that remember what was asked.
+
+As in kube-controller-manager, the informers use the manager's own credentials, and a controller those of its account.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, known_controllers
 from kinformer.manager.rbac import declared_permissions, manifests
 from kinformer.permissions import Permission, Rule
+from tests.controllers.kubecontrollermanager.roles import MANAGER, account_of, within
 from tests.golden.api import connected
 from tests.golden.keys import key_flags
 
@@ -81,7 +85,8 @@ async def managers_with_their_permissions(
     server: ApiServer, rules: Mapping[str, Iterable[Rule]], clock: Clock, flags: Mapping[str, Any] | None = None
 ) -> AsyncIterator[dict[str, Asking]]:
     """
-    Run each controller in a manager of its own, as a user who has its role and no other; give their connections.
+    Run each controller in a manager of its own, with one user for its informers and one for its own requests; give
+    the connections of both.
 
     :param rules: by the names of the controllers
     :param flags: what they are told beside :func:`~tests.golden.keys.key_flags`
@@ -93,13 +98,20 @@ async def managers_with_their_permissions(
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         for name, declared in rules.items():
-            for manifest in manifests({name: declared}):
-                await api.create(manifest)
-                await api.create(_binding(manifest, name))
-            asking[name] = await stack.enter_async_context(Asking(server, name, clock))
-        for name, transport in asking.items():
-            client = Client(transport)
-            manager = Manager(client, controllers=[name], flags=told, clock=clock, beside_kube_controller_manager=True)
+            for user, account in ((name, account_of(name)), (f"{name}-informers", MANAGER)):
+                for manifest in manifests({user: within(account, declared)}):
+                    await api.create(manifest)
+                    await api.create(_binding(manifest, user))
+                asking[user] = await stack.enter_async_context(Asking(server, user, clock))
+        for name in rules:
+            manager = Manager(
+                Client(asking[f"{name}-informers"]),
+                clients={name: Client(asking[name])},
+                controllers=[name],
+                flags=told,
+                clock=clock,
+                beside_kube_controller_manager=True,
+            )
             tasks.start_soon(manager.run)
         yield asking
         tasks.cancel_scope.cancel()
