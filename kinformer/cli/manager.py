@@ -67,6 +67,7 @@ async def run(
     shown_flags: Mapping[str, Any],
     contexts: str = "",
     accounts: Mapping[str, str] | None = None,
+    user_agent: str = "",
     dry_run: Sequence[str] | None = None,
     **options: Any,
 ) -> int:
@@ -101,6 +102,8 @@ async def run(
         cluster
     :param accounts: service accounts in kube-system for single controllers, by the controllers' names. Such a
         controller's requests are made with a token of its account, and have a limit of their own
+    :param user_agent: the program's name for the server; its first part is the manager of the fields that it writes.
+        Empty: kinformer
     :param dry_run: if given, no controller runs: these lines are printed, and the permissions that are needed are
         checked
     :param options: the flags of all installed controllers, also of those that do not run
@@ -126,6 +129,7 @@ async def run(
     group = sharding_of(sharding)
     recorded = recording_of(recording, contexts=contexts, shards=sharding.shards)
     limits = ClientOptions(
+        user_agent=user_agent,
         qps=kube_api_qps,
         burst=kube_api_burst,
         delete_qps=kube_api_delete_qps,
@@ -174,7 +178,9 @@ async def run(
         client = await stack.enter_async_context(connect(kubeconfig, context, options=limits))
         if settings is not None:
             # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.
-            own = await stack.enter_async_context(connect(kubeconfig, context))
+            own = await stack.enter_async_context(
+                connect(kubeconfig, context, options=ClientOptions(user_agent=user_agent))
+            )
             settings = replace(settings, client=own)
         if group is not None:
             group = replace(group, client=await stack.enter_async_context(connect(kubeconfig, context)))
@@ -227,7 +233,9 @@ async def _account_clients(
     clients: dict[str, Client] = {}
     for account in sorted(set(accounts.values())):
         endpoint = account_endpoint(client, NAMESPACE, account)
-        clients[account] = await stack.enter_async_context(connect(endpoint=endpoint, options=limits))
+        agent = limits.user_agent and f"{limits.user_agent}/system:serviceaccount:{NAMESPACE}:{account}"
+        options = replace(limits, user_agent=agent)
+        clients[account] = await stack.enter_async_context(connect(endpoint=endpoint, options=options))
     return {controller: clients[account] for controller, account in accounts.items()}
 
 

@@ -151,6 +151,7 @@ def run_manager(
     accounts: Mapping[str, str] | None = None,
     report: Callable[[], None] | None = None,
     shown: Mapping[str, Any] | None = None,
+    user_agent: str = "",
 ) -> None:
     """
     Run controllers as the flags of ``kinformer manager`` say, and exit.
@@ -159,6 +160,7 @@ def run_manager(
     :param accounts: service accounts in kube-system for single controllers, by the controllers' names
     :param report: called when the log is set up
     :param shown: the flags that ``/flagz`` shows; those of the context if None
+    :param user_agent: the program's name for the server; empty: kinformer
     """
     from kinformer.cli.manager import run
     from kinformer.cli.signals import Interruption
@@ -171,6 +173,7 @@ def run_manager(
         "webhooks": WebhookFlags.taken_from(options),
         "recording": RecordingFlags.taken_from(options),
         "accounts": accounts,
+        "user_agent": user_agent,
     }
     if options.pop("dry_run"):
         from kinformer.cli.dry_run import effective_configuration

@@ -6,6 +6,7 @@ without effect costs one line of the log. A flag that is refused ends the comman
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -56,7 +57,9 @@ def kube_controller_manager(arguments: tuple[str, ...]) -> None:
         raise click.ClickException(str(error)) from None
     shown = {name: given.get(name, flag.default) for name, flag in FLAGS.items()}
     with manager.make_context(f"kinformer {_NAME}", made.arguments) as context:
-        run_manager(context, made.accounts, lambda: _report(made), shown)
+        # The server takes the manager of the fields that are written from the first part.
+        agent = f"{_NAME}/v{VERSION} ({sys.platform}) kinformer/{_own_version()}"
+        run_manager(context, made.accounts, lambda: _report(made), shown, agent)
 
 
 def _report(made: Translation) -> None:

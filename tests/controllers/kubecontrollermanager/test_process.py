@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import anyio
@@ -60,6 +61,12 @@ async def allow(client: Client, account: str) -> None:
     await client.resource(V1ClusterRoleBinding).create(from_dict(V1ClusterRoleBinding, binding))
 
 
+def manager_of(obj: Any) -> str:
+    """Who wrote the fields of an object."""
+    [entry] = obj.metadata.managed_fields
+    return str(entry.manager)
+
+
 async def pods_until(client: Client, count: int) -> None:
     seen: set[str] = set()
     async with client.resource(V1Pod).watch("default", label_selector="app=web") as batches:
@@ -98,6 +105,9 @@ async def test_the_command_of_a_static_pod_starts_the_controllers(tmp_path: Path
             lease = await client.resource(V1Lease).get("kube-controller-manager", "kube-system")
             assert lease.spec is not None
             assert lease.spec.holder_identity
+            assert manager_of(lease) == "kube-controller-manager"
+            [pod, _] = (await client.resource(V1Pod).list("default", label_selector="app=web")).items
+            assert manager_of(pod) == "kube-controller-manager"
             url = f"https://127.0.0.1:{port}"
             async with aiohttp.ClientSession() as session:
                 for path, tls, status in (
