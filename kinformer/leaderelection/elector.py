@@ -185,6 +185,8 @@ class LeaderElector:
             self._report()
             if not renewed and self._is_to_make_room:
                 return f"{self.keeper.preferred_holder} is to hold it"
+            if not renewed and self.leader and not self.is_leader:
+                return "somebody else has taken it"
             if not renewed:
                 return f"it was not renewed within {limit:.3g} s"
             if self.keeper.held_for <= 0:

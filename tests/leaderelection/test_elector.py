@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from kinformer.client import ClientError
 from kinformer.clock import FakeClock
@@ -266,13 +267,17 @@ async def test_a_leader_paused_beyond_its_lease_ends_without_another_write() -> 
 async def test_a_leader_that_finds_another_ends_at_once_and_names_it() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)
-    async with running(candidate):
-        await clock.advance(1)
-        shared.write(ElectionRecord("you", 15, leader_transitions=1))
-        await clock.advance(1)
-        assert not candidate.working
+    with capture_logs() as logs:
+        async with running(candidate):
+            await clock.advance(1)
+            shared.write(ElectionRecord("you", 15, leader_transitions=1))
+            await clock.advance(1)
+            assert not candidate.working
     assert shared.holder == "you"
     assert str(candidate.error) == "lost the lease test/lease: you holds it now"
+    assert [(line["holder"], line["why"]) for line in logs if line["event"] == "lease_lost"] == [
+        ("you", "somebody else has taken it")
+    ]
     assert candidate.leaders == ["me", "you"]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,16 @@ async def serving(endpoint: Endpoint) -> AsyncIterator[aiohttp.ClientSession]:
             async with aiohttp.ClientSession(f"http://127.0.0.1:{endpoint.port}") as session:
                 yield session
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="there is no IPv6 here")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+async def test_an_endpoint_on_all_addresses_answers_on_those_of_both_families(host: str) -> None:
+    endpoint = Endpoint(host=host)
+    async with serving(endpoint) as session:
+        for address in ("127.0.0.1", "[::1]"):
+            async with session.get(f"http://{address}:{endpoint.port}/livez") as answer:
+                assert answer.status == 200
 
 
 def greetings() -> Iterable[web.AbstractRouteDef]:

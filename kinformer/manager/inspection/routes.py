@@ -110,7 +110,11 @@ def _refused(request: web.Request) -> web.Response | None:
     """The refusal of a request to a loopback address under another host name (DNS rebinding); None if it is allowed."""
     transport = request.transport
     address = transport.get_extra_info("sockname") if transport is not None else None
-    if not isinstance(address, tuple) or not ipaddress.ip_address(address[0]).is_loopback:
+    if not isinstance(address, tuple):
+        return None
+    here = ipaddress.ip_address(address[0])
+    # A socket for both families says ::ffff:127.0.0.1.
+    if not (getattr(here, "ipv4_mapped", None) or here).is_loopback:
         return None
     host = request.url.host or ""
     if host == "localhost" or host.endswith(".localhost"):

@@ -6,6 +6,7 @@ aiohttp's server is imported here, so this module is imported only by those who 
 from __future__ import annotations
 
 import errno
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -44,15 +45,33 @@ async def listen(runner: web.AppRunner, host: str, port: int, context: ssl.SSLCo
     """
     Take connections.
 
+    :param host: ``0.0.0.0`` and ``::`` stand for all addresses of both families, as in Kubernetes' ``--bind-address``
     :param port: 0 for any that is free
     :return: the port
     :raises OSError: if the port is taken or not to be had; its text says why
     """
-    site = web.TCPSite(runner, host, port, ssl_context=context)
     try:
+        wildcard = _on_all_addresses(port) if host in ("0.0.0.0", "::") else None
+        site: web.BaseSite = (
+            web.TCPSite(runner, host, port, ssl_context=context)
+            if wildcard is None
+            else web.SockSite(runner, wildcard, ssl_context=context)
+        )
         await site.start()
     except OSError as error:
         why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         raise OSError(f"{host}:{port}: {why}") from error
     address: tuple[str, int] = runner.addresses[0]
     return address[1]
+
+
+def _on_all_addresses(port: int) -> socket.socket | None:
+    """A socket for both families; None if this machine has no IPv6. asyncio makes one for IPv6 alone of ``::``."""
+    if not socket.has_dualstack_ipv6():
+        return None
+    try:
+        return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:  # it is switched off
+            return None
+        raise

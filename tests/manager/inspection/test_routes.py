@@ -19,9 +19,9 @@ from tests.turning import quiet
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[World, aiohttp.ClientSession]]:
+async def served(host: str = "127.0.0.1") -> AsyncIterator[tuple[World, aiohttp.ClientSession]]:
     async with (
-        world(endpoint=("127.0.0.1", 0)) as here,
+        world(endpoint=(host, 0)) as here,
         aiohttp.ClientSession(f"http://127.0.0.1:{here.port}") as session,
     ):
         yield here, session
@@ -145,6 +145,11 @@ async def test_a_foreign_name_for_this_machine_is_not_answered(path: str, host: 
 
     assert status == 421
     assert b"informers" not in body
+
+
+async def test_a_manager_on_all_addresses_refuses_foreign_names_for_this_machine() -> None:
+    async with served("0.0.0.0") as (_, session):
+        assert (await got(session, "/debug/snapshot", headers={"Host": "attacker.example"}))[0] == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "manager.localhost"])
