@@ -193,6 +193,9 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
     def __eq__(self, other: object) -> bool:
         return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
 
+    # A Struct has a `!=` of its own, which does not ask `__eq__`.
+    __ne__ = object.__ne__
+
     def __lt__(self, other: Quantity) -> bool:
         return self.nano < other.nano if isinstance(other, Quantity) else NotImplemented
 

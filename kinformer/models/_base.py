@@ -83,6 +83,9 @@ class LazyModel(Marked, Model):
             for slot, name in zip(_slots(type(self)), self.__struct_fields__, strict=True)
         )
 
+    # A Struct has a `!=` of its own, which does not ask `__eq__`.
+    __ne__ = object.__ne__
+
     __hash__ = None  # type: ignore[assignment]  # as for every Struct that can be changed
 
     def __reduce__(self) -> Any:

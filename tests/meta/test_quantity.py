@@ -4,7 +4,7 @@ import copy
 import pickle
 from fractions import Fraction
 from functools import reduce
-from operator import add
+from operator import add, ne
 
 import pytest
 from hypothesis import given
@@ -169,6 +169,7 @@ def test_quantities_are_equal_by_amount_and_hash_so() -> None:
     assert parse("1") == parse("1000m")
     assert hash(parse("1")) == hash(parse("1000m"))
     assert parse("1") != parse("2")
+    assert not ne(parse("1"), parse("1000m"))
     assert parse("1") != 1
     assert parse("900m") < parse("1") <= parse("1000m") < parse("1Ki") >= parse("1024") > parse("-1")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 import traceback
 from collections.abc import Callable
@@ -101,6 +102,7 @@ def test_an_object_that_does_not_decode_can_be_shown_compared_and_copied() -> No
     assert "spec=<does not decode>" in repr(bad)
     assert "containers=<does not decode>" in repr(lazily(BAD))
     assert bad == copy.deepcopy(bad)
+    assert not operator.ne(bad, copy.deepcopy(bad))
     assert bad != lazily(b'{"metadata":{"name":"web","namespace":"ns"},"spec":{}}')
 
 
