@@ -62,6 +62,11 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+def test_a_quota_webhook_loads_no_server_of_tests() -> None:
+    code = f"import kinformer_controllers.groupquota.server\n{_MODULES}"
+    assert not loaded_by(code) & {"kinformer.envtest", "kinformer.bench", "kinformer.simulation"}
+
+
 def test_a_command_that_ends_does_not_collect_garbage_once_more(tmp_path: Path) -> None:
     code = """
 import atexit, gc, sys

@@ -6,8 +6,8 @@ the charge is a part of it: no other write can come between the charge and the w
 
 from __future__ import annotations
 
-from kinformer.envtest.admission import AdmissionContext, Attributes
-from kinformer.envtest.status import forbidden, internal
+from typing import TYPE_CHECKING
+
 from kinformer.meta import GroupResource
 from kinformer_controllers.shared.quota.admission.check import QuotaRefused, UncoveredScopes, changed, check_request
 from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Request
@@ -15,6 +15,9 @@ from kinformer_controllers.shared.quota.limits import quota_of, with_status
 from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Registry, core_registry
 
 __all__ = ("QuotaPlugin", "make_plugin")
+
+if TYPE_CHECKING:
+    from kinformer.envtest.admission import AdmissionContext, Attributes
 
 _NAMESPACES = GroupResource("", "namespaces")
 
@@ -65,6 +68,9 @@ class QuotaPlugin:
         quotas = [quota_of(obj) for obj in self._objects.list("", "resourcequotas", attributes.namespace)]
         if not quotas:
             return
+        # Imported here, because a webhook imports this package, too, and needs no server.
+        from kinformer.envtest.status import forbidden, internal
+
         try:
             charged = check_request(quotas, request, evaluator)
         except QuotaRefused as refusal:
