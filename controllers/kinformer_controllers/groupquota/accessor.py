@@ -19,6 +19,7 @@ from kinformer_controllers.groupquota.group_quota import (
     KIND,
     GroupQuota,
     GroupQuotaError,
+    MalformedStatus,
     read_group_quota,
     selects_of,
 )
@@ -149,9 +150,9 @@ class GroupQuotaAccessor:
         await self.write(replace(quota, record=self._ledger.to_write(quota)))
         self._turns.wrote(quota.name, self._clock.monotonic() - began)
 
-    def pause(self, quota: Quota, patience: float) -> float:
+    def pause(self, quota: Quota, patience: float, waiting: int) -> float:
         """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.pause`."""
-        return self._turns.pause(quota.name, patience)
+        return self._turns.pause(quota.name, patience, waiting)
 
     async def wait(self, seconds: float) -> None:
         """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.wait`."""
@@ -222,16 +223,30 @@ class GroupQuotaAccessor:
             await self.refresh(name)
         return self.newest(name)
 
-    def presented(self, obj: dict[str, Any]) -> GroupQuota:
+    async def countable(self, name: str) -> GroupQuota | None:
         """
-        Return a quota as :meth:`get` does.
+        Return the same as :meth:`read_surely`, but None also while the status is invalid: a recount replaces it.
 
+        :raises GroupQuotaError: if the quota is invalid otherwise
+        :raises ClientError: if the server could not be read
+        """
+        obj = await self.read_surely(name)
+        try:
+            return self.understood(obj) if obj is not None else None
+        except MalformedStatus:
+            return None
+
+    def understood(self, obj: dict[str, Any]) -> GroupQuota:
+        """
+        Return what is written in a quota. A version that was read before is not decoded again.
+
+        :raises MalformedStatus: if its status is invalid
         :raises GroupQuotaError: if it is invalid
         """
         quota = self._understood(obj)
         if isinstance(quota, InvalidQuota):
             raise quota.error
-        return self._ledger.presented(quota)
+        return quota
 
     async def write(self, quota: GroupQuota, server: Client | None = None) -> None:
         """
@@ -269,11 +284,15 @@ class GroupQuotaAccessor:
             raise lost
         self.trouble = ""
 
-    def take_note(self, name: str) -> None:
-        """Read a quota's record now, so that its new reservations are known from this time on."""
+    def take_note(self, name: str) -> bool:
+        """
+        Read a quota's record now, so that its new reservations are known from this time on.
+
+        :return: whether its status is invalid, so that nothing can be charged before a recount
+        """
         obj = self.newest(name)
-        if obj is not None:
-            self._understood(obj)
+        quota = self._understood(obj) if obj is not None else None
+        return isinstance(quota, InvalidQuota) and isinstance(quota.error, MalformedStatus)
 
     def _all(self) -> list[GroupQuota | InvalidQuota]:
         return [

@@ -24,7 +24,7 @@ from kinformer.models import V1Namespace
 from kinformer.workqueue import until
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.changes import GroupChanges, NamespaceHandler, ObjectHandler
-from kinformer_controllers.groupquota.group_quota import GroupQuotaError, has_malformed_status
+from kinformer_controllers.groupquota.group_quota import GroupQuotaError
 from kinformer_controllers.groupquota.recount import CacheBehind, GroupRecounter
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.sightings import Sightings
@@ -45,6 +45,10 @@ _A_MOMENT: Final = 0.01
 # Seconds until a recount is repeated for which a cache was too old.
 _SECOND_LOOK: Final = 0.2
 
+# The least number of seconds between two recounts that only give room back. A recount competes with charges: while many
+# objects were deleted, a third of all writes were of recounts, and a quarter met a conflict.
+_PACE: Final = 0.25
+
 # The least number of seconds between two reads of one quota from the server, to find out whether an object was charged.
 _ASK_PERIOD: Final = 0.05
 
@@ -58,6 +62,8 @@ class _Term:
     tidying: Controller
     #: The quotas that must be recounted. Others in the queue are only suspected.
     due: set[str] = field(default_factory=set)
+    #: By quota: when room was last given back, or will be.
+    freed: dict[str, float] = field(default_factory=dict)
 
 
 # More than 15 fields: its parts share the ledger, and a recount needs all of them.
@@ -100,7 +106,7 @@ class GroupQuotaController:
         self._counting: dict[str, anyio.Event] = {}
 
         ledger.updated = self._enqueue
-        self.changes = GroupChanges(accessor, registry, sightings, self._enqueue, self._doubt, self._suspect)
+        self.changes = GroupChanges(accessor, registry, sightings, self._free, self._doubt, self._suspect)
         quotas.add_event_handler(_QuotaHandler(self))
         self._namespaces = informers.informer_for(V1Namespace)
         self._namespaces.add_event_handler(NamespaceHandler(self.changes))
@@ -191,6 +197,16 @@ class GroupQuotaController:
             self._term.due.add(name)
             self._term.recounts.queue.add(name)
 
+    def _free(self, name: str) -> None:
+        """Give room back at once, or some time after the last time."""
+        if self._term is None:
+            return
+        self._term.due.add(name)
+        now, at = self._clock.monotonic(), self._term.freed.get(name, float("-inf"))
+        if at <= now:
+            self._term.freed[name] = at = max(now, at + _PACE)
+            self._term.recounts.queue.add_after(name, at - now)
+
     def _doubt(self, name: str) -> None:
         self._enqueue(name)
         if self.has_synced and name not in self._doubted:
@@ -222,6 +238,8 @@ class GroupQuotaController:
             if name not in term.due:
                 return again
         term.due.discard(name)
+        # A suspicion may have come before the time at which room was to be given back.
+        term.freed[name] = min(term.freed.get(name, float("-inf")), self._clock.monotonic())
         self._suspects.pop(name, None)
 
         def began() -> None:
@@ -289,20 +307,20 @@ class _QuotaHandler:
 
     def on_add(self, quota: dict[str, Any], is_in_initial_list: bool, /) -> None:
         self._controller._enqueue(quota["metadata"]["name"])
-        self._look_at_record(quota)
+        self._has_malformed_status(quota)
 
     def on_update(self, old: dict[str, Any], new: dict[str, Any], /) -> None:
         # A charge changes only the status, and needs no recount.
-        if generation_changed(old, new) or has_malformed_status(new):
+        if self._has_malformed_status(new) or generation_changed(old, new):
             self._controller._enqueue(new["metadata"]["name"])
-        self._look_at_record(new)
 
     def on_delete(self, quota: Deleted[dict[str, Any]], /) -> None:
         name = deletion_handling_key(quota)
         self._controller._enqueue(name)
 
-    def _look_at_record(self, quota: Mapping[str, Any]) -> None:
+    def _has_malformed_status(self, quota: Mapping[str, Any]) -> bool:
+        """Take note of the reservations, and return whether they or the usage are invalid."""
         name, status = quota["metadata"]["name"], quota.get("status")
-        self._controller._accessor.take_note(name)
         if isinstance(status, Mapping) and status.get("reservations"):
             self._controller._has_reservations(name)
+        return self._controller._accessor.take_note(name)

@@ -42,7 +42,6 @@ __all__ = (
     "MalformedStatus",
     "Selects",
     "hard_of",
-    "has_malformed_status",
     "read_group_quota",
     "selects_of",
 )
@@ -134,15 +133,6 @@ def read_group_quota(
         # known before a recount, and until then no request is admitted.
         hard, used = wanted, {}
     return GroupQuota("", obj["metadata"]["name"], scopes, hard, used, obj, selects, record)
-
-
-def has_malformed_status(obj: Mapping[str, Any]) -> bool:
-    """Whether a GroupQuota's status is invalid, so that nothing can be charged before a recount."""
-    try:
-        _status(obj, {})
-    except MalformedStatus:
-        return True
-    return False
 
 
 def _status(obj: Mapping[str, Any], known: Mapping[str, Reservation]) -> tuple[ResourceList, ResourceList, Record]:

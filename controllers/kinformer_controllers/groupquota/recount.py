@@ -159,7 +159,7 @@ class GroupRecounter:
             await self._correct(name, snapshot, stored, client)
         return result
 
-    async def _snapshot(self, obj: Mapping[str, Any], began: Callable[[], object]) -> _Snapshot:
+    async def _snapshot(self, obj: dict[str, Any], began: Callable[[], object]) -> _Snapshot:
         """Read the objects from the caches, with the version of each cache that has no pending changes."""
         quota, hard = self._read(obj), hard_of(obj)
         evaluators = [
@@ -280,9 +280,9 @@ class GroupRecounter:
         one = self._ledger.inherited(more)
         return Record({one.id: one} if more else {})
 
-    def _read(self, obj: Mapping[str, Any]) -> GroupQuota:
+    def _read(self, obj: dict[str, Any]) -> GroupQuota:
         try:
-            return read_group_quota(obj, self._namespaces.labels)
+            return self._accessor.understood(obj)
         except MalformedStatus as error:
             log.warning("group_quota_status_replaced", quota=obj["metadata"]["name"], error=str(error))
             return read_group_quota({**obj, "status": {}}, self._namespaces.labels)

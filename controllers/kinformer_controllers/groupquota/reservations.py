@@ -36,8 +36,8 @@ from kinformer_controllers.shared.quota.limits import Quota
 __all__ = ("RecordFull", "ReservationLedger", "releasing")
 
 #: If a quota has more reservations than this, each replica ends those whose objects it sees: there seems to be no
-#: leader.
-MANY: Final = 500
+#: leader. All reservations are in each write, and every replica reads them.
+MANY: Final = 50
 
 
 class RecordFull(NoRoom):

@@ -16,7 +16,6 @@ from kinformer.client import Client, NotFound
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource, accessor_of
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
-from kinformer_controllers.groupquota.group_quota import has_malformed_status
 from kinformer_controllers.groupquota.record import Record, Reservation, version_of
 from kinformer_controllers.groupquota.reservations import ReservationLedger, releasing
 from kinformer_controllers.groupquota.sightings import Sightings
@@ -75,17 +74,17 @@ class RecordTidier:
         :raises GroupQuotaError: if the quota is invalid
         :raises ClientError: if a read or a write failed
         """
-        obj = await self._accessor.read_surely(name)
-        if obj is None or has_malformed_status(obj):
-            return None  # a recount replaces the status
-        over = await self._never_stored(self._overdue(name, self._accessor.presented(obj).record))
+        written = await self._accessor.countable(name)
+        if written is None:
+            return None
+        over = await self._never_stored(self._overdue(name, self._ledger.presented(written).record))
         async with self._ledger.counting():
-            obj = await self._accessor.read_surely(name)
-            if obj is None or has_malformed_status(obj):
+            written = await self._accessor.countable(name)
+            if written is None:
                 return None
-            quota = self._accessor.presented(obj)
+            quota = self._ledger.presented(written)
             tidied = releasing(quota, {id_ for id_ in over if id_ in quota.record.reservations})
-            if len(tidied.record.reservations) < len((obj.get("status") or {}).get("reservations") or ()):
+            if len(tidied.record.reservations) < len(written.record.reservations):
                 await self._accessor.write(tidied, self._client)
         if over:
             log.info("reservations_given_back", quota=name, count=len(over))

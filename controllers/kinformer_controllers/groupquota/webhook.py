@@ -33,7 +33,6 @@ from kinformer_controllers.groupquota.group_quota import (
     GROUP_QUOTAS,
     KIND,
     GroupQuotaError,
-    has_malformed_status,
     read_group_quota,
 )
 from kinformer_controllers.groupquota.reservations import ReservationLedger
@@ -355,12 +354,12 @@ class _Withdrawer:
 
     async def _withdraw(self, name: str) -> None:
         async with self._ledger.counting():
-            obj = await self._accessor.read_surely(name)
-            if obj is None or has_malformed_status(obj):
-                return
             try:
-                quota = self._accessor.presented(obj)
+                written = await self._accessor.countable(name)
             except GroupQuotaError as error:
                 raise SyncError(f"GroupQuota {name}: {error}") from error
-            if len(quota.record.reservations) < len((obj.get("status") or {}).get("reservations") or ()):
+            if written is None:
+                return
+            quota = self._ledger.presented(written)
+            if len(quota.record.reservations) < len(written.record.reservations):
                 await self._accessor.write(quota)

@@ -12,7 +12,7 @@ import pytest
 from kinformer.client import DeleteOptions, Forbidden
 from kinformer.models import V1Namespace, V1Pod
 from kinformer.operator.webhooks.reviews import read_admission
-from kinformer_controllers.groupquota.webhook import Decision
+from kinformer_controllers.groupquota.webhook import Decision, QuotaWebhook
 from tests.controllers.groupquota.setting import Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_namespace, make_pod
@@ -33,6 +33,19 @@ async def limited(place: Setting, quota: dict[str, Any]) -> None:
 
 async def relabel(place: Setting, namespace: str, team: str) -> None:
     await place.client.resource(V1Namespace).patch(namespace, {"metadata": {"labels": {"team": team}}})
+
+
+def noted_recounts(webhook: QuotaWebhook) -> list[str]:
+    """The names of the quotas that are recounted from now on."""
+    recounted: list[str] = []
+    recount = webhook.controller._recounter.recount
+
+    async def noting(name: str, *began: Any) -> Any:
+        recounted.append(name)
+        return await recount(name, *began)
+
+    webhook.controller._recounter.recount = noting  # type: ignore[method-assign]
+    return recounted
 
 
 async def test_what_a_namespace_brings_with_it_into_a_group_counts_at_once() -> None:
@@ -140,6 +153,28 @@ async def test_nothing_is_admitted_between_an_uncharged_object_and_its_recount()
     assert answers[0].code == 403
 
 
+async def test_many_deletions_are_recounted_together_and_none_is_forgotten() -> None:
+    async with setting() as place, place.serving() as webhook, through(place) as charged:
+        await limited(place, group_quota({"pods": "20"}))
+        for number in range(10):
+            await charged.create(make_pod(f"p{number}", "shop-1"))
+        await place.turn(1)
+        recounted = noted_recounts(webhook)
+        pods: Any = place.client.resource(dict, ("", "v1", "pods"))
+        # These two are not charged. The second one is looked into before the time at which room is given back.
+        for name in ("u0", "u1"):
+            await pods.create(make_pod(name, "shop-1"))
+            await place.turn(0)
+        for number in range(9):
+            await pods.delete(f"p{number}", "shop-1", DeleteOptions(grace_period_seconds=0))
+            await place.turn(0.01)
+        assert len(recounted) < 5
+        await pods.delete("p9", "shop-1", DeleteOptions(grace_period_seconds=0))
+        await place.turn(1)
+
+        assert place.used() == {"pods": "2"}
+
+
 async def test_a_deletion_concerns_only_the_quotas_that_were_about_the_object() -> None:
     async with setting() as place, place.serving() as webhook, through(place) as pods:
         await limited(place, group_quota({"pods": "2"}))
@@ -147,14 +182,7 @@ async def test_a_deletion_concerns_only_the_quotas_that_were_about_the_object() 
         for namespace in ("shop-1", "other"):
             await pods.create(make_pod("a", namespace))
         await place.turn(1)
-        recounted: list[str] = []
-        recount = webhook.controller._recounter.recount
-
-        async def noting(name: str, *began: Any) -> Any:
-            recounted.append(name)
-            return await recount(name, *began)
-
-        webhook.controller._recounter.recount = noting  # type: ignore[method-assign]
+        recounted = noted_recounts(webhook)
         await pods.delete("a", "other", DeleteOptions(grace_period_seconds=0))
         await place.turn(1)
         assert recounted == []
@@ -167,14 +195,7 @@ async def test_a_charged_object_that_is_stored_has_nothing_recounted() -> None:
     async with setting() as place, place.serving() as webhook, through(place) as pods:
         await limited(place, group_quota({"pods": "5"}))
         await place.turn(1)
-        recounted: list[str] = []
-        recount = webhook.controller._recounter.recount
-
-        async def noting(name: str, *began: Any) -> Any:
-            recounted.append(name)
-            return await recount(name, *began)
-
-        webhook.controller._recounter.recount = noting  # type: ignore[method-assign]
+        recounted = noted_recounts(webhook)
         for number in range(3):
             await pods.create(make_pod(f"p{number}", "shop-1"))
         await place.turn(6)

@@ -17,7 +17,7 @@ from kinformer.client import ApiError, Forbidden, connect
 from kinformer.envtest.certificates import Authority
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
-from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
+from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer, record
 from kinformer_controllers.groupquota.certificates import TLSFiles, tls_context
 from kinformer_controllers.groupquota.server import BODY_LIMIT
 from kinformer_controllers.groupquota.webhook import MARGIN
@@ -91,6 +91,30 @@ async def test_a_recount_keeps_unstored_charges_until_their_reservations_end() -
             assert place.used() == {"pods": "0"}
             assert place.reserved() == 0
             assert await admitted()
+
+
+async def test_a_reservation_is_decoded_once_however_often_its_quota_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoded: list[str] = []
+    read = record._read
+
+    def noting(entry: Any) -> Any:
+        decoded.append(entry["name"])
+        return read(entry)
+
+    monkeypatch.setattr(record, "_read", noting)
+    async with setting() as place, place.serving() as webhook, aiohttp.ClientSession() as session:
+        await place.quotas.create(group_quota({"pods": "9"}))
+        await place.eventually(lambda: place.used() == {"pods": "0"})
+        for name in ("a", "b", "c"):
+            pod = make_pod(name, "shop-1")
+            pod["metadata"]["uid"] = name
+            await place.asked(session, review("pods", "shop-1", pod))
+            webhook.controller.recount_all()
+            await place.turn(10)
+
+    assert decoded == ["a", "b", "c"]
 
 
 async def test_a_restarted_webhook_returns_nothing_before_old_reservations_end() -> None:

@@ -62,7 +62,7 @@ class Accessor:
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
         return True
 
-    def pause(self, quota: Quota, patience: float) -> float:
+    def pause(self, quota: Quota, patience: float, waiting: int) -> float:
         self.patience.append(patience)
         return self.pauses.get(quota.name, 0.0)
 

@@ -42,11 +42,12 @@ class QuotaAccessor(Protocol):
         :raises ClientError: if it cannot be written
         """
 
-    def pause(self, quota: Quota, patience: float) -> float:
+    def pause(self, quota: Quota, patience: float, waiting: int) -> float:
         """
         Return the seconds until it is this process's turn to charge a quota; 0 if it may do so now.
 
         :param patience: the remaining time of the request that has waited longest, as a fraction: from 1 down to 0
+        :param waiting: how many requests of the batch wait
         """
 
     async def wait(self, seconds: float) -> None:
@@ -100,7 +101,7 @@ class ResourceQuotaAccessor:
             self._written[key] = await self._quotas.get(quota.name, quota.namespace)
             raise
 
-    def pause(self, quota: Quota, patience: float) -> float:
+    def pause(self, quota: Quota, patience: float, waiting: int) -> float:
         """Return 0: there are no turns, as in kube-apiserver."""
         return 0.0
 

@@ -263,7 +263,7 @@ class QuotaEvaluator:
                     continue
                 for quota in charges:
                     if quota.name not in pauses:
-                        pauses[quota.name] = self._accessor.pause(quota, patience)
+                        pauses[quota.name] = self._accessor.pause(quota, patience, len(waiting))
                 if (pause := max(pauses[quota.name] for quota in charges)) > 0:
                     plan.turn = min(plan.turn or pause, pause)
                     continue
