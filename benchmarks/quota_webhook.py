@@ -139,6 +139,13 @@ class Asker:
     async def to(cls, port: int, tls: ssl.SSLContext) -> Asker:
         return cls(*await asyncio.open_connection("localhost", port, ssl=tls))
 
+    async def is_ready(self) -> bool:
+        """Whether the replica says that it is ready. The connection is closed."""
+        self._writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = await self._reader.read()
+        self._writer.close()
+        return b" 200 " in answer.partition(b"\r\n")[0]
+
     async def ask(self, pod: dict[str, Any]) -> dict[str, Any]:
         """Send the review of a pod's create; returns the response."""
         body = json.dumps(_review(pod)).encode()

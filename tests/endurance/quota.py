@@ -9,6 +9,7 @@ the next one. The time of an answer counts from when the request was due, with e
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import tempfile
@@ -21,14 +22,15 @@ from typing import Any, Final
 import anyio
 import yaml
 
-from benchmarks.quota_webhook import CRD, WEBHOOK, new_pod, serve, tls_flags
+from benchmarks.quota_webhook import CRD, new_pod, serve, tls_flags
+from kinformer.bench.measure import cpu_seconds
 from kinformer.bench.servers import remote
 from kinformer.client import connect
 from kinformer.meta import Quantity
 from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod
 from tests.endurance.member import now
 from tests.endurance.outcome import shown
-from tests.endurance.running import Kept, kill_now_and_then
+from tests.endurance.running import Kept, kill_now_and_then, starved
 from tests.endurance.service import History, Replicas
 from tests.ports import free_port
 
@@ -38,15 +40,23 @@ WIDE, TIGHT = "wide", "tight"
 #: What the quotas of the two namespaces allow. The first one is never used up.
 HARD: Final = {WIDE: 100_000_000, TIGHT: 200}
 REPLICAS: Final = 3
+COMMAND: Final = (sys.executable, "-m", "kinformer", "quota-webhook")
 #: The most pods of the first namespace that are kept.
 KEPT: Final = 1_000
-#: Seconds until the quota says what is stored, when nobody is killed any more: a Lease, and a recount.
+#: Seconds for which a charge is reserved: longer than anything takes between admission and storage.
+RESERVATION: Final = 20
+#: Seconds until the quota says what is stored, when nobody is killed any more: a Lease, a reservation, and a recount.
 SETTLED: Final = 60.0
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it: what was wrong, the seconds until each answer, and how many were refused with which code."""
+    """
+    What came of it: what was wrong, the seconds until each answer, and how many were refused with which code.
+
+    :ivar cpu: CPU seconds, by whose they were
+    :ivar starved: the share of its time for which the client waited for a processor
+    """
 
     violations: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
@@ -55,6 +65,8 @@ class Outcome:
     kills: int = 0
     most: int = 0
     seconds: float = 0.0
+    cpu: dict[str, float] = field(default_factory=dict)
+    starved: float = 0.0
 
     def judge(self) -> None:
         """Look at the times."""
@@ -80,16 +92,27 @@ async def run(minutes: float, rate: float, every: float, seed: int) -> Outcome:
         folder = Path(name)
         flags, tls = tls_flags(folder)
         with remote(serve) as server:
-            flags += ["--kubeconfig", str(server.kubeconfig), "--host", "127.0.0.1", "--leader-elect"]
+            flags += ["--kubeconfig", str(server.kubeconfig), "--leader-elect", "--reservation", f"{RESERVATION}s"]
             ports = [free_port() for _ in range(REPLICAS)]
 
             def command(port: int) -> Callable[[str], list[str]]:
-                return lambda _: [sys.executable, "-c", WEBHOOK, *flags, "--port", str(port)]
+                return lambda _: [*COMMAND, *flags, "--port", str(port)]
 
             replicas = [Kept(f"replica{port}", command(port), folder) for port in ports]
             async with connect(server.kubeconfig) as client:
-                played = _Run(client, replicas, Replicas(ports, tls))
-                return await played.play(minutes, rate, every, random.Random(seed))
+                before = os.times()
+                outcome = await _Run(client, replicas, Replicas(ports, tls)).play(
+                    minutes, rate, every, random.Random(seed)
+                )
+                after = os.times()
+                outcome.cpu["API server"] = cpu_seconds(server.process.pid)
+    outcome.cpu["client"] = after.user + after.system - before.user - before.system
+    # All replicas have ended, and have been waited for; the server is still running when this is read.
+    outcome.cpu["replicas"] = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
+    outcome.starved = starved()
+    return outcome
 
 
 class _Run:
@@ -107,6 +130,7 @@ class _Run:
         async with anyio.create_task_group() as tasks:
             for replica in self._replicas:
                 tasks.start_soon(replica.run)
+            tasks.start_soon(self._service.probe)
             tasks.start_soon(self._follow)
             await self._until_used_is_stored("the start")
             async with anyio.create_task_group() as kills:
@@ -189,7 +213,7 @@ class _Run:
                 found = []
                 for name in HARD:
                     status = (await self._quotas.get(name)).get("status") or {}
-                    used = Quantity.parse((status.get("used") or {}).get("pods", "0"))
+                    used = Quantity.parse((status.get("used") or {}).get("pods", "-1"))  # -1: not counted yet
                     there = len((await self._pods.list(name)).items)
                     if used != Quantity.parse(str(there)) or status.get("reservations"):
                         reserved = len(status.get("reservations") or ())
@@ -218,10 +242,13 @@ def table(outcome: Outcome) -> str:
     """What came of it, for people."""
     p50, p99, last = (outcome.percentile(share) for share in (0.5, 0.99, 1))
     refused = ", ".join(f"{count} with {code}" for code, count in sorted(outcome.refused.items())) or "none"
+    cpu = ", ".join(f"{whose} {seconds / len(outcome.times) * 1000:.1f}" for whose, seconds in outcome.cpu.items())
     lines = [
         f"{len(outcome.times):,} answers, {len(outcome.times) / outcome.seconds:.0f}/s; {outcome.kills} kills",
         f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms, longest {last:.2f} s; {outcome.again} times sent again",
         f"refused: {refused}; at most {outcome.most} pods where {HARD[TIGHT]} were allowed",
+        f"ms of CPU for each answer, with all starts: {cpu}",
+        f"the client waited for a processor {outcome.starved:.0%} of its time",
         *shown(outcome.violations),
     ]
     return "\n".join(lines)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,8 @@ class Kept:
     def send(self, number: signal.Signals) -> Life:
         """Send a signal to the present process, if there is one."""
         if self.life.status is None:
-            self.life.process.send_signal(number)
+            with suppress(ProcessLookupError):  # it has ended at this moment
+                self.life.process.send_signal(number)
         return self.life
 
     async def ended(self, life: Life) -> None:
