@@ -193,11 +193,11 @@ def _restarts(pod: V1Pod) -> tuple[int, int]:
     status, spec = pod_status(pod), pod.spec
     if status is None:
         return 0, 0
-    regular = max((container.restart_count for container in status.container_statuses or ()), default=0)
+    regular = max((container.restart_count or 0 for container in status.container_statuses or ()), default=0)
     if not status.init_container_statuses or spec is None:
         return regular, 0
     sidecars = {container.name for container in spec.init_containers or () if container.restart_policy == "Always"}
-    restarts = (state.restart_count for state in status.init_container_statuses if state.name in sidecars)
+    restarts = (state.restart_count or 0 for state in status.init_container_statuses if state.name in sidecars)
     return regular, max(restarts, default=0)
 
 

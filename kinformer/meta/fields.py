@@ -102,8 +102,10 @@ def parse_field_selector(text: str) -> FieldSelector:
         operator = _OPERATOR.search(term)
         if operator is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
-        value = _unescape(term[operator.end() :])
-        requirements.append(FieldRequirement(term[: operator.start()], value, operator[0] != "!="))
+        field, value = term[: operator.start()], _unescape(term[operator.end() :])
+        # A term without field and value demands nothing, as in Kubernetes.
+        if field or value:
+            requirements.append(FieldRequirement(field, value, operator[0] != "!="))
     return FieldSelector(requirements)
 
 

@@ -6,8 +6,10 @@ The operators ``Lt`` and ``Gt`` tolerate nothing here: they are an alpha feature
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import Final
 
+from kinformer.meta.integers import duration_of
 from kinformer.models import V1Taint, V1Toleration
 
 __all__ = (
@@ -81,4 +83,8 @@ def min_toleration_seconds(tolerations: Sequence[V1Toleration]) -> int | None:
     if not tolerations:
         return 0
     limits = [each.toleration_seconds for each in tolerations if each.toleration_seconds is not None]
-    return max(min(limits), 0) if limits else None
+    if not limits:
+        return None
+    # More than 292 years wrap around, as in Go. A negative time stands for ever there.
+    seconds = duration_of(max(min(limits), 0)) // timedelta(seconds=1)
+    return seconds if seconds >= 0 else None

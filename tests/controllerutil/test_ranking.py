@@ -102,6 +102,15 @@ def test_ages_of_one_magnitude_are_equal_and_the_uid_decides() -> None:
     assert names(sort_for_deletion(pods, [0] * 3, NOW)) == ["c", "a", "b"]
 
 
+def test_a_container_without_a_count_of_restarts_has_not_restarted() -> None:
+    blank, restarted = (
+        {"name": "c", "image": "", "imageID": "", "ready": False, **count} for count in ({}, {"restartCount": 1})
+    )
+    pods = [pod("blank", containerStatuses=[blank]), pod("restarted", containerStatuses=[restarted])]
+
+    assert names(sort_for_deletion(pods, [0, 0], NOW)) == ["restarted", "blank"]
+
+
 def test_sidecars_that_restarted_more_break_a_tie_of_containers() -> None:
     restarted = from_dict(
         V1Pod,

@@ -20,6 +20,8 @@ from kinformer.meta.requirement import SelectorError
         ("phase=Running,node=n2", False),
         ("absent=", True),
         ("absent!=x", True),
+        ("=", True),
+        ("!=", True),
     ],
 )
 def test_a_field_selector_means_what_its_text_says(text: str, meant: bool) -> None:
@@ -28,6 +30,7 @@ def test_a_field_selector_means_what_its_text_says(text: str, meant: bool) -> No
 
 def test_its_canonical_text_is_sorted_and_escaped() -> None:
     assert str(parse_field_selector(r"b==c\,d,a!=e\=f,")) == r"a!=e\=f,b=c\,d"
+    assert str(parse_field_selector("=,a=b,!=")) == "a=b"
     assert repr(parse_field_selector("a=b")) == "<FieldSelector 'a=b'>"
 
 

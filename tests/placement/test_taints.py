@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from kinformer.models import V1Taint, V1Toleration
 from kinformer.placement.taints import find_untolerated, matching_tolerations, min_toleration_seconds
 
@@ -32,3 +34,11 @@ def test_the_shortest_time_counts_and_none_below_zero() -> None:
     assert min_toleration_seconds([V1Toleration(), V1Toleration(toleration_seconds=30)]) == 30
     assert min_toleration_seconds([V1Toleration(toleration_seconds=-5), V1Toleration(toleration_seconds=30)]) == 0
     assert min_toleration_seconds([V1Toleration()]) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tolerated"),
+    [(9223372036, 9223372036), (9223372037, None), (10**10, None), (2**63 - 1, None), (18446744074, 0)],
+)
+def test_a_toleration_of_more_than_292_years_wraps_around_as_in_go(seconds: int, tolerated: int | None) -> None:
+    assert min_toleration_seconds([V1Toleration(toleration_seconds=seconds)]) == tolerated

@@ -69,10 +69,11 @@ def _merge(original: Mapping[str, Any], patch: Object, schema: Schema) -> Object
         elif name not in merged or type(merged[name]) is not type(value):
             if deletes:
                 continue
+            value = without_nulls(value)
             if _is_directed(value):
                 merged.pop(name, None)
             else:
-                merged[name] = _without_directives(without_nulls(value))
+                merged[name] = _without_directives(value)
         else:
             merged[name] = _merge_value(merged[name], value, schema.get(name, _ANY), deletes)
     return merged
@@ -143,13 +144,15 @@ def _check_order(change: list[Any], order: list[Any], key: str) -> None:
     if key:
         _require_objects(change)
         change = [item for item in change if item.get(DIRECTIVE) != "delete"]
-    named = iter(order)
+    place = 0
     for item in change:
-        if _is_directed(item):
+        if _is_directed(item) and place < len(order):
             continue
         if key:
             _require_key(key, [item])
-        for entry in named:
+        while place < len(order):
+            entry = order[place]
+            place += 1
             if key:
                 _require_objects([entry])
                 _require_key(key, [entry])

@@ -22,6 +22,9 @@ def same(got: Any, want: Any) -> bool:
 
 def _sorted(subsets: Any) -> Any:
     ordered = [
-        {**each, "ports": sorted(each["ports"], key=json.dumps)} if "ports" in each else each for each in subsets
+        {**each, "ports": sorted(each["ports"], key=lambda port: json.dumps(port, sort_keys=True))}
+        if "ports" in each
+        else each
+        for each in subsets
     ]
     return sorted(ordered, key=lambda each: json.dumps(each, sort_keys=True))

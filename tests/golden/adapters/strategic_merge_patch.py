@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from kinformer.meta.names import GroupVersionKind
@@ -17,13 +18,14 @@ def answer(case: Any) -> Any:
     original, patch = case["original"], case["patch"]
     try:
         result = strategic_merge_patch(original, patch, kind)
-        deletions = only_deletions(patch)
-        if not deletions:
-            return {"ok": True, "result": result}
-        later = strategic_merge_patch(strategic_merge_patch(original, without_deletions(patch), kind), deletions, kind)
     except PatchError:
         return {"ok": False}
-    return {"ok": True, "result": result, "or": later}
+    answered = {"ok": True, "result": result}
+    if deletions := only_deletions(patch):
+        with suppress(PatchError):
+            merged = strategic_merge_patch(original, without_deletions(patch), kind)
+            answered["or"] = strategic_merge_patch(merged, deletions, kind)
+    return answered
 
 
 def same(got: Any, want: Any) -> bool:

@@ -137,6 +137,15 @@ def test_what_is_no_patch_is_malformed(patch: Any, complaint: str) -> None:
             {"spec": {"$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "b"}]}},
             "doesn't match \\$setElementOrder list",
         ),
+        (
+            {
+                "spec": {
+                    "$setElementOrder/containers": [{"name": "a"}],
+                    "containers": [{"name": "a"}, {"$patch": "replace"}],
+                }
+            },
+            "declared merge key",
+        ),
         ({"spec": {"$deleteFromPrimitiveList/containers": [{"name": "a"}], "containers": None}}, ""),
     ],
 )
@@ -320,6 +329,7 @@ def test_any_patch_gives_an_object_or_a_patch_error(original: Any, patch: Any) -
             {"ownerReferences": [{"uid": "a"}]},
         ),
         ({}, {"labels": {"$patch": "delete"}}, {}),
+        ({}, {"labels": {"$patch": None}}, {"labels": {}}),
         ({"labels": "odd"}, {"labels": {"$patch": "delete"}}, {}),
         ({"finalizers": []}, {"finalizers": []}, {"finalizers": []}),
         ({"labels": {"a": "1"}}, {"labels": {"a": None, "b": None}}, {"labels": {}}),
