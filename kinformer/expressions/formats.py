@@ -5,8 +5,6 @@ The time of every check is linear in the length of the text. No pattern here can
 
 from __future__ import annotations
 
-import base64
-import binascii
 import ipaddress
 import re
 import unicodedata
@@ -14,7 +12,7 @@ from collections.abc import Callable
 from datetime import date
 from urllib.parse import urlsplit
 
-from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
+from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors, is_base64
 
 __all__ = ("fits", "is_known")
 
@@ -49,14 +47,6 @@ def _is_uri(text: str) -> bool:
     except ValueError:
         return False
     return bool(text) and (bool(parts.scheme) or text.startswith("/"))
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return False
-    return True
 
 
 def _is_network(text: str) -> bool:
@@ -108,7 +98,7 @@ def _is_wordlike(text: str) -> bool:
 
 
 _FORMATS: dict[str, Callable[[str], bool]] = {
-    "byte": _is_base64,
+    "byte": is_base64,
     "cidr": _is_network,
     "date": _parsed(date.fromisoformat),
     "datetime": lambda text: _TIME.fullmatch(text) is not None,

@@ -1,6 +1,6 @@
-"""Validation of names, label keys and label values, by apimachinery's rules.
+"""Validation of names, label keys and label values, by apimachinery's rules, and of base64.
 
-Each function returns a list of errors in the words of an API server. The list is empty for a valid value.
+Each function named after errors returns a list of them in the words of an API server; it is empty for a valid value.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ __all__ = (
     "dns1035_label_errors",
     "dns1123_label_errors",
     "dns1123_subdomain_errors",
+    "is_base64",
     "label_key_errors",
     "label_value_errors",
     "max_length_error",
@@ -34,6 +35,13 @@ _NAME_TOLD = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 )
 _NAME_EXAMPLES = ("MyName", "my.name", "123-abc")
+
+_BASE64_RE = re.compile(r"(?:[A-Za-z0-9+/]{4})*+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def is_base64(text: str) -> bool:
+    """Whether it is base64 to Go. Python's decoder also takes padding after a text that needs none."""
+    return _BASE64_RE.fullmatch(text) is not None
 
 
 def label_key_errors(key: str) -> list[str]:

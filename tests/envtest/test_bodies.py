@@ -149,3 +149,12 @@ async def test_a_text_that_is_not_yaml_is_refused_with_its_line(http: Http, body
 async def test_of_several_yaml_documents_the_first_is_read_and_keys_become_texts(http: Http) -> None:
     code, created = await http("POST", CONFIG_MAPS, b"metadata: {name: a}\ndata: {2: x, true: z}\n---\nb: 1\n", YAML)
     assert (code, created["data"]) == (201, {"2": "x", "true": "z"})
+
+
+async def test_data_with_more_padding_than_it_needs_is_not_base64(http: Http) -> None:
+    secrets = CONFIG_MAPS.replace("configmaps", "secrets")
+    code, refused = await http("POST", secrets, {"metadata": {"name": "s"}, "data": {"a": "QUJD="}})
+
+    assert code == 400
+    assert "illegal base64 data at input byte 4" in refused["message"]
+    assert (await http("POST", secrets, {"metadata": {"name": "s"}, "data": {"a": "QUJD"}}))[0] == 201

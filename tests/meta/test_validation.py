@@ -5,6 +5,7 @@ import pytest
 from kinformer.meta.validation import (
     dns1123_label_errors,
     dns1123_subdomain_errors,
+    is_base64,
     label_key_errors,
     label_value_errors,
 )
@@ -57,3 +58,15 @@ def test_names_of_namespaces_are_dns_labels() -> None:
 def test_a_long_wrong_name_is_refused_at_once() -> None:
     assert dns1123_subdomain_errors("a-" * 50_000)
     assert label_key_errors("a" * 100_000 + "!")
+
+
+@pytest.mark.parametrize("text", ["", "QUJD", "QUI=", "QQ==", "QR==", "+/+/"])
+def test_padded_base64_is_base64(text: str) -> None:
+    assert is_base64(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["QUJD=", "QUJD====", "QQ=====", "QQ==QQ==", "=", "QUI", "QUI=\n", "QU_D", "\u0663AAA"]
+)
+def test_base64_with_too_much_or_too_little_padding_is_none(text: str) -> None:
+    assert not is_base64(text)

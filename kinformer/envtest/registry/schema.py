@@ -12,7 +12,6 @@ compiled when it is first needed. For a pod this takes some milliseconds once, a
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from kinformer.envtest.datafiles import read_table
 from kinformer.envtest.registry.resources import Resource
 from kinformer.meta.names import GroupVersionKind
 from kinformer.meta.quantity import Quantity, QuantityError, canonical_quantity
+from kinformer.meta.validation import is_base64
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
@@ -423,11 +423,10 @@ def _int_or_string(value: Any, path: str, problems: Problems) -> Any:
 def _bytes(value: Any, path: str, problems: Problems) -> Any:
     if type(value) is not str:
         raise WrongType(f"json: cannot unmarshal {json_type(value)}", "[]uint8")
-    try:
-        return base64.b64encode(base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)).decode()
-    except (binascii.Error, ValueError):
-        bad = next((i for i, char in enumerate(value) if not (char.isalnum() or char in "+/")), len(value))
-        raise WrongType(f"illegal base64 data at input byte {bad}") from None
+    if is_base64(text := value.replace("\n", "").replace("\r", "")):
+        return base64.b64encode(base64.b64decode(text)).decode()
+    bad = next((i for i, char in enumerate(value) if not (char.isalnum() or char in "+/")), len(value))
+    raise WrongType(f"illegal base64 data at input byte {bad}")
 
 
 _READERS: dict[str, Reader] = {

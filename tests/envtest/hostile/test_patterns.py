@@ -147,6 +147,7 @@ def test_where_patterns_cannot_be_compiled_a_definition_with_one_is_refused(monk
         *(("duration", "1 fortnight", False), ("duration", "9" * 30 + " s", False), ("duration", "0", True)),
         *(("hostname", "a" * 60 + "!", False), ("hostname", "a" * 250 + "_", False), ("hostname", "a", True)),
         *(("hostname", "example.com", True), ("hostname", "a-b.example.com", True), ("hostname", "-a.com", False)),
+        *(("byte", "QUI=", True), ("byte", "QUJD=", False)),
         *(("hostname", "a.b.c1", False), ("hostname", "a" * 64 + ".com", False), ("hostname", ".com", False)),
     ],
 )

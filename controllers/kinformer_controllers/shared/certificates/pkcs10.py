@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from kinformer.meta.validation import is_base64
+
 __all__ = (
     "DNS",
     "EMAIL",
@@ -234,7 +236,10 @@ def _from_pem(pem: bytes) -> bytes:
     found = _PEM(pem, begin) if begin == 0 or pem[begin - 1 : begin] == b"\n" else None
     if found is None:
         raise ValueError("want a block of PEM of the type CERTIFICATE REQUEST, without headers, as the first one")
-    return base64.b64decode(b"".join(found[1].split()), validate=True)
+    text = b"".join(found[1].split())
+    if not is_base64(text.decode("ascii")):
+        raise ValueError("the block of PEM is not base64")
+    return base64.b64decode(text)
 
 
 def _subject(name: Element) -> Iterator[tuple[bytes, str]]:

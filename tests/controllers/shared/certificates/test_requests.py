@@ -45,6 +45,8 @@ def test_text_before_the_request_is_skipped_and_after_it_unread() -> None:
         b"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n" + pem_of_request(),
         b"-----BEGIN CERTIFICATE REQUEST-----\nMA==\n-----END CERTIFICATE REQUEST-----\n",
         pem_of_request().replace(b"M", b"!", 1),
+        # padding that the content does not need
+        next(pem for pem in iter(pem_of_request, b"") if b"=" not in pem).replace(b"\n-----END", b"=\n-----END"),
         # Go passes over the first block, because it does not begin a line or is damaged, and reads the second one.
         b"x" + pem_of_request("system:masters") + pem_of_request(),
         b"-----BEGIN CERTIFICATE REQUEST-----\n!\n-----END CERTIFICATE REQUEST-----\n" + pem_of_request(),
