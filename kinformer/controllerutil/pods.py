@@ -69,7 +69,8 @@ def is_pod_available(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:
     if min_ready_seconds == 0:
         return True
     since = _ready_since(condition)
-    return since is not None and since + timedelta(seconds=min_ready_seconds) <= now
+    # Subtracted, not added: a time near the year 9999 is not too late for that.
+    return since is not None and now - since >= timedelta(seconds=min_ready_seconds)
 
 
 def is_pod_terminal(pod: V1Pod) -> bool:
@@ -94,16 +95,14 @@ def next_availability_check(
     :param evaluated_at: the time for which the owner's status was computed. If a pod has become available since, the
         result is a millisecond, so that it is not missed: zero seconds would mean that no sync is needed
     """
-    waits = [due for pod in pods if (due := _available_at(pod, min_ready_seconds)) is not None and due > evaluated_at]
-    return max((min(waits) - clock.now()).total_seconds(), _AT_ONCE) if waits else None
-
-
-def _available_at(pod: V1Pod, min_ready_seconds: int) -> datetime | None:
-    condition = ready_condition(pod)
-    if min_ready_seconds <= 0 or condition is None or condition.status != "True":
+    if min_ready_seconds <= 0:
         return None
-    since = _ready_since(condition)
-    return since + timedelta(seconds=min_ready_seconds) if since is not None else None
+    wait = timedelta(seconds=min_ready_seconds)
+    ready = (
+        condition for pod in pods if (condition := ready_condition(pod)) is not None and condition.status == "True"
+    )
+    waiting = [since for condition in ready if (since := _ready_since(condition)) and evaluated_at - since < wait]
+    return max((wait - (clock.now() - min(waiting))).total_seconds(), _AT_ONCE) if waiting else None
 
 
 def _ready_since(condition: V1PodCondition) -> datetime | None:
