@@ -145,7 +145,7 @@ async def read_response(
             version, status, headers = _parse(bytes(data[: end.start()]))
             data, looked = bytes(data[end.end() :]), 0
             if status >= 200:
-                wire.expect(None)
+                wire.expect(read_timeout)
                 body = _framing(method, status, headers)
                 keep = version == "1" and not any(
                     "close" in value.lower() for value in headers.getall("Connection", ())

@@ -12,6 +12,7 @@ turn, 16 at once, Python 3.11, a busy machine, 2026-11-23).
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 from typing import Any, Final
 
@@ -58,7 +59,9 @@ class Wire(asyncio.BufferedProtocol):
         self._error: BaseException | None = None
         self._is_late = False
         self._waiter: asyncio.Future[bool] | None = None  # whether it was interrupted
-        self._due = 0.0
+        self._due = math.inf
+        #: The clock's time at which the timer fires, if there is one.
+        self._fires = 0.0
         self._timer: Timer | None = None
         self._poll = _poll_of(transport)
         share_buffer(transport, self._loop)
@@ -92,16 +95,20 @@ class Wire(asyncio.BufferedProtocol):
         """
         Fail with :exc:`TimeoutError` after this many seconds, unless this is called again. None: never.
 
-        A timer that is set is not set anew: it looks at the time when it fires.
+        A timer that is set is not set anew: it looks at the time when it fires. It is kept from one request to the
+        next, because to set and to cancel one takes 6 us.
         """
         if seconds is None:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
             return
-        self._due = self._clock.monotonic() + seconds
-        if self._timer is None:
-            self._timer = self._clock.call_later(seconds, self._look_at_the_time)
+        self._due = due = self._clock.monotonic() + seconds
+        if self._timer is not None:
+            if self._fires <= due:
+                return
+            self._timer.cancel()
+        self._set_timer(due, seconds)
 
     async def receive(self) -> bytes | None:
         """
@@ -140,7 +147,7 @@ class Wire(asyncio.BufferedProtocol):
     def rest(self) -> bool:
         """Stop using it for now. Returns whether another request can use it."""
         self._is_busy = False
-        self.expect(None)
+        self._due = math.inf
         # If something of a request is unsent, the peer has answered before it had read all of it.
         can_be_used = not (self._ended or self._arrived or unsent(self._transport))
         return can_be_used and not self._transport.is_closing()
@@ -187,8 +194,12 @@ class Wire(asyncio.BufferedProtocol):
             if self._waiter is not None:  # otherwise it is the reader who takes long
                 self._is_late = True
                 self._fail(None)
-        else:
-            self._timer = self._clock.call_later(left, self._look_at_the_time)
+        elif self._due < math.inf:
+            self._set_timer(self._due, left)
+
+    def _set_timer(self, due: float, seconds: float) -> None:
+        self._fires = due
+        self._timer = self._clock.call_later(seconds, self._look_at_the_time)
 
     def _fail(self, error: BaseException | None) -> None:
         if not self._ended:

@@ -187,6 +187,40 @@ async def test_a_reader_that_takes_long_is_not_the_servers_fault() -> None:
         await clock.advance(10)
 
 
+async def test_one_timer_serves_the_requests_of_a_connection() -> None:
+    clock = FakeClock()
+    wire = wire_on(Mock(), clock)
+
+    for elapsed in (0, 10, 20):
+        wire.send(b"", 60)
+        assert clock.next_due == 60 - elapsed
+        assert wire.rest()
+        clock.turn(10)
+
+    clock.turn(60)
+    assert clock.next_due is None
+    assert not wire.has_unread  # nobody was late
+
+
+async def test_a_shorter_limit_than_that_of_the_last_request_counts() -> None:
+    clock = FakeClock()
+    wire = wire_on(Mock(), clock)
+    wire.send(b"", 60)
+    wire.rest()
+    wire.send(b"", 5)
+    async with anyio.create_task_group() as tasks:
+
+        async def wait() -> None:
+            with pytest.raises(TimeoutError):
+                await wire.receive()
+
+        tasks.start_soon(wait)
+        await clock.advance(5)
+        with anyio.fail_after(60):
+            await anyio.wait_all_tasks_blocked()
+        assert wire.has_unread
+
+
 async def test_a_system_error_on_the_wire_is_a_lost_connection() -> None:
     wire = wire_on(Mock())
 
