@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import msgspec
@@ -26,7 +26,7 @@ from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import BOOKMARK, ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
 from kinformer.client.undecodable import decode_each, decode_event, split_items, split_list
-from kinformer.meta.reading import attribute_of
+from kinformer.meta.reading import attribute_of, read
 from kinformer.models import (
     DECODE_ERRORS,
     KnownParts,
@@ -127,24 +127,17 @@ class ObjectCodec(Generic[T]):
         if isinstance(obj, bytes):
             return obj
         data = encode(obj)
-        value_of = _reader(obj)
-        is_known = bool(self.kind and self.api_version)
-        own = {"apiVersion": self.api_version if is_known else "", "kind": self.kind if is_known else ""}
-        said = {name: value_of(name) for name in own}
-        left_out = _left_out(obj)
-        # The fields to add: those that the object has by its type's defaults and does not write, and the resource's.
-        fill = {
-            name: own[name] if value is _ABSENT or not value else value
-            for name, value in said.items()
-            if value is _ABSENT or not value or name in left_out
-        }
-        fill = {name: value for name, value in fill.items() if value}
+        if isinstance(obj, msgspec.Struct):
+            said = (read(obj, "apiVersion"), read(obj, "kind"))
+            fill, head = _fill_for_struct(type(obj), *said, self.api_version, self.kind)
+        else:
+            fill, head = _fill_for(_reader(obj), _left_out(obj), self.api_version, self.kind)
         if not fill:
             return data
-        if all(said[name] is _ABSENT or name in left_out for name in fill):
+        if head:
             # The usual case: the object says neither. Then nothing has to be encoded twice.
             rest = data[1:]
-            return encode(fill)[:-1] + (rest if rest == b"}" else b"," + rest)
+            return head + (rest if rest == b"}" else b"," + rest)
         whole = msgspec.json.decode(data)
         return encode({**fill, **{name: value for name, value in whole.items() if name not in fill}})
 
@@ -334,31 +327,51 @@ _ABSENT: Final = object()
 _ATTRIBUTES: Final = {"apiVersion": "api_version", "kind": "kind"}
 
 
+def _fill_for(
+    value_of: Callable[[str], Any], left_out: Collection[str], api_version: str, kind: str
+) -> tuple[dict[str, str], bytes]:
+    """
+    The apiVersion and kind to add to a body: those that the object has by its type's defaults and does not write, and
+    the resource's.
+
+    :return: these, and the beginning of the body with them; empty if the object's JSON has one of them, if only empty
+    """
+    is_known = bool(kind and api_version)
+    own = {"apiVersion": api_version if is_known else "", "kind": kind if is_known else ""}
+    said = {name: value_of(name) for name in own}
+    fill = {
+        name: own[name] if value is _ABSENT or not value else value
+        for name, value in said.items()
+        if value is _ABSENT or not value or name in left_out
+    }
+    fill = {name: value for name, value in fill.items() if value}
+    is_unsaid = all(said[name] is _ABSENT or name in left_out for name in fill)
+    return fill, encode(fill)[:-1] if is_unsaid else b""
+
+
+@lru_cache(maxsize=1024)
+def _fill_for_struct(
+    type_: type[msgspec.Struct], said_version: str | None, said_kind: str | None, api_version: str, kind: str
+) -> tuple[dict[str, str], bytes]:
+    said = {"apiVersion": said_version, "kind": said_kind}
+    defaults = _defaults(type_) if type_.__struct_config__.omit_defaults else {}
+    left_out = [name for name, value in said.items() if name in defaults and value == defaults[name]]
+    has = {name: value for name, value in said.items() if attribute_of(type_, name) is not None}
+    return _fill_for(lambda name: has.get(name, _ABSENT), left_out, api_version, kind)
+
+
 def _reader(obj: Any) -> Callable[[str], Any]:
-    """A function that reads a top-level field by its JSON name, and gives ``_ABSENT`` if there is no such field."""
+    """A function that reads apiVersion or kind of what is no Struct. It gives ``_ABSENT`` if there is no such field."""
     if isinstance(obj, Mapping):
         return lambda json_name: obj.get(json_name, _ABSENT)
-    if isinstance(obj, msgspec.Struct):
-
-        def read(json_name: str) -> Any:
-            attribute = attribute_of(type(obj), json_name)
-            return getattr(obj, attribute) if attribute is not None else _ABSENT
-
-        return read
     return lambda json_name: getattr(obj, _ATTRIBUTES[json_name], _ABSENT)
 
 
 def _left_out(obj: Any) -> Collection[str]:
-    """The names of apiVersion and kind, if the object has them but leaves them out of its JSON."""
+    """The names of apiVersion and kind, if an object that is no Struct has them but leaves them out of its JSON."""
     if isinstance(obj, Mapping):
         return ()
-    if not isinstance(obj, msgspec.Struct):  # a model of kubernetes_asyncio's own
-        return [name for name, attribute in _ATTRIBUTES.items() if getattr(obj, attribute, None) is None]
-    if not type(obj).__struct_config__.omit_defaults:
-        return ()
-    defaults = _defaults(type(obj))
-    read = _reader(obj)
-    return [name for name in _ATTRIBUTES if name in defaults and read(name) == defaults[name]]
+    return [name for name, attribute in _ATTRIBUTES.items() if getattr(obj, attribute, None) is None]
 
 
 @cache

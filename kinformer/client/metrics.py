@@ -47,12 +47,13 @@ class HostMetrics:
     :param host: the value of the ``host`` label
     """
 
-    __slots__ = ("_durations", "_host", "_requests")
+    __slots__ = ("_durations", "_host", "_requests", "_waits")
 
     def __init__(self, host: str):
         self._host = in_cluster(host)
         self._requests: dict[tuple[int, str], Counter] = {}
         self._durations: dict[str, Histogram] = {}
+        self._waits: dict[str, Histogram] = {}
 
     def answered(self, code: int, method: str) -> None:
         """Count one try of a request. The code is 0 for a try without a response."""
@@ -75,7 +76,10 @@ class HostMetrics:
 
     def throttled(self, method: str, seconds: float) -> None:
         """Note how many seconds the client's own rate limiter held a request back."""
-        _throttled.labels(method, self._host).observe(seconds)
+        child = self._waits.get(method)
+        if child is None:
+            child = self._waits[method] = _throttled.labels(method, self._host)
+        child.observe(seconds)
 
 
 def _code(code: int) -> str:

@@ -134,17 +134,24 @@ def label_selector_as_selector(label_selector: Any) -> Selector:
     """
     if label_selector is None:
         return Nothing
-    requirements = [
-        Requirement.checked(key, Operator.EQUALS, (value,))
-        for key, value in (read(label_selector, "matchLabels") or {}).items()
-    ]
-    for expression in read(label_selector, "matchExpressions") or ():
-        name = read(expression, "operator") or ""
+    expressions = tuple(
+        (read(it, "key") or "", read(it, "operator") or "", tuple(read(it, "values") or ()))
+        for it in read(label_selector, "matchExpressions") or ()
+    )
+    return _selector_of(tuple((read(label_selector, "matchLabels") or {}).items()), expressions)
+
+
+# A sync makes its owner's selector anew: to check and to compile it takes a hundred times as long as to look it up.
+@lru_cache(maxsize=4096)
+def _selector_of(
+    labels: tuple[tuple[str, str], ...], expressions: tuple[tuple[str, str, tuple[str, ...]], ...]
+) -> Selector:
+    requirements = [Requirement.checked(key, Operator.EQUALS, (value,)) for key, value in labels]
+    for key, name, values in expressions:
         operator = _OBJECT_OPERATORS.get(name)
         if operator is None:
             raise SelectorError(f'"{name}" is not a valid label selector operator')
-        values = tuple(read(expression, "values") or ())
-        requirements.append(Requirement.checked(read(expression, "key") or "", operator, values))
+        requirements.append(Requirement.checked(key, operator, values))
     return Selector(requirements) if requirements else Everything
 
 

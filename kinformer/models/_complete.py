@@ -50,11 +50,14 @@ class _Plan(NamedTuple):
 
     :param lazy: the type's own lazy fields
     :param others: functions that read the other fields that may contain lazy fields
+    :param parts: of each of these fields the name, a function that reads its slot, and one that decodes its bytes; the
+        latter is None for a field that is not lazy itself
     :param is_open: whether it is a top-level type that keeps unknown fields
     """
 
     lazy: tuple[LazyField, ...]
     others: tuple[Callable[[Any], Any], ...]
+    parts: tuple[tuple[str, Callable[[Any], Any], Callable[[Any, Any], Any] | None], ...] = ()
     is_open: bool = False
 
 
@@ -130,26 +133,33 @@ def unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
 
 
 def _rebuilt(value: Any) -> Any:
+    """The value with all lazy fields decoded: itself if there is none to decode, else a copy of what leads to them."""
     type_ = type(value)
     if type_ is dict or type_ is LazyDict:
         return {key: _rebuilt(item) for key, item in dict.items(value)}
-    if type_ is list:
-        return [_rebuilt(item) for item in value]
-    if type_ is tuple:
-        return tuple([_rebuilt(item) for item in value])
+    if type_ is list or type_ is tuple:
+        items = [_rebuilt(item) for item in value]
+        return value if all(map(operator.is_, items, value)) else type_(items)
+    plan = _plans.get(type_) or _plan_of(type_)
+    if plan is _NOTHING:
+        return value
     if issubclass(type_, OpenStruct):
         return type_._of(_rebuilt(value._known), _rebuilt(value.extra))
-    if (_plans.get(type_) or _plan_of(type_)) is _NOTHING:
+    changes: dict[str, Any] = {}
+    for name, read, decoded in plan.parts:
+        part = read(value)
+        if part is not None:
+            now = decoded(value, part) if decoded is not None and type(part) is msgspec.Raw else part
+            if (now := _rebuilt(now)) is not part:
+                changes[name] = now
+    if not changes and not plan.is_open:
         return value
-    lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
-    names = _carriers(type_)  # type: ignore[arg-type]  # mypy does not know that classes can be hashed
-    changes = {name: _rebuilt(lazy[name].look(value) if name in lazy else getattr(value, name)) for name in names}
     if type_.__struct_config__.frozen:
         return msgspec.structs.replace(value, **changes)
     made = copy.copy(value)
     for name, part in changes.items():
         setattr(made, name, part)
-    if is_open(type_):
+    if plan.is_open:
         extra, made.extra = made.extra, {}
         return Joint(made, extra)
     return made
@@ -188,9 +198,11 @@ def _plan_of(type_: type[Any]) -> _Plan:
         plan = _Plan((), (operator.attrgetter("_known"), operator.attrgetter("extra")))
     elif issubclass(type_, msgspec.Struct) and (names := _carriers(type_)):
         lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
+        readers = {name: lazy[name].peek if name in lazy else operator.attrgetter(name) for name in names}
         plan = _Plan(
             tuple(lazy[name] for name in names if name in lazy),
-            tuple(operator.attrgetter(name) for name in names if name not in lazy),
+            tuple(readers[name] for name in names if name not in lazy),
+            tuple((name, read, lazy[name].decoded if name in lazy else None) for name, read in readers.items()),
             is_open(type_),
         )
     _plans[type_] = plan
