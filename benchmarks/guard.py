@@ -1,9 +1,10 @@
-"""The guard, ``python -m benchmarks.guard``: it fails if an event takes over 10 % more instructions than before.
+"""The guard, ``python -m benchmarks.guard``: it fails if something takes over 10 % more instructions than before.
 
 It counts instructions and not seconds, because seconds depend on what else the machine does. Two counts of the same run
 differ by a few hundred of about 240 million instructions. :mod:`benchmarks.guard_run` is counted twice under valgrind's
-callgrind, with few and with many events; the difference is the cost of the events. ``--update`` stores the count for
-this Python in ``instructions.json`` beside this module. Commit it with the change that caused the difference.
+callgrind, with few and with many events; the difference is the cost of the events. Other paths are counted in the same
+way, with :mod:`benchmarks.guard_paths`: an object of a list, its first read, a write, a sync. ``--update`` stores the
+counts for this Python in ``instructions.json`` beside this module. Commit it with the change that made the difference.
 
 The counts of two Python versions, or of two compilers, cannot be compared. If there is no count to compare with, or no
 valgrind, the guard says so and passes.
@@ -29,7 +30,15 @@ __all__ = ("GuardError", "count", "judge")
 STORED = Path(__file__).with_name("instructions.json")
 MAY_RISE = 0.10
 _FEW, _MANY = 50, 2050
-_SECONDS = 110
+#: What else is counted, with its name for people. Few of each are 10, and many are 210.
+_PATHS = {
+    "list": "a pod of a first list",
+    "touch": "a pod of a first list, and the first read of its spec and status",
+    "write": "a pod that is created",
+    "sync": "a sync of a Deployment and its ReplicaSet",
+}
+_FEW_OF_A_PATH, _MANY_OF_A_PATH = 10, 210
+_SECONDS = 240
 _COLLECTED = re.compile(r"Collected : (\d+)")
 
 
@@ -37,21 +46,32 @@ class GuardError(Exception):
     """The instructions could not be counted. The text says why."""
 
 
-def count() -> int:
+def count() -> dict[str, int]:
     """
-    Count the instructions of an event.
+    Count the instructions of an event, as ``event``, and of all other paths.
 
     :raises GuardError: if a run fails, or takes too long
     """
-    # Both runs at the same time: valgrind runs each on one core.
-    with ThreadPoolExecutor() as both:
-        few, many = both.map(_instructions, (_FEW, _MANY))
-    return (many - few) // (_MANY - _FEW)
+    few = dict.fromkeys(_PATHS, _FEW_OF_A_PATH)
+    runs = [["guard_run", str(events), "metadata"] for events in (_FEW, _MANY)]
+    runs += [_run_of_paths(few), *(_run_of_paths({**few, name: _MANY_OF_A_PATH}) for name in _PATHS)]
+    # Two runs at the same time: valgrind runs each on one core.
+    with ThreadPoolExecutor(2) as both:
+        few_events, many_events, base, *many = both.map(_instructions, runs)
+    counted = {"event": (many_events - few_events) // (_MANY - _FEW)}
+    for name, instructions in zip(_PATHS, many, strict=True):
+        counted[name] = (instructions - base) // (_MANY_OF_A_PATH - _FEW_OF_A_PATH)
+    return counted
 
 
-def _instructions(events: int) -> int:
+def _run_of_paths(counts: dict[str, int]) -> list[str]:
+    return ["guard_paths", *(f"{name}={number}" for name, number in counts.items())]
+
+
+def _instructions(run: list[str]) -> int:
+    module, *arguments = run
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    command += [sys.executable, "-m", "benchmarks.guard_run", str(events), "metadata"]
+    command += [sys.executable, "-m", f"benchmarks.{module}", *arguments]
     environment = {
         **os.environ,
         "PYTHONHASHSEED": "0",
@@ -61,10 +81,10 @@ def _instructions(events: int) -> int:
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
-        raise GuardError(f"a run of {events} events was not over after {_SECONDS} s") from error
+        raise GuardError(f"{' '.join(run)} was not over after {_SECONDS} s") from error
     found = _COLLECTED.search(done.stderr)
     if done.returncode or found is None:
-        raise GuardError(f"a run of {events} events ended with status {done.returncode}:\n{done.stderr[-2000:]}")
+        raise GuardError(f"{' '.join(run)} ended with status {done.returncode}:\n{done.stderr[-2000:]}")
     return int(found[1])
 
 
@@ -78,25 +98,27 @@ def build() -> dict[str, str]:
     }
 
 
-def judge(per_event: int, stored: dict[str, Any] | None, here: dict[str, str]) -> tuple[bool, str]:
+def judge(
+    counted: int, stored: dict[str, Any] | None, here: dict[str, str], what: str = "an event"
+) -> tuple[bool, str]:
     """
     Compare a count with the stored one.
 
-    :param per_event: the instructions of an event
+    :param counted: the instructions of what was counted
     :param stored: the stored count and what it depends on; None if there is none for this Python
     :param here: what :func:`build` returns
     :return: whether the count passes, and a text for people
     """
-    told = f"{per_event:,} instructions for an event"
+    told = f"{counted:,} instructions for {what}"
     if stored is None:
         return True, f"{told}; nothing is stored for this Python to compare with: store it with --update"
     unlike = [name for name in ("compiler", "machine") if stored[name] != here[name]]
     if unlike:
         name = unlike[0]
         return True, f"{told}; not compared: the stored count is of {name} {stored[name]}, this is {here[name]}"
-    change = per_event / stored["instructions"] - 1
+    change = counted / stored["instructions"] - 1
     told += f", {change:+.1%} against the {stored['instructions']:,} that are stored"
-    if per_event <= stored["instructions"] * (1 + MAY_RISE):
+    if counted <= stored["instructions"] * (1 + MAY_RISE):
         return True, told
     also = [
         f"{name} {stored[name]} then, {here[name]} now" for name in ("python", "msgspec") if stored[name] != here[name]
@@ -115,18 +137,25 @@ def main() -> int:
     python = "{}.{}".format(*sys.version_info)
     known: dict[str, dict[str, Any]] = json.loads(STORED.read_text()) if STORED.exists() else {}
     try:
-        per_event = count()
+        counted = count()
     except GuardError as error:
         print(f"guard: {error}", file=sys.stderr)
         return 1
     if update:
-        known[python] = {"instructions": per_event, **build()}
+        known[python] = {"instructions": counted.pop("event"), "paths": counted, **build()}
         STORED.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
-        print(f"guard: Python {python}: {per_event:,} instructions for an event, stored in {STORED.name}")
+        print(f"guard: Python {python}: the counts are stored in {STORED.name}: {known[python]}")
         return 0
-    passes, told = judge(per_event, known.get(python), build())
-    print(f"guard: Python {python}: {told}", file=sys.stdout if passes else sys.stderr)
-    return 0 if passes else 1
+    there = known.get(python)
+    paths = there.get("paths", {}) if there else {}
+    passed = True
+    for name, instructions in counted.items():
+        of_event = name == "event"
+        stored = there if of_event else {**there, "instructions": paths[name]} if there and name in paths else None
+        passes, told = judge(instructions, stored, build(), _PATHS.get(name, "an event"))
+        print(f"guard: Python {python}: {told}", file=sys.stdout if passes else sys.stderr)
+        passed = passed and passes
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

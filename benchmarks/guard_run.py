@@ -42,13 +42,14 @@ class RecordedPods:
     :param events: the number of events
     :param type_: the type of the objects
     :param in_turn: whether handlers see the events of each read before the next read comes
+    :param objects: the number of objects in the list
     """
 
     supports_watch_list = False
 
-    def __init__(self, events: int, type_: type[Any], *, in_turn: bool):
+    def __init__(self, events: int, type_: type[Any], *, in_turn: bool, objects: int = OBJECTS):
         self._in_turn = in_turn
-        pods = [pod_bytes(number) for number in range(OBJECTS)]
+        pods = [pod_bytes(number) for number in range(objects)]
         self._codec = ObjectCodec(type_, "v1", "Pod")
         self._list = b'{"metadata":{"resourceVersion":"1000"},"items":[%b]}' % b",".join(pod.at(1000) for pod in pods)
         lines = [b'{"type":"MODIFIED","object":%b}\n' % pods[n * 7 % OBJECTS].at(1001 + n) for n in range(events)]

@@ -8,13 +8,14 @@ memory of a pod that waits for its eviction.
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from kinformer.bench.measure import Stopwatch, feel_pulse
 from kinformer.bench.results import Figures
 from kinformer.bench.runner import Case, each
-from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer, namespace_index_func
+from kinformer.cache import NAMESPACE_INDEX, IndexFunc, SharedIndexInformer, namespace_index_func
 from kinformer.clock import FakeClock
 from kinformer.manager import ControllerContext
 from kinformer.meta import accessor_for
@@ -49,11 +50,15 @@ class Caches:
         self.client: Any = SimpleNamespace(resource=lambda *_: None)
         self._informers: dict[type[Any], SharedIndexInformer[Any]] = {}
 
-    def informer_for(self, type_: type[Any]) -> SharedIndexInformer[Any]:
+    def informer_for(
+        self, type_: type[Any], *, indexers: Mapping[str, IndexFunc[Any]] | None = None
+    ) -> SharedIndexInformer[Any]:
         if type_ not in self._informers:
             nothing: Any = SimpleNamespace(list=None, watch=None)
-            indexers = {NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))}
-            self._informers[type_] = _Current(nothing, type_, indexers=indexers)
+            by_namespace = {NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))}
+            self._informers[type_] = _Current(nothing, type_, indexers=by_namespace)
+        if indexers:
+            self._informers[type_].add_indexers(indexers)
         return self._informers[type_]
 
 

@@ -205,11 +205,14 @@ def _instructions() -> str:
     if not STORED.exists():
         return "None are stored."
     stored = json.loads(STORED.read_text(encoding="utf-8"))
-    lines = ["| Python | instructions for an event | compiler | msgspec |", "|---|---:|---|---|"]
-    lines += [
-        f"| {one['python']} | {one['instructions']:,} | {one['compiler']} | {one['msgspec']} |"
-        for one in stored.values()
-    ]
+    others = ("list", "touch", "write", "sync")
+    lines = ["| Python | an event | a pod listed | listed and read | a pod created | a sync | compiler | msgspec |"]
+    lines.append("|---|---:|---:|---:|---:|---:|---|---|")
+    for one in stored.values():
+        paths = one.get("paths", {})
+        counts = [one["instructions"], *(paths.get(name) for name in others)]
+        cells = [one["python"], *("" if it is None else f"{it:,}" for it in counts), one["compiler"], one["msgspec"]]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

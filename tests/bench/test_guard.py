@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from benchmarks.guard import judge
+from benchmarks.guard_paths import PATHS
 from benchmarks.guard_run import follow
 
 HERE = {"python": "3.11.7", "compiler": "GCC 12.2.0", "machine": "x86_64", "msgspec": "0.22.0"}
@@ -12,6 +13,12 @@ HERE = {"python": "3.11.7", "compiler": "GCC 12.2.0", "machine": "x86_64", "msgs
 async def test_every_event_of_the_guards_run_reaches_the_handler() -> None:
     with anyio.fail_after(60):
         assert await follow(500) == 500
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_each_path_that_the_guard_counts_comes_to_its_end(path: str) -> None:
+    with anyio.fail_after(60):
+        await PATHS[path](3)
 
 
 @pytest.mark.parametrize(("per_event", "passes"), [(90, True), (100, True), (110, True), (111, False), (200, False)])
