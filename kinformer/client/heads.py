@@ -48,6 +48,8 @@ _HEAD: Final = re.compile(
     rb'(?:"namespace":"([!#-\[\]-~]*)",)?(?:"selfLink":"[^"\\]*",)?"uid":"([!#-\[\]-~]*)",'
     rb'"resourceVersion":"([!#-\[\]-~]*)"'
 )
+#: An object without a namespace at its place may have it later, in an order that is not Kubernetes'.
+_NAMESPACE: Final = b'"namespace":'
 #: In the values of labels and annotations, a text like this has its quotes escaped.
 _OWNERS: Final = b'"ownerReferences":['
 #: What follows the metadata, and may have such references, too.
@@ -97,7 +99,7 @@ def wanted_lines(piece: Piece, wanted: Wanted) -> tuple[Piece, str]:
         following = lines.find(b"\n", at) + 1 or end
         head = _HEAD.match(lines, at, following)
         owner = _controller_in(lines, head.end(), following) if by_owner and head is not None else b""
-        if head is None or owner is None:
+        if head is None or owner is None or (head[1] is None and lines.find(_NAMESPACE, head.end(), following) >= 0):
             namespace, uid, version, owner = _read(lines[at:following])
         else:
             namespace, uid, version = head.groups(b"")

@@ -105,6 +105,13 @@ def test_the_events_are_those_of_a_whole_decode_that_are_wanted(wanted: Wanted, 
     assert failure is None
 
 
+def test_a_namespace_is_found_also_behind_the_version() -> None:
+    meta = b'{"name":"x","uid":"u","resourceVersion":"7","namespace":"a"}'
+    line = b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":' + meta + b"}}\n"
+
+    assert wanted_lines(line, Wanted(accepted)) == (line, "")
+
+
 def test_lines_that_are_not_changes_are_left_to_the_decoder() -> None:
     odd = b'{"type":"ERROR","object":{"code":410}}\nnot json\n{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'
     assert wanted_lines(odd, NONE) == (odd, "")
