@@ -141,8 +141,9 @@ def label_selector_as_selector(label_selector: Any) -> Selector:
     return _selector_of(tuple((read(label_selector, "matchLabels") or {}).items()), expressions)
 
 
-# A sync makes its owner's selector anew: to check and to compile it takes a hundred times as long as to look it up.
-@lru_cache(maxsize=4096)
+# A sync makes its owner's selector anew. 2.5 us if it is remembered, 12.9 us if not, which is each time if the syncs go
+# through more selectors than are kept: 5,000 Deployments have three each, with ReplicaSets and budgets. 1.1 KB each.
+@lru_cache(maxsize=2**15)
 def _selector_of(
     labels: tuple[tuple[str, str], ...], expressions: tuple[tuple[str, str, tuple[str, ...]], ...]
 ) -> Selector:

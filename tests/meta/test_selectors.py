@@ -220,6 +220,13 @@ def test_a_selector_means_what_all_its_requirements_mean(
     assert parse_selector(str(selector)) == selector
 
 
+def test_selectors_of_five_thousand_deployments_are_made_once() -> None:
+    asked = [{"matchLabels": {"app": f"app-{number}"}} for number in range(15_000)]
+    first = [label_selector_as_selector(it) for it in asked]
+
+    assert all(label_selector_as_selector(it) is known for it, known in zip(asked, first, strict=True))
+
+
 @given(st.text("ab,=!()<> in\0\n-", max_size=15))
 def test_any_text_is_a_selector_or_a_selector_error(text: str) -> None:
     try:
