@@ -1,7 +1,8 @@
 """Which PodDisruptionBudgets select a pod, and which pods a budget selects; and the event handlers that need this.
 
 Both are found in the caches of two informers. The first is needed for every change of every pod, so a budget's selector
-is compiled only once for each version of the budget. A budget is queued when it changes, or when a pod that it selects
+is compiled only once for each version of the budget, and only the budgets that ask for one of the pod's labels are
+looked at: a namespace may have thousands of both. A budget is queued when it changes, or when a pod that it selects
 changes.
 """
 
@@ -16,17 +17,33 @@ from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.disruption.stale_pods import stale_in
 
 __all__ = (
+    "LABEL_INDEX",
     "BudgetHandler",
     "Budgets",
     "PodHandler",
+    "label_index",
 )
+
+#: The name of the index by :func:`label_index`.
+LABEL_INDEX = "disruption-label"
+
+
+def label_index(budget: V1PodDisruptionBudget) -> tuple[str]:
+    """Return one label that a budget's pods must have, with the namespace; the namespace alone if it asks for none."""
+    selector = budget.spec.selector
+    labels = (selector.match_labels if selector is not None else None) or {}
+    return (_label_key(budget.metadata.namespace, *min(labels.items(), default=())),)
+
+
+def _label_key(namespace: str, label: str = "", value: str = "") -> str:
+    return f"{namespace}/{label}={value}"
 
 
 class Budgets:
     """
     Finds budgets by pod, and pods by budget.
 
-    :param budgets: the cache of budgets, with its index by namespace
+    :param budgets: the cache of budgets, with its index :data:`LABEL_INDEX`
     :param pods: the cache of pods, with its index by namespace
     """
 
@@ -42,10 +59,12 @@ class Budgets:
 
     def of_pod(self, pod: V1Pod) -> list[V1PodDisruptionBudget]:
         """Return the budgets that select a pod. A budget with an invalid selector selects none."""
-        labels = pod.metadata.labels
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels or {}
+        keys = (*(_label_key(namespace, *label) for label in labels.items()), _label_key(namespace))
         return [
             budget
-            for budget in self._budgets.by_index(NAMESPACE_INDEX, pod.metadata.namespace)
+            for key in keys
+            for budget in self._budgets.by_index(LABEL_INDEX, key)
             if (selector := self._selector_of(budget)) is not None and selector.matches(labels)
         ]
 

@@ -32,7 +32,7 @@ from kinformer.models import (
     V1ReplicationController,
     V1StatefulSet,
 )
-from kinformer_controllers.disruption.budgets import BudgetHandler, Budgets, PodHandler
+from kinformer_controllers.disruption.budgets import LABEL_INDEX, BudgetHandler, Budgets, PodHandler, label_index
 from kinformer_controllers.disruption.counting import BudgetCounter, ScaleFinder
 from kinformer_controllers.disruption.stale_pods import StalePods
 from kinformer_controllers.disruption.status import failed_status, is_up_to_date
@@ -68,7 +68,8 @@ class DisruptionController:
         informers = context.informers
         recorder = context.recorder(COMPONENT)
         self._clock = context.clock
-        budgets, pods = informers.informer_for(V1PodDisruptionBudget), informers.informer_for(V1Pod)
+        budgets = informers.informer_for(V1PodDisruptionBudget, indexers={LABEL_INDEX: label_index})
+        pods = informers.informer_for(V1Pod)
         replication_controllers = informers.informer_for(V1ReplicationController)
         replica_sets = informers.informer_for(V1ReplicaSet)
         deployments = informers.informer_for(V1Deployment)

@@ -88,6 +88,20 @@ async def test_a_pod_of_two_budgets_counts_both_and_is_told_of(world: World) -> 
     ]
 
 
+@pytest.mark.parametrize("labels", [{"app": "web"}, {"app": "web", "tier": "front"}])
+async def test_budgets_of_other_pods_are_not_looked_at(world: World, labels: dict[str, str]) -> None:
+    for number in range(100):
+        metadata = {"name": f"b-{number}", "namespace": "ns", "uid": f"b-{number}"}
+        spec = {"selector": {"matchLabels": {**labels, "app": f"app-{number}"}}, "minAvailable": 1}
+        world.put(V1PodDisruptionBudget, metadata=metadata, spec=spec)
+    world.budget(selector={"matchLabels": labels}, minAvailable=1)
+
+    pod_handler(world).on_add(world.pod("p", labels={"other": "", **labels}), False)
+
+    assert await queued(world) == ["ns/b"]
+    assert len(world.disruption.budgets) == 1
+
+
 async def test_a_pod_with_the_condition_is_looked_at_when_it_is_stale(world: World) -> None:
     pod = world.pod("p")
     assert pod.status is not None
