@@ -57,7 +57,7 @@ def test_without_pods_on_their_way_there_is_no_next_check() -> None:
     assert next_availability_check([ready_since(clock, 40)], 0, clock.now(), clock) is None
 
 
-def test_a_pod_that_is_ready_from_the_last_second_of_all_is_not_available() -> None:
+def test_a_pod_that_becomes_ready_in_the_last_second_is_not_available() -> None:
     clock = FakeClock()
     last = V1PodCondition(type="Ready", status="True", last_transition_time=datetime.max.replace(tzinfo=UTC))
     pod = V1Pod(metadata=V1ObjectMeta(name="p"), status=V1PodStatus(conditions=[last]))

@@ -81,7 +81,7 @@ async def test_two_members_divide_the_pods_of_one_namespace() -> None:
             assert owners == {key.partition("/")[2] for key in its}
 
 
-async def test_each_set_has_its_pods_while_members_of_one_namespace_come_and_go() -> None:
+async def test_each_set_has_its_pods_while_members_come_and_go() -> None:
     async with a_world() as world:
         a, b = await two_members(world)
         await make_sets(world)

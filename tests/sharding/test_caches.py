@@ -103,7 +103,7 @@ def test_events_of_pods_are_decoded_by_their_controller(more: str, is_decoded: b
     assert decoded(event("any", "1", more)) == (["1"] if is_decoded else [])
 
 
-def test_who_gets_another_owner_in_the_same_piece_is_decoded_to_be_dropped() -> None:
+def test_who_gets_another_owner_in_one_piece_is_decoded_and_dropped() -> None:
     lines = (event("any", "1", owned("ours")), event("any", "1", owned("theirs"), "MODIFIED"))
     assert decoded(*lines, event("any", "2", owned("theirs"))) == ["1", "1"]
 
@@ -165,7 +165,7 @@ async def test_an_object_leaves_with_its_owner_if_it_was_there() -> None:
     assert events == [("ADDED", "moves"), ("ADDED", "adopted"), (LEFT, "moves"), (LEFT, "adopted"), ("BOOKMARK", "")]
 
 
-async def test_an_object_that_is_gone_with_another_owner_is_deleted_if_it_was_there() -> None:
+async def test_an_object_that_is_gone_with_another_owner_is_deleted() -> None:
     events = await watched(
         pod_event("ADDED", "moves", "ours"),
         pod_event("DELETED", "moves", "theirs"),
@@ -174,6 +174,6 @@ async def test_an_object_that_is_gone_with_another_owner_is_deleted_if_it_was_th
     assert events == [("ADDED", "moves"), ("DELETED", "moves"), ("DELETED", "unseen")]
 
 
-async def test_an_object_that_moves_during_a_streaming_list_is_taken_out_of_it() -> None:
+async def test_an_object_that_moves_during_a_streaming_list_is_taken_out() -> None:
     events = await watched(pod_event("ADDED", "moves", "ours"), pod_event("MODIFIED", "moves", "theirs"), in_list=True)
     assert events == [("ADDED", "moves"), ("DELETED", "moves")]
