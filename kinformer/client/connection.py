@@ -293,7 +293,7 @@ class Route:
         )
         with move_on_after(clock, within):
             try:
-                connection = await self._connections.connector.connect(request, [], _CONNECTING)
+                connection = await self._dial(request)
             except TimeoutError as error:
                 raise aiohttp.ConnectionTimeoutError(f"no connection within {CONNECT_TIMEOUT:.0f} s") from error
             except (aiohttp.ClientResponseError, aiohttp.ServerDisconnectedError) as error:
@@ -305,6 +305,18 @@ class Route:
                 raise NoTunnel(what) from None
             return Wire(connection, clock)
         raise TimeoutError
+
+    async def _dial(self, request: aiohttp.ClientRequest) -> aiohttp.connector.Connection:
+        try:
+            return await self._connections.connector.connect(request, [], _CONNECTING)
+        except (aiohttp.ClientError, OSError) as error:
+            # The frames of a failed handshake hold asyncio's TLS protocol, which has a buffer of 256 KiB, and the error. So
+            # only the cycle collector would free them, and it runs rarely during an outage.
+            part: BaseException | None = error
+            while part is not None:
+                part.__traceback__ = None
+                part = part.__cause__ or part.__context__
+            raise
 
     def _take(self) -> Wire | None:
         """The idle connection that was used last, if its peer has neither closed it nor sent anything."""

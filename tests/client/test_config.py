@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
 import os
 import sys
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -440,6 +442,22 @@ async def test_a_proxy_that_does_not_let_us_through_is_named(tls_server: str) ->
     async with connect(url=tls_server, proxy="http://127.0.0.1:1") as client:
         with pytest.raises(ServerUnreachable, match=r"no connection to the proxy at http://127\.0\.0\.1:1: Connection"):
             await client.request("GET", "/x")
+
+
+async def test_a_failed_handshake_keeps_no_memory(tls_server: str, kubeconfig: Write) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with connect(kubeconfig(tls_server)) as client:
+            for _ in range(5):
+                with pytest.raises(ServerUnreachable, match="not trusted"):
+                    await client.server_version()
+            await anyio.wait_all_tasks_blocked()
+            left = [each for each in gc.get_objects() if isinstance(each, SSLProtocol) and not each._server_side]
+    finally:
+        gc.enable()
+
+    assert len(left) <= 1  # of the last one
 
 
 async def test_a_server_that_is_not_trusted_is_one_line(tls_server: str, kubeconfig: Write) -> None:
