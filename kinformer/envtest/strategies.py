@@ -33,10 +33,6 @@ def _part(name: str) -> Any:
     return getattr(import_module(f"{strategy.__name__}.{module}"), part)
 
 
-def _autoscaler(resource: Resource) -> Strategy:
-    return OldAutoscalerStrategy(resource) if resource.version == "v1" else AutoscalerStrategy(resource)
-
-
 class Strategies:
     """
     Makes strategies, with the parts of other objects that some of them need.
@@ -54,7 +50,9 @@ class Strategies:
 
         #: Strategies that need more than their resource.
         self._made: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
-            ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
+            ("autoscaling", "horizontalpodautoscalers"): lambda resource: (
+                OldAutoscalerStrategy(resource) if resource.version == "v1" else AutoscalerStrategy(resource)
+            ),
             ("", "services"): partial(ServiceStrategy, addresses=self._addresses),
             ("apiextensions.k8s.io", "customresourcedefinitions"): partial(
                 DefinitionStrategy, definitions=self.definitions

@@ -170,10 +170,8 @@ def _custom_column(printed: Obj) -> Column:
             return value
         if isinstance(value, bool):
             return "true" if value else "false"
-        return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else _encoded(value)
+        if isinstance(value, str | int | float):
+            return str(value)
+        return msgspec.json.encode(value).decode()
 
     return printed["name"], type_, printed.get("priority", 0), read
-
-
-def _encoded(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

@@ -18,7 +18,7 @@ always (sidecars) run as long as the others do.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -138,15 +138,13 @@ def _starts_again(pod: V1Pod, script: PodScript) -> bool:
 
 
 def _pending(pod: V1Pod, placement: Placement) -> dict[str, Any]:
-    waiting = {"waiting": {"reason": "ContainerCreating"}}
     return {
         "phase": "Pending",
         "hostIP": placement.host_ip,
         "hostIPs": [{"ip": placement.host_ip}],
         "startTime": timestamp(placement.since),
         "conditions": _conditions(placement.since, placement.since, ready=False),
-        **_init_containers(pod, waiting, waiting),
-        "containerStatuses": _containers(pod.spec.containers, waiting, {}, 0, started=False, ready=False),
+        **_containers(pod, {"waiting": {"reason": "ContainerCreating"}}, placement.since),
     }
 
 
@@ -157,27 +155,23 @@ def _running(
     if restarts:
         last = {"terminated": _terminated(script, started - timedelta(seconds=script.run), started)}
     changed = started + timedelta(seconds=script.ready_after) if ready else started
-    at_first = placement.since + timedelta(seconds=script.pending)
-    running = {"running": {"startedAt": timestamp(started)}}
+    state, first = {"running": {"startedAt": timestamp(started)}}, placement.since + timedelta(seconds=script.pending)
     return {
         "phase": "Running",
         **_addresses(placement),
         "conditions": _conditions(placement.since, changed, ready=ready),
-        **_init_containers(pod, _succeeded(at_first, at_first), {"running": {"startedAt": timestamp(at_first)}}),
-        "containerStatuses": _containers(pod.spec.containers, running, last, restarts, started=True, ready=ready),
+        **_containers(pod, state, first, last, restarts, ready=ready),
     }
 
 
 def _ended(pod: V1Pod, placement: Placement, script: PodScript, ended: datetime) -> dict[str, Any]:
-    state = {"terminated": _terminated(script, ended - timedelta(seconds=script.run), ended)}
+    first = ended - timedelta(seconds=script.run)
     reason = "PodFailed" if script.exit_code else "PodCompleted"
-    at_first = placement.since + timedelta(seconds=script.pending)
     return {
         "phase": "Failed" if script.exit_code else "Succeeded",
         **_addresses(placement),
         "conditions": _conditions(placement.since, ended, ready=False, reason=reason),
-        **_init_containers(pod, _succeeded(at_first, at_first), _succeeded(at_first, ended)),
-        "containerStatuses": _containers(pod.spec.containers, state, {}, 0, started=False, ready=False),
+        **_containers(pod, {"terminated": _terminated(script, first, ended)}, first),
     }
 
 
@@ -206,47 +200,38 @@ def _conditions(
     ]
 
 
-def _init_containers(pod: V1Pod, once: dict[str, Any], sidecar: dict[str, Any]) -> dict[str, Any]:
-    """
-    The statuses of the init containers, if there are any.
-
-    :param once: the state of those that run once
-    :param sidecar: the state of those that are restarted always
-    """
-    statuses: list[dict[str, Any]] = []
-    for container in pod.spec.init_containers or ():
-        state = sidecar if container.restart_policy == "Always" else once
-        runs, succeeded = "running" in state, state is once and "terminated" in state
-        statuses += _containers([container], state, {}, 0, started=runs, ready=runs or succeeded)
-    return {"initContainerStatuses": statuses} if statuses else {}
-
-
 def _containers(
-    containers: Iterable[V1Container] | None,
-    state: dict[str, Any],
-    last: dict[str, Any],
-    restarts: int,
-    *,
-    started: bool,
-    ready: bool,
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": container.name,
-            "image": container.image or "",
-            "imageID": f"fake://{container.image}" if started or "terminated" in state else "",
-            "ready": ready,
-            "started": started,
-            "restartCount": restarts,
-            "state": state,
-            "lastState": last,
-        }
-        for container in containers or ()
-    ]
+    pod: V1Pod, state: dict[str, Any], first: datetime, last: Any = None, restarts: int = 0, *, ready: bool = False
+) -> dict[str, Any]:
+    """
+    The statuses of all containers.
+
+    :param state: the state of those that are not init containers
+    :param first: when these started first, and the init containers had succeeded
+    """
+    succeeded = {"terminated": _terminated(PodScript(), first, first)}
+    initial = []
+    for each in pod.spec.init_containers or ():
+        is_sidecar = each.restart_policy == "Always"
+        its = state if "waiting" in state or (is_sidecar and "running" in state) else succeeded
+        initial.append(_container(each, its, ready="running" in its or (its is succeeded and not is_sidecar)))
+    others = [_container(each, state, last, restarts, ready=ready) for each in pod.spec.containers or ()]
+    return ({"initContainerStatuses": initial} if initial else {}) | {"containerStatuses": others}
 
 
-def _succeeded(started: datetime, ended: datetime) -> dict[str, Any]:
-    return {"terminated": _terminated(PodScript(), started, ended)}
+def _container(
+    container: V1Container, state: dict[str, Any], last: Any = None, restarts: int = 0, *, ready: bool
+) -> dict[str, Any]:
+    return {
+        "name": container.name,
+        "image": container.image or "",
+        "imageID": "" if "waiting" in state else f"fake://{container.image}",
+        "ready": ready,
+        "started": "running" in state,
+        "restartCount": restarts,
+        "state": state,
+        "lastState": last or {},
+    }
 
 
 def _terminated(script: PodScript, started: datetime, ended: datetime) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -256,7 +256,7 @@ def _reader(type_: str, form: str) -> Reader:
         if mark in form:
             return reader
     if type_ in _READERS:
-        return _long if type_ == "int" and "L" in form else _READERS[type_]
+        return partial(_integer, bits=64) if type_ == "int" and "L" in form else _READERS[type_]
     return _object(type_).read_nested if type_ in model_names() else _anything
 
 
@@ -326,7 +326,7 @@ def _exactly(go_type: str, *types: type) -> Reader:
     return read
 
 
-def _integer(value: Any, bits: int) -> Any:
+def _integer(value: Any, path: str, problems: Problems, bits: int = 32) -> Any:
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int:
@@ -358,14 +358,6 @@ def _of_schemas(name: str) -> Reader:
         return [schema.read(one, "", Problems()) for one in value] if type(value) is list else None
 
     return read_schemas
-
-
-def _short(value: Any, path: str, problems: Problems) -> Any:
-    return _integer(value, 32)
-
-
-def _long(value: Any, path: str, problems: Problems) -> Any:
-    return _integer(value, 64)
 
 
 def _anything(value: Any, path: str, problems: Problems) -> Any:
@@ -416,7 +408,7 @@ def _int_or_string(value: Any, path: str, problems: Problems) -> Any:
     if type(value) is str:
         return value
     if type(value) is int:
-        return _integer(value, 32)
+        return _integer(value, path, problems)
     raise WrongType(f"json: cannot unmarshal {json_type(value)}", "int32")
 
 
@@ -431,7 +423,7 @@ def _bytes(value: Any, path: str, problems: Problems) -> Any:
 
 _READERS: dict[str, Reader] = {
     "str": _exactly("string", str),
-    "int": _short,
+    "int": _integer,
     "float": _exactly("float64", int, float),
     "bool": _exactly("bool", bool),
     "datetime": _time,
