@@ -310,7 +310,7 @@ class Route:
         try:
             return await self._connections.connector.connect(request, [], _CONNECTING)
         except (aiohttp.ClientError, OSError) as error:
-            # The frames of a failed handshake hold asyncio's TLS protocol, which has a buffer of 256 KiB, and the error. So
+            # The frames of a failed handshake hold the error and a TLS protocol, which has a buffer of 256 KiB. So
             # only the cycle collector would free them, and it runs rarely during an outage.
             part: BaseException | None = error
             while part is not None:
