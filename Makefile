@@ -81,6 +81,7 @@ lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproje
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check -r $(LOWEST)/requirements.txt
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check pytest pytest-timeout pytest-asyncio pytest-xdist hypothesis
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
+	$(LOWEST)/bin/kinformer manager --help >/dev/null
 	$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal \
 		tests/cache tests/client tests/manager tests/meta tests/models tests/envtest/custom tests/expressions \
 		tests/envtest/test_server.py tests/envtest/test_tls.py tests/fuzz \

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -52,7 +52,13 @@ def duration(text: str) -> float:
     return sum(float(part[1]) * _UNITS[part[2]] for part in parts)
 
 
-class _Names(click.ParamType[str]):
+if TYPE_CHECKING:
+    _OfText = click.ParamType[str]
+else:
+    _OfText = click.ParamType  # older versions of click have no type parameter here
+
+
+class _Names(_OfText):
     """Names, separated by commas."""
 
     name = "names"
