@@ -130,15 +130,18 @@ def label_selector_as_selector(label_selector: Any) -> Selector:
     """
     Make the selector of a LabelSelector: a model, a Struct or a dict. None matches nothing; an empty one everything.
 
-    :raises SelectorError: (a ValueError) if a requirement is invalid
+    :raises SelectorError: (a ValueError) if a requirement is invalid, or a part of it has the wrong type
     """
     if label_selector is None:
         return Nothing
-    expressions = tuple(
-        (read(it, "key") or "", read(it, "operator") or "", tuple(read(it, "values") or ()))
-        for it in read(label_selector, "matchExpressions") or ()
-    )
-    return _selector_of(tuple((read(label_selector, "matchLabels") or {}).items()), expressions)
+    try:
+        expressions = tuple(
+            (read(it, "key") or "", read(it, "operator") or "", tuple(read(it, "values") or ()))
+            for it in read(label_selector, "matchExpressions") or ()
+        )
+        return _selector_of(tuple((read(label_selector, "matchLabels") or {}).items()), expressions)
+    except (AttributeError, TypeError):
+        raise SelectorError(f"not a label selector: {label_selector!r:.200}") from None
 
 
 # A sync makes its owner's selector anew. 2.5 us if it is remembered, 12.9 us if not, which is each time if the syncs go

@@ -183,6 +183,23 @@ def test_a_label_selector_that_is_not_right_is_an_error(label_selector: Any, com
         label_selector_as_selector(label_selector)
 
 
+@pytest.mark.parametrize(
+    "label_selector",
+    [
+        {"matchLabels": {"a": ["x"]}},
+        {"matchLabels": {"a": 1}},
+        {"matchLabels": "a=x"},
+        {"matchExpressions": [{"key": "a", "operator": ["In"], "values": ["x"]}]},
+        {"matchExpressions": [{"key": "a", "operator": "In", "values": [["x"]]}]},
+    ],
+)
+def test_a_label_selector_with_a_wrong_type_is_shown(label_selector: Any) -> None:
+    with pytest.raises(SelectorError) as caught:
+        label_selector_as_selector(label_selector)
+
+    assert str(caught.value) == f"not a label selector: {label_selector!r}"
+
+
 def test_several_complaints_are_told_at_once() -> None:
     with pytest.raises(SelectorError, match=r"^\[key: Invalid value.*, values: Invalid value: \[\]: .*\]$"):
         Requirement.checked("-", Operator.IN)
