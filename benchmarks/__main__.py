@@ -76,7 +76,9 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"of {', '.join(usual)} and peers; default: all but peers"
     )
-    parser.add_argument("--set", nargs="*", type=_setting, default=[], metavar="NAME=VALUE", dest="arguments")
+    parser.add_argument(
+        "--set", action="extend", nargs="*", type=_setting, default=[], metavar="NAME=VALUE", dest="arguments"
+    )
     parser.add_argument("--quick", action="store_true", help="small runs, to try this out")
     parser.add_argument("--repeat", type=int, help="how often to run each; default: 3, or 1 with --quick")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from aiohttp import web
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.certificates import Authority
+from kinformer.envtest.webhooks.calling import Caller
 from tests.envtest.conftest import Http
 from tests.envtest.webhook_server import Hook, allow, deny, patch, serve_webhook
 
@@ -302,6 +304,27 @@ async def test_a_webhook_that_cannot_be_reached_stops_writes_or_is_ignored(http:
     path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/c"
     assert (await http("PATCH", path, change, "application/json-patch+json"))[0] == 200
     await http.create(PODS, pod())
+
+
+async def test_a_slow_webhook_is_called_for_all_requests_at_once(hook: Hook, clock: FakeClock) -> None:
+    calls = 101  # aiohttp's own limit is 100 connections
+    everybody = anyio.Event()
+
+    async def wait(request: dict[str, Any]) -> dict[str, Any]:
+        if len(hook.asked) == calls:
+            everybody.set()
+        await everybody.wait()
+        return allow()
+
+    hook.decide = wait
+    caller = Caller(clock, lambda namespace, name, port: (name, port))
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            for number in range(calls):
+                body = json.dumps({"request": {"uid": str(number)}}).encode()
+                group.start_soon(caller.post, hook.webhook()["clientConfig"], 30, body)
+    await caller.close()
+    assert len(hook.asked) == calls
 
 
 async def test_a_webhook_that_takes_too_long_has_failed(http: Http, hook: Hook, clock: FakeClock) -> None:

@@ -91,8 +91,12 @@ class Caller:
 
     async def _post(self, target: _Target, bundle: str, body: bytes) -> bytes:
         if self._session is None:
-            # Each webhook has its own timeout, by the server's clock.
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=None))
+            # Each webhook has its own timeout, by the server's clock, and as many connections as there are requests.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            )
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.host}
         context = self._context(bundle)
         async with self._session.post(
