@@ -26,7 +26,7 @@ from kinformer.envtest.ownership import note_created, note_updated, reviewed
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_metadata, validate_metadata_update
+from kinformer.envtest.strategy.metadata import check_finalizer_names, path_segment, validate_metadata, validate_metadata_update
 from kinformer.meta.integers import duration_of
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
@@ -294,12 +294,17 @@ class Operations:
     def _validate(self, strategy: Strategy, obj: Obj, old: Obj | None, subresource: str = "") -> None:
         metadata = obj["metadata"]
         causes: list[status.Cause] = []
+        of_change: list[status.Cause] = []
         before = old["metadata"] if old is not None else None
+        parts: Collection[str] = ("whole",)
         if before is not None:
-            # The real server checks this twice, for all kinds and for this kind, and reports each error twice.
-            causes += 2 * validate_metadata_update(metadata, before)
-        if before is None or (strategy.checks_metadata_again and not subresource):
-            causes += validate_metadata(metadata, strategy.validate_name, before if not causes else None)
+            parts = ("change",) if subresource else strategy.metadata_checks
+            of_change = validate_metadata_update(metadata, before)
+            causes += validate_metadata(metadata, path_segment, None if of_change else before) + of_change
+        # The real server checks a change for all kinds, and then for this kind, and reports each error again.
+        for part in parts:
+            whole = part == "whole" and validate_metadata(metadata, strategy.validate_name, None if causes else before)
+            causes += whole or (of_change if part == "change" else [])
             if not strategy.resource.is_custom:
                 causes += check_finalizer_names(metadata.get("finalizers") or ())
         if subresource:

@@ -80,7 +80,7 @@ class Strategy:
     :cvar is_converted: whether objects are stored at another version of the API than this one
     :cvar defaults_leave_metadata: whether :meth:`default` neither reads nor changes the metadata
     :cvar has_generation: whether changes of the spec increase ``metadata.generation``
-    :cvar checks_metadata_again: whether an update of this kind validates the whole metadata a second time
+    :cvar metadata_checks: what an update of this kind checks again in the metadata: the ``change``, or the ``whole``
     :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
         is warned about other names. Empty if names have no such use
     :cvar template: the path of the pod template. Empty if the kind has none
@@ -108,7 +108,7 @@ class Strategy:
     new_status: Mapping[str, Any] = {}
     generation_of: tuple[str, ...] = ("spec",)
     change_is_checked_first = False
-    checks_metadata_again = False
+    metadata_checks: tuple[str, ...] = ("change",)
     name_is_hostname = ""
     template = ""
     default_propagation: Literal["Background", "Orphan"] = "Background"
