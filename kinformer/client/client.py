@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from kinformer.arguments import want
 from kinformer.client.codec import decode_as
 from kinformer.client.config import Endpoint, ServerParams, endpoint_from_url, load_endpoint
 from kinformer.client.credentials import checked_header
@@ -156,6 +157,8 @@ class Client:
             no effect on servers that do not support it (KEP-5958).
         :raises LookupError: if `gvr` is left out and the type does not know its resource
         """
+        if not isinstance(type_, type):
+            resource_for(type_)  # raises: it is a name or an object
         if isinstance(gvr, type):
             gvr = resource_for(gvr).gvr
         key = (type_, gvr, namespaced, kind, metadata_only, drop_managed_fields)
@@ -178,6 +181,8 @@ class Client:
         if gvr is None:
             known = resource_for(type_)
         else:
+            example = "group, version and plural, as in ('example.com', 'v1', 'webapps')"
+            want(gvr, isinstance(gvr, tuple) and len(gvr) == 3, "the resource", example)
             gvr = GroupVersionResource(*gvr)
             known = next((info for info in builtin_resources().values() if info.gvr == gvr), None)
         if known is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 from msgspec.structs import fields
 
+from kinformer.arguments import want
 from kinformer.client.errors import DecodeError
 from kinformer.client.heads import Wanted, wanted_lines
 from kinformer.client.list_reader import ListReader
@@ -37,13 +38,14 @@ from kinformer.models import (
     fault_of,
     lazy_dict,
     lazy_dict_of_known,
+    resource_for,
     whole,
 )
 
 if TYPE_CHECKING:
     from kinformer.client.dechunker import Piece
 
-__all__ = ("ObjectCodec", "PartialMeta", "PartialObject", "decode_as")
+__all__ = ("ObjectCodec", "PartialMeta", "PartialObject", "check_object", "decode_as")
 
 T = TypeVar("T")
 
@@ -126,6 +128,8 @@ class ObjectCodec(Generic[T]):
         """
         if isinstance(obj, bytes):
             return obj
+        if not isinstance(obj, msgspec.Struct):
+            check_object(obj)
         data = encode(obj)
         if isinstance(obj, msgspec.Struct):
             said = (read(obj, "apiVersion"), read(obj, "kind"))
@@ -353,11 +357,23 @@ def _fill_for(
 def _fill_for_struct(
     type_: type[msgspec.Struct], said_version: str | None, said_kind: str | None, api_version: str, kind: str
 ) -> tuple[dict[str, str], bytes]:
+    with suppress(LookupError):  # it is a Struct of the user, which is of no kind
+        want(type_, resource_for(type_).kind == kind or not kind, "the type of the object", f"that of a {kind}")
     said = {"apiVersion": said_version, "kind": said_kind}
     defaults = _defaults(type_) if type_.__struct_config__.omit_defaults else {}
     left_out = [name for name, value in said.items() if name in defaults and value == defaults[name]]
     has = {name: value for name, value in said.items() if attribute_of(type_, name) is not None}
     return _fill_for(lambda name: has.get(name, _ABSENT), left_out, api_version, kind)
+
+
+def check_object(obj: Any) -> None:
+    """
+    Check that this can be the body of a request.
+
+    :raises TypeError: if it is a text or None, a class, a coroutine that nobody has awaited, or the like
+    """
+    is_object = isinstance(obj, (Mapping, msgspec.Struct)) or hasattr(obj, "metadata") or hasattr(obj, "to_dict")
+    want(obj, is_object and not isinstance(obj, type), "the object", "a model such as V1Pod(…), or a dict")
 
 
 def _reader(obj: Any) -> Callable[[str], Any]:

@@ -44,9 +44,7 @@ class PodVerbs:
     _transport: Transport
     gvr: GroupVersionResource
 
-    def path(
-        self, namespace: str = "", name: str | None = None, subresource: str = "", *, creating: bool = False
-    ) -> str:
+    def path_of_one(self, namespace: str, name: str, subresource: str = "") -> str:
         raise NotImplementedError
 
     def logs(self, name: str, namespace: str, **options: Unpack[LogOptions]) -> LogStream:
@@ -61,7 +59,7 @@ class PodVerbs:
         :raises ValueError: if the options contradict each other
         """
         params = log_params(options)
-        path = self.path(namespace, name, "log")
+        path = self.path_of_one(namespace, name, "log")
         return LogStream(partial(self._open_log, path, params, name), f"{self._transport.endpoint.server}{path}")
 
     async def _open_log(self, path: str, params: dict[str, str], name: str) -> BodyStream:
@@ -80,7 +78,7 @@ class PodVerbs:
             raise ValueError("a log that is followed has no end: use logs()")
         data = await self._transport.request(
             "GET",
-            self.path(namespace, name, "log"),
+            self.path_of_one(namespace, name, "log"),
             params=log_params(options),
             headers=_ACCEPT,
             about=About(self.gvr.group_resource, name),
@@ -183,7 +181,7 @@ class PodVerbs:
     async def _open_socket(
         self, namespace: str, name: str, subresource: str, params: Sequence[tuple[str, str]], protocols: Sequence[str]
     ) -> WebSocket:
-        path = self.path(namespace, name, subresource)
+        path = self.path_of_one(namespace, name, subresource)
         about = About(self.gvr.group_resource, name)
         transport: Any = self._transport
         socket: WebSocket = await transport.upgrade(path, params=params, protocols=protocols, about=about)

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import msgspec
 
 from kinformer.arguments import want_text
-from kinformer.client.codec import ObjectCodec
+from kinformer.client.codec import ObjectCodec, check_object
 from kinformer.client.errors import EndlessList, UnsupportedMediaType
 from kinformer.client.follow import Change, follow, until
 from kinformer.client.pod_verbs import PodVerbs
@@ -129,7 +129,7 @@ class Resource(PodVerbs, Generic[T]):
         :raises NotFound: if there is no object with that name
         """
         params = {"resourceVersion": resource_version} if resource_version else None
-        path = self.path(namespace, name)
+        path = self.path_of_one(namespace, name)
         return self._codec.decode(await self._send("GET", path, name, params=params), path)
 
     async def list(
@@ -263,6 +263,7 @@ class Resource(PodVerbs, Generic[T]):
         :return: the object; None if the condition held while there was none
         :raises ApiError: if the server refuses to list or watch; errors that may pass are retried
         """
+        self._check_names(namespace, name)
         return await until(self, name, namespace, condition, self._transport.clock)
 
     # Writing
@@ -276,7 +277,7 @@ class Resource(PodVerbs, Generic[T]):
         :raises AlreadyExists: if there is already an object with that name
         :raises Invalid: if the object is invalid
         """
-        path = self.path(namespace or self._namespace_of(obj), creating=True)
+        path = self.path(namespace or self._namespace_of(obj), of_object=True)
         return self._written(await self._send("POST", path, "", self._codec.encode(obj), options), path)
 
     async def update(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
@@ -326,7 +327,7 @@ class Resource(PodVerbs, Generic[T]):
                 f"{self.gvr.group_resource} is a custom resource, which takes no strategic merge patch: "
                 "leave patch_type out, or give PatchType.MERGE"
             )
-        path = self.path(namespace, name, subresource)
+        path = self.path_of_one(namespace, name, subresource)
         data = body if isinstance(body, bytes) else encode(body)
         headers = {"Content-Type": patch_type.value, **self._headers}
         try:
@@ -389,7 +390,7 @@ class Resource(PodVerbs, Generic[T]):
         :raises NotFound: if there is no object with that name
         :raises Conflict: if a precondition does not hold
         """
-        path = self.path(namespace, name)
+        path = self.path_of_one(namespace, name)
         left = self._codec.decode_deleted(await self._send("DELETE", path, name, _delete_body(options)), path)
         if options is None or not options.dry_run:
             note_deletion(self.gvr.group_resource, namespace, name, left)
@@ -474,35 +475,47 @@ class Resource(PodVerbs, Generic[T]):
     # What all verbs share
 
     def path(
-        self, namespace: str = "", name: str | None = None, subresource: str = "", *, creating: bool = False
+        self, namespace: str = "", name: str | None = None, subresource: str = "", *, of_object: bool = False
     ) -> str:
         """
         The path of the URL of these objects, or of one object or its subresource.
 
+        :param of_object: whether the namespace is that of an object that is to be written, so it must have one
         :raises ValueError: if a name is invalid, or a namespace is needed and missing
         """
         path = self._prefix
         if not isinstance(namespace, str) or not isinstance(name, (str, NoneType)):
-            self._check_names(namespace, name)
+            self._check_names(namespace, "" if name is None else name)
         if namespace:
             if self.namespaced is False:
                 raise ValueError(f"{self.gvr.group_resource} belong to no namespace, but {namespace!r} was given")
             path += f"/namespaces/{_segment(namespace, 'namespace')}"
-        elif self.namespaced and (creating or name is not None):
+        elif self.namespaced and (of_object or name is not None):
             own, _, alone = (name or "").rpartition("/")
-            example = f"{alone!r}, {own!r}" if own else f"{name or 'object'!r}, 'default'"
+            example = f"{alone!r}, {own!r}" if own else f"{name!r}, 'default'"
+            remedy = "metadata.namespace of the object" if of_object else f"a name and a namespace, as in {example}"
             raise ValueError(
-                f"{self.gvr.group_resource} belong to a namespace: an empty one may not be set; want a name and a "
-                f"namespace, as in {example}"
+                f"{self.gvr.group_resource} belong to a namespace: an empty one may not be set; want {remedy}"
             )
         path += f"/{self.gvr.resource}"
         if name is not None:
             path += f"/{_segment(name, 'name')}"
         return f"{path}/{quote(subresource)}" if subresource else path
 
+    def path_of_one(self, namespace: str, name: str, subresource: str = "") -> str:
+        """
+        The path of one object, or of its subresource.
+
+        :raises TypeError: if the name is None. :meth:`path` has the path of all objects then, so a deletion of one
+            object would delete them all.
+        """
+        if name is None:
+            self._check_names(namespace, name)
+        return self.path(namespace, name, subresource)
+
     def _check_names(self, namespace: object, name: object) -> None:
         kind = self.gvr.group_resource
-        want_text(name or "", f"the name of {kind}", "a text: the arguments are (name, …, namespace)")
+        want_text(name, f"the name of {kind}", "a text: the arguments are (name, …, namespace)")
         want_text(namespace, f"the namespace of {kind}", "a text: the arguments are (name, …, namespace)")
 
     async def _send(
@@ -535,7 +548,7 @@ class Resource(PodVerbs, Generic[T]):
 
     def _path_of(self, obj: Any) -> tuple[str, str]:
         name = _meta(obj, "name")
-        return name, self.path(self._namespace_of(obj), name)
+        return name, self.path(self._namespace_of(obj), name, of_object=True)
 
 
 class Subresource(Generic[S]):
@@ -585,7 +598,7 @@ class Subresource(Generic[S]):
         options: WriteOptions,
         headers: Mapping[str, str] | None = None,
     ) -> S:
-        path = self._parent.path(namespace, name, self._name)
+        path = self._parent.path_of_one(namespace, name, self._name)
         return self._codec.decode(await self._parent._send(method, path, name, body, options, headers), path)
 
 
@@ -603,6 +616,7 @@ def _meta(obj: Any, field: str) -> str:
     try:
         accessor = accessor_of(obj)
     except TypeError:
+        check_object(obj)
         return getattr(getattr(obj, "metadata", None), field, None) or ""
     return accessor.field(obj, field) or ""
 

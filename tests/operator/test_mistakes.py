@@ -89,6 +89,7 @@ WRONG: Final[Any] = {
     "labels": {"app": "web"},
     "port": 8080,
     "true": True,
+    "none": None,
     "pod": V1Pod(metadata=V1ObjectMeta(name="a")),
     "url": "http://127.0.0.1:1",
 }
@@ -375,6 +376,31 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "a key for a name": (
         lambda client: client.resource(V1Pod).get("default/a"),
         "pods belong to a namespace.*; want a name and a namespace, as in 'a', 'default'",
+    ),
+    "None for a name": (
+        lambda client: client.resource(V1Pod).delete(WRONG["none"], "default"),
+        r"the name of pods is None: want a text: the arguments are \(name, …, namespace\)",
+    ),
+    "None for the name of what is waited for": (
+        lambda client: client.resource(V1Pod).until(WRONG["none"], lambda pod: False, "default"),
+        "the name of pods is None: want a text",
+    ),
+    "an object without a namespace": (
+        lambda client: client.resource(V1Pod).create(V1Pod(metadata=V1ObjectMeta(name="a"))),
+        "pods belong to a namespace.*; want metadata.namespace of the object",
+    ),
+    "a name for an object": (
+        lambda client: client.resource(V1Pod).create(WRONG["name"]),
+        r"the object is 'Pod': want a model such as V1Pod\(…\), or a dict",
+    ),
+    "an object of another kind": (
+        lambda client: client.resource(V1ConfigMap).create(WRONG["pod"], "default"),
+        "the type of the object is V1Pod: want that of a ConfigMap",
+    ),
+    "an object for its class": (lambda client: client.resource(WRONG["pod"]), r"V1Pod\(.*\) is no class: want a model"),
+    "a text for a resource": (
+        lambda client: client.resource(dict, WRONG["name"]),
+        r"the resource is 'Pod': want group, version and plural, as in \('example\.com', 'v1', 'webapps'\)",
     ),
     "a called clean-up": (
         lambda client: Finalizer("example.com/dns", client).ensure(SIZED, WRONG["dict"]),
