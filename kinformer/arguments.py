@@ -6,9 +6,11 @@ of its letters, and another wrong object is noticed only later, by an error that
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ("want", "want_several", "want_text")
+__all__ = ("takes", "want", "want_function", "want_several", "want_text")
 
 
 def want(given: object, is_right: bool, name: str, instead: str) -> None:
@@ -41,3 +43,31 @@ def want_text(given: object, name: str, instead: str) -> None:
     :raises TypeError: if it is not
     """
     want(given, isinstance(given, str), name, instead)
+
+
+def want_function(given: object, count: int, name: str, instead: str) -> None:
+    """
+    Check that an argument is a function of so many arguments.
+
+    :raises TypeError: if it is no function, or certainly takes other arguments
+    """
+    if callable(given) and not takes(given, count):
+        called = getattr(given, "__qualname__", None) or repr(given)
+        raise TypeError(f"{name} is {called}({', '.join(_signature(given).parameters)}): want {instead}")
+    want(given, callable(given), name, instead)
+
+
+def takes(function: object, count: int) -> bool:
+    """Whether a function can be called with so many arguments. True if it does not say which ones it takes."""
+    try:
+        _signature(function).bind(*[None] * count)
+    except ValueError:
+        return True
+    except TypeError:
+        return False
+    return True
+
+
+def _signature(function: Any) -> inspect.Signature:
+    # A wrapper may take other arguments than what it wraps.
+    return inspect.signature(function, follow_wrapped=False)

@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from kinformer.arguments import want, want_function
 from kinformer.cache.keys import DeletedFinalStateUnknown
 
 __all__ = (
@@ -20,6 +21,7 @@ __all__ = (
     "ResourceEventHandler",
     "ResourceEventHandlerDetailedFuncs",
     "ResourceEventHandlerFuncs",
+    "check_handler",
     "name_for_handler",
 )
 
@@ -78,6 +80,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
         update: Callable[[T, T], object] | None = None,
         delete: Callable[[Deleted[T]], object] | None = None,
     ):
+        _check_functions(add, 1, "the object", update, delete)
         self._add = add or _ignore
         self.on_update = update or _ignore
         self.on_delete = delete or _ignore
@@ -106,6 +109,7 @@ class ResourceEventHandlerDetailedFuncs(Generic[T]):
         update: Callable[[T, T], object] | None = None,
         delete: Callable[[Deleted[T]], object] | None = None,
     ):
+        _check_functions(add, 2, "the object, and whether it is in the first list", update, delete)
         self.on_add = add or _ignore
         self.on_update = update or _ignore
         self.on_delete = delete or _ignore
@@ -154,6 +158,43 @@ class FilteringResourceEventHandler(Generic[T]):
         return name_for_handler(self._handler)
 
 
+def _check_functions(add: object, of_add: int, what: str, update: object, delete: object) -> None:
+    for name, function, count, instead in (
+        ("add", add, of_add, what),
+        ("update", update, 2, "the object as it was and as it is"),
+        ("delete", delete, 1, "the object, or of its tombstone"),
+    ):
+        if function is not None:
+            want_function(function, count, f"{name} of a handler", f"a function of {instead}")
+
+
+def check_handler(handler: object, informer: str) -> None:
+    """
+    Check that an object is a handler.
+
+    :param informer: the name of the informer, for the error
+    :raises TypeError: if a method is missing, or certainly takes other arguments
+    """
+    while (inner := _inner(handler)) is not None:
+        handler = inner
+    for name, count, shown in (
+        ("on_add", 2, "on_add(obj, is_in_initial_list)"),
+        ("on_update", 2, "on_update(old, new)"),
+        ("on_delete", 1, "on_delete(obj)"),
+    ):
+        method = getattr(handler, name, None)
+        instead = f"ResourceEventHandlerFuncs(add=…), or an object with {shown}"
+        want(handler, callable(method), f"the handler of informer {informer}", instead)
+        want_function(method, count, f"{name} of the handler of informer {informer}", shown)
+
+
+def _inner(handler: object) -> Any:
+    """The handler that this one calls; None if it is no wrapper."""
+    if isinstance(handler, FilteringResourceEventHandler):
+        return handler._handler
+    return getattr(handler, "__wrapped__", None)  # as functools.wraps() has it
+
+
 def name_for_handler(handler: object) -> str:
     """
     The name of a handler in logs and metrics: the place where its functions, or its class, are defined.
@@ -161,19 +202,14 @@ def name_for_handler(handler: object) -> str:
     Functions that are defined within another function have that function's name. The names of functions from different
     places are joined by ``+``.
     """
-    functions: tuple[Any, ...]
+    functions: tuple[Any, ...] = ()
     match handler:
-        case FilteringResourceEventHandler():
-            return name_for_handler(handler._handler)
         case ResourceEventHandlerFuncs():
             functions = (handler._add, handler.on_update, handler.on_delete)
         case ResourceEventHandlerDetailedFuncs():
             functions = (handler.on_add, handler.on_update, handler.on_delete)
-        case _:
-            inner = getattr(handler, "__wrapped__", None)  # as functools.wraps() has it
-            if inner is not None:
-                return name_for_handler(inner)
-            functions = ()
+        case _ if (inner := _inner(handler)) is not None:
+            return name_for_handler(inner)
     names = dict.fromkeys(_name_of(function) for function in functions if function is not _ignore)
     return "+".join(names) or _name_of(type(handler))
 

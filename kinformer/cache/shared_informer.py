@@ -23,7 +23,7 @@ from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.discards import warn_of_discards
 from kinformer.cache.division import KeyGate
 from kinformer.cache.feeds import Feed, Feeds, InNamespace
-from kinformer.cache.handlers import ResourceEventHandler
+from kinformer.cache.handlers import ResourceEventHandler, check_handler
 from kinformer.cache.index import Indexers
 from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
@@ -381,11 +381,7 @@ class SharedIndexInformer(Generic[T]):
         :raises InformerStateError: if the informer has stopped
         :raises TypeError: if `handler` is no handler
         """
-        if not callable(getattr(handler, "on_add", None)):
-            raise TypeError(
-                f"{handler!r} is no event handler of informer {self.name}: want ResourceEventHandlerFuncs(add=…), or "
-                "an object with on_add, on_update and on_delete"
-            )
+        check_handler(handler, self.name)
         if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the handler {handler!r} was not added")
         requested = self._settle_resync_period(self._default_resync_period if resync_period is None else resync_period)
@@ -515,7 +511,8 @@ class SharedIndexInformer(Generic[T]):
     def _effective_resync_period(self, requested: float) -> float:
         if requested == 0 or self._resync_check_period == 0:
             if requested:
-                log.warning("resync_not_supported", informer=self.name, asked=requested)
+                hint = "give the informer, or its factory, a resync_period"
+                log.warning("resync_not_supported", informer=self.name, asked=requested, hint=hint)
             return 0.0
         return max(requested, self._resync_check_period)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
@@ -19,6 +19,7 @@ from kinformer.client.codec import decode_as
 from kinformer.client.config import Endpoint, ServerParams, endpoint_from_url, load_endpoint
 from kinformer.client.credentials import checked_header
 from kinformer.client.discovery import ApiResource, Discovery, ServerVersion
+from kinformer.client.entering import AsyncEntering
 from kinformer.client.errors import ConfigError
 from kinformer.client.impersonation import Impersonation
 from kinformer.client.keywords import check_names
@@ -38,8 +39,7 @@ __all__ = ("Client", "connect")
 T = TypeVar("T")
 
 
-@asynccontextmanager
-async def connect(
+def connect(
     kubeconfig: str | os.PathLike[str] | None = None,
     context: str | None = None,
     *,
@@ -51,7 +51,7 @@ async def connect(
     options: ClientOptions = DEFAULT_OPTIONS,
     clock: Clock | None = None,
     **server: Unpack[ServerParams],
-) -> AsyncIterator[Client]:
+) -> AbstractAsyncContextManager[Client]:
     """
     Make a client of the server at `url`, or of the one that a kubeconfig names, or of the cluster around this process.
 
@@ -71,24 +71,29 @@ async def connect(
     :param server: with `url`: the credentials and the way to that server; see :class:`ServerParams`
     :raises ConfigError: if no server can be found, or its credentials cannot be used
     """
-    # aiohttp takes 0.2 s to import. Code that only needs types of kinformer.client does not pay for it.
-    from kinformer.client.transport import Transport
 
-    check_names(server, ServerParams)
-    if server and (url is None or endpoint is not None):
-        raise ConfigError(f"connect() has {', '.join(server)} and no url: a kubeconfig or an endpoint has its own")
-    clock = clock or RealClock()
-    if endpoint is None:
-        if url is not None:
-            endpoint = endpoint_from_url(url, clock=clock, **server)
-        else:
-            endpoint = await load_endpoint(
-                kubeconfig, context, in_cluster=in_cluster, clock=clock, exec_timeout=exec_timeout
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[Client]:
+        # aiohttp takes 0.2 s to import. Code that only needs types of kinformer.client does not pay for it.
+        from kinformer.client.transport import Transport
+
+        check_names(server, ServerParams)
+        if server and (url is None or endpoint is not None):
+            raise ConfigError(f"connect() has {', '.join(server)} and no url: a kubeconfig or an endpoint has its own")
+        time = clock or RealClock()
+        found = endpoint
+        if found is None and url is not None:
+            found = endpoint_from_url(url, clock=time, **server)
+        elif found is None:
+            found = await load_endpoint(
+                kubeconfig, context, in_cluster=in_cluster, clock=time, exec_timeout=exec_timeout
             )
-    if impersonate is not None:
-        endpoint = replace(endpoint, impersonation=impersonate)
-    async with Transport(endpoint, options, clock=clock) as transport:
-        yield Client(transport)
+        if impersonate is not None:
+            found = replace(found, impersonation=impersonate)
+        async with Transport(found, options, clock=time) as transport:
+            yield Client(transport)
+
+    return AsyncEntering(connected())
 
 
 class Client:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from kinformer.arguments import want_several
+from kinformer.arguments import want_several, want_text
 from kinformer.cache import TransformFunc
 from kinformer.client import ListOptions
 
@@ -50,6 +50,7 @@ def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[s
     :raises ValueError: if both are given, if there is no namespace, or if one has no name; if the selection of a
         single namespace has more than selectors
     """
+    want_text(namespace or "", "namespace", "a name; namespaces= takes several")
     if namespaces is None:
         return None if namespace is None else {namespace: EVERYTHING}
     if namespace:

@@ -36,6 +36,7 @@ from anyio.abc import TaskGroup
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
 from kinformer.cache.division import KeyGate, KeyShard, OwnUid
+from kinformer.cache.handlers import check_handler
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
@@ -54,7 +55,7 @@ from kinformer.manager.syncs import (
     SyncError,
     SyncTimeout,
     TerminalError,
-    check_async,
+    check_sync,
     error_text,
     is_of_the_world,
     seconds_of,
@@ -157,7 +158,7 @@ class Controller:
             raise ValueError(f"controller {name} has {workers} workers: want at least 1")
         if sync_timeout is not None and sync_timeout <= 0:
             raise ValueError(f"controller {name} has a sync_timeout of {sync_timeout:g} s: want more than 0, or None")
-        check_async(name, sync)
+        check_sync(name, sync)
         self.name = name
         #: The names of the controllers that it waits for.
         self.starts_after = tuple(starts_after)
@@ -310,9 +311,11 @@ class Controller:
                 f"controller {self.name} cannot watch {informer!r}: "
                 "want an informer, such as informers.informer_for(V1Pod)"
             )
+        name = getattr(informer, "name", "")
+        check_handler(handler, name)
         self._informers.append(informer)
         self._gate = self._gate or getattr(informer, "key_gate", None)
-        return informer.add_event_handler(Source(getattr(informer, "name", ""), handler))
+        return informer.add_event_handler(Source(name, handler))
 
     def wait_for(self, informer: SharedIndexInformer[Any]) -> Controller:
         """Start no sync before this informer has its first list. For caches that a sync reads and does not watch."""

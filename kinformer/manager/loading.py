@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, cast
 
+from kinformer.arguments import takes, want_function
 from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.selection import select_controllers
@@ -143,8 +144,10 @@ def make_controllers(
     if known is not None:
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
-                made[name] = _checked(name, known[name](context_of(name)))
-                factories[name] = _declaring(name, known[name], made[name])
+                factory = known[name]
+                want_function(factory, 1, f"the factory of controller {name}", "a function of the context")
+                made[name] = _checked(name, factory(context_of(name)))
+                factories[name] = _declaring(name, factory, made[name])
         return Made(made, (), {}, factories)
     selection, installed = find_controllers(selection)
     builtin = builtin_controllers(installed)
@@ -179,6 +182,9 @@ def _checked(name: str, made: Any) -> Runnable:
 
     :raises TypeError: if it cannot
     """
+    if inspect.iscoroutine(made):
+        made.close()
+        raise TypeError(f"the factory of controller {name} is async: want a plain function that returns a Controller")
     runnable = made.controller() if _is_reconciler(made) else made
     if not callable(getattr(runnable, "run", None)):
         raise TypeError(
@@ -247,19 +253,7 @@ def _make(entry: Any, factory: Any, context: ControllerContext) -> Runnable:
     except (OptionError, ControllerDisabled):
         raise
     except (Exception, SystemExit) as error:
-        hint = (
-            "" if _takes_a_context(factory) else ". It is called with the context alone: want defaults for the others"
-        )
+        hint = "" if takes(factory, 1) else ". It is called with the context alone: want defaults for the others"
         raise ControllerLoadError(
             f"controller {entry.name} of {entry.value} cannot be made: {type(error).__name__}: {error}{hint}"
         ) from error
-
-
-def _takes_a_context(factory: Any) -> bool:
-    try:
-        inspect.signature(factory).bind(None)
-    except ValueError:
-        return True  # it does not say what it takes
-    except TypeError:
-        return False
-    return True

@@ -329,6 +329,7 @@ class Manager:
         Cancelling ends running syncs at once and drops Events that are not written yet. If a controller ends by itself,
         this is logged as an error.
 
+        :raises RuntimeError: if it was called before
         :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
         :raises ControllerNotStarted: if a required controller cannot start
         :raises LeadershipLost: if the Lease was lost. The controllers have ended by then
@@ -336,6 +337,8 @@ class Manager:
         :raises ShardingConflict: if its group has another number of shards, or divides keys in another way
         :raises RecordingUnusable: if the recording cannot be written
         """
+        if self._runs:
+            raise RuntimeError("this manager has run already: make a new one")
         self._runs = True
         try:
             async with plain_task_group() as tasks:

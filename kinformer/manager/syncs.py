@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from kinformer.arguments import want_function
 from kinformer.backoff import jittered
 from kinformer.client.errors import ClientError
 
@@ -21,7 +22,7 @@ __all__ = (
     "SyncError",
     "SyncTimeout",
     "TerminalError",
-    "check_async",
+    "check_sync",
     "error_text",
     "is_of_the_world",
     "seconds_of",
@@ -118,11 +119,12 @@ class AnswerError(TypeError):
         )
 
 
-def check_async(name: str, sync: Sync) -> None:
+def check_sync(name: str, sync: Sync) -> None:
     """
-    Check that a function is async, as far as this can be seen without a call.
+    Check that a function is async and takes a key, as far as this can be seen without a call.
 
     :raises NotAsync: if `sync` is certainly a plain function
+    :raises TypeError: if it certainly takes other arguments
     """
     function: Any = sync
     while isinstance(function, functools.partial):
@@ -132,6 +134,7 @@ def check_async(name: str, sync: Sync) -> None:
     certain = plain and not hasattr(function, "__wrapped__") and function.__name__ != "<lambda>"
     if certain and not inspect.iscoroutinefunction(function):
         raise NotAsync(name, sync)
+    want_function(sync, 1, f"the sync of controller {name}", "async def sync(key)")
 
 
 def seconds_of(name: str, answer: object) -> float | None:

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack, get_args, get_origin, overload
 
-from kinformer.arguments import want, want_several
+from kinformer.arguments import want, want_function, want_several
 from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.controllerutil.applying import Applier
 from kinformer.controllerutil.finalizers import Finalizer
@@ -124,7 +124,7 @@ class Reconciler(ABC, Generic[T]):
             if inspect.isfunction(function):
                 if not inspect.iscoroutinefunction(inspect.unwrap(function)):
                     raise TypeError(f"{name}.{method} is not async: want async def {method}(self, obj)")
-                want(function, _takes_an_object(function), f"{name}.{method}", f"async def {method}(self, obj)")
+                want_function(function, 2, f"{name}.{method}", f"async def {method}(self, obj)")
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context
@@ -263,14 +263,6 @@ class OptionsOf(Generic[V]):
         # From now on the attribute of the object comes first, and they are not read again.
         values = vars(reconciler)[self._name] = reconciler.context.read(self._type)
         return values
-
-
-def _takes_an_object(method: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(method).bind("self", "obj")
-    except TypeError:
-        return False
-    return True
 
 
 def _declared(cls: type[Any], kind: type[Any]) -> dict[str, Any]:

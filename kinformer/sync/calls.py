@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager
@@ -26,6 +27,7 @@ class Calls:
         self._server = server
         self._open: set[Future[Any]] = set()
         self._closed = False
+        self._process = os.getpid()
 
     def close(self) -> None:
         """Cancel all running calls, and refuse further ones."""
@@ -101,6 +103,19 @@ class Calls:
     def _check_open(self) -> None:
         if self._closed:
             raise ClientError(f"the client of {self._server} is closed")
+        self.check_process()
+
+    def check_process(self) -> None:
+        """
+        Check that this process was not forked after the client was made. A thread does not go with a fork, so a call
+        would wait for ever.
+
+        :raises ClientError: if it was
+        """
+        if os.getpid() != self._process:
+            raise ClientError(
+                f"the client of {self._server} was made before this process was forked: make one in this process"
+            )
 
     def start(self, function: Callable[[], Awaitable[R]]) -> Future[R]:
         """Run an asynchronous function in the client's thread, and return at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
 
@@ -15,6 +15,7 @@ import kinformer.client as aio
 from kinformer.cache import Indexers, InformerOptions, ListWatch, SharedIndexInformer, TransformFunc
 from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.client import DEFAULT_IDLE_TIMEOUT
+from kinformer.client.entering import Entering
 from kinformer.client.types import DeleteOptions, ListOptions, ListParams, ObjectList, PatchType, WriteOptions
 from kinformer.client.types import WatchEvent as _WatchEvent
 from kinformer.sync.calls import Calls
@@ -36,19 +37,23 @@ P = ParamSpec("P")
 _EVERYTHING: Final = ListOptions()
 
 
-@contextmanager
 def connect(
     kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None, **more: Any
-) -> Iterator[Client]:
+) -> AbstractContextManager[Client]:
     """
     A client of one API server, while the block runs.
 
     :param more: the parameters of :func:`kinformer.client.connect`: `url`, `token`, `impersonate` and the others
     :raises ConfigError: if the configuration is missing or invalid
     """
+    return Entering(_connected(aio.connect(kubeconfig, context, **more)))
+
+
+@contextmanager
+def _connected(connection: AbstractAsyncContextManager[aio.Client]) -> Iterator[Client]:
     with start_blocking_portal("asyncio", name="kinformer.sync") as portal:
         try:
-            with portal.wrap_async_context_manager(aio.connect(kubeconfig, context, **more)) as client:
+            with portal.wrap_async_context_manager(connection) as client:
                 calls = Calls(portal, client.server)
                 try:
                     yield Client(client, calls)
@@ -193,6 +198,7 @@ class Resource(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         indexers: Indexers[T] | None = None,
+        resync_period: float = 0.0,
         transform: TransformFunc[T] | None = None,
         idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
         options: InformerOptions = DEFAULT_OPTIONS,
@@ -202,6 +208,7 @@ class Resource(Generic[T]):
 
         :param namespace: only objects of this namespace; empty for all
         :param indexers: index functions by name
+        :param resync_period: seconds between resyncs, for handlers that do not ask for another period; 0 for never
         :param transform: called with each object before it is stored, in the client's thread
         :param idle_timeout: seconds of silence after which a second watch takes over: see
             :class:`~kinformer.cache.ListWatch`
@@ -217,6 +224,7 @@ class Resource(Generic[T]):
                 self.aio.type,
                 name=name,
                 indexers=indexers,
+                resync_period=resync_period,
                 transform=transform,
                 resource=self.aio.gvr,
                 options=options,

@@ -181,7 +181,8 @@ class Informer(Generic[T]):
         Call `handler` for every change, and first for every object that is there. It is called in a thread of its own,
         for one change after the other. It may block, and delays nobody else.
 
-        :param resync_period: seconds between resyncs of this handler; None or 0 for none
+        :param resync_period: seconds between resyncs of this handler; None for the informer's period, 0 for never. It
+            cannot be shorter than the informer's.
         :param since: first call it only for objects that have changed since this version: see
             :meth:`.SharedIndexInformer.add_event_handler`
         :return: the registration, to remove the handler
@@ -205,6 +206,7 @@ class Informer(Generic[T]):
     def _check(self) -> None:
         if self._run is None:
             raise InformerStateError(f"informer {self.aio.name} was not started")
+        self._calls.check_process()
         self._check_not_ended()
 
     def _check_not_ended(self) -> None:

@@ -130,7 +130,7 @@ class TestName:
         assert name_for_handler(ResourceEventHandlerFuncs(Controller().enqueue)) == f"{HERE}.Controller.enqueue"
 
     def test_a_partial_is_the_function_that_it_is_of(self) -> None:
-        partial = functools.partial(functools.partial(on_update, A), B)
+        partial = functools.partial(functools.partial(on_update), B)
 
         assert name_for_handler(ResourceEventHandlerFuncs(partial)) == f"{HERE}.on_update"
 

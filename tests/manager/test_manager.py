@@ -72,6 +72,15 @@ class Noted:
         return Controller("noted", sync, clock=context.clock).watch(configmaps)
 
 
+async def test_a_manager_that_has_run_says_that_it_cannot_run_again(client: Client) -> None:
+    manager = Manager(client, known={"noted": Noted().make})
+    async with running(manager):
+        await anyio.wait_all_tasks_blocked()
+
+    with pytest.raises(RuntimeError, match="this manager has run already: make a new one"):
+        await manager.run()
+
+
 async def test_a_manager_runs_its_controllers_on_shared_informers_and_writes_their_events(client: Client) -> None:
     one, two = Noted(), Noted()
     manager = Manager(client, known={"one": one.make, "two": two.make})

@@ -8,14 +8,17 @@ import types
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final, Literal
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 
-from kinformer.cache import SharedIndexInformer
+import kinformer.sync
+from kinformer.cache import ResourceEventHandlerDetailedFuncs, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import Client, ConfigError, PatchType, connect
 from kinformer.envtest import ApiServer
+from kinformer.informers import SharedInformerFactory
 from kinformer.manager import (
     Controller,
     ControllerContext,
@@ -84,7 +87,7 @@ WRONG: Final[Any] = {
     "name": "Pod",
     "class": V1Pod,
     "naive": datetime(2026, 1, 1),
-    "list": [],
+    "list": ["web"],
     "dict": {},
     "labels": {"app": "web"},
     "port": 8080,
@@ -98,6 +101,9 @@ WRONG: Final[Any] = {
 async def sync(key: str) -> None: ...
 
 
+async def keyless() -> None: ...
+
+
 def plain(key: str) -> Any: ...
 
 
@@ -105,6 +111,9 @@ async def objectless(self: Any) -> None: ...
 
 
 def follow(self: Any, obj: Any) -> None: ...
+
+
+HALF_A_HANDLER: Final[Any] = Mock(spec=["on_add"])
 
 
 def thing(spec: Any = Spec, **words: Any) -> Any:
@@ -161,7 +170,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     ),
     "a function as handler": (
         lambda _: informer().add_event_handler(print),
-        "no event handler of informer pods: want ResourceEventHandlerFuncs",
+        "the handler of informer pods is .*: want ResourceEventHandlerFuncs",
     ),
     "returns '30s'": (lambda _: seconds_of("web", "30s"), "returned str: want None, or seconds, a timedelta or a"),
     "returns a negative time": (lambda _: seconds_of("web", RequeueAfter(-1)), r"returned RequeueAfter\(seconds=-1"),
@@ -299,7 +308,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "a name with spaces": (lambda _: reconciler(name="My Bares"), "Bares.name is 'My Bares': want letters"),
     "a reconcile without an object": (
         lambda _: reconciler(reconcile=objectless),
-        r"Bares\.reconcile is objectless: want async def reconcile\(self, obj\)",
+        r"Bares\.reconcile is objectless\(self\): want async def reconcile\(self, obj\)",
     ),
     "a plain daemon": (lambda _: reconciler(daemon=follow), r"Bares\.daemon is not async: want async def daemon"),
     "needs without a tuple": (
@@ -339,7 +348,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     ),
     "a list for known": (
         lambda client: Manager(client, known=WRONG["list"]),
-        r"known is \[\]: want a dict of factories, as in \{'web': WebApps\}",
+        r"known is \['web'\]: want a dict of factories, as in \{'web': WebApps\}",
     ),
     "a port for an endpoint": (
         lambda client: Manager(client, endpoint=WRONG["port"]),
@@ -376,6 +385,54 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "a key for a name": (
         lambda client: client.resource(V1Pod).get("default/a"),
         "pods belong to a namespace.*; want a name and a namespace, as in 'a', 'default'",
+    ),
+    "a handler without on_update": (
+        lambda _: informer().add_event_handler(HALF_A_HANDLER),
+        r"handler of informer pods is .*Mock.*: want ResourceEventHandlerFuncs\(add=…\), or an object with on_update\(",
+    ),
+    "a wrapped handler without on_update": (
+        lambda _: Controller("web", sync).handle(informer(), HALF_A_HANDLER),
+        r"handler of informer pods is .*Mock.*: want ResourceEventHandlerFuncs",
+    ),
+    "an add handler of two arguments": (
+        lambda _: ResourceEventHandlerFuncs(add=lambda old, new: None),
+        r"add of a handler is .*<lambda>\(old, new\): want a function of the object",
+    ),
+    "an update handler of one argument": (
+        lambda _: ResourceEventHandlerDetailedFuncs(update=lambda new: None),
+        r"update of a handler is .*<lambda>\(new\): want a function of the object as it was and as it is",
+    ),
+    "a called handler": (
+        lambda _: ResourceEventHandlerFuncs(add=WRONG["dict"]),
+        "add of a handler is {}: want a function of the object",
+    ),
+    "a sync without a key": (
+        lambda _: Controller("web", keyless),
+        r"the sync of controller web is keyless\(\): want async def sync\(key\)",
+    ),
+    "a factory without a context": (
+        lambda client: Manager(client, known={"web": keyless}),
+        r"the factory of controller web is keyless\(\): want a function of the context",
+    ),
+    "a controller for its factory": (
+        lambda client: Manager(client, known={"web": WRONG["port"]}),
+        "the factory of controller web is 8080: want a function of the context",
+    ),
+    "an async factory": (
+        lambda client: Manager(client, known={"web": sync}),
+        "the factory of controller web is async: want a plain function that returns a Controller",
+    ),
+    "a client without its block": (
+        lambda _: connect(url="http://127.0.0.1:1").resource(V1Pod),
+        r"connect\(\) has no resource: its client has it, which is used in `async with connect\(\) as client:`",
+    ),
+    "a blocking client without its block": (
+        lambda _: kinformer.sync.connect(url="http://127.0.0.1:1").resource(V1Pod),
+        r"connect\(\) has no resource: its client has it, which is used in `with connect\(\) as client:`",
+    ),
+    "a list for the namespace": (
+        lambda client: SharedInformerFactory(client, namespace=WRONG["list"]),
+        r"namespace is \['web'\]: want a name; namespaces= takes several",
     ),
     "None for a name": (
         lambda client: client.resource(V1Pod).delete(WRONG["none"], "default"),

@@ -178,6 +178,20 @@ def test_a_client_that_is_closed_says_so(server: Server) -> None:
         next(events)
 
 
+def test_a_forked_process_is_told_that_the_client_is_not_its_own(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maps = client.resource(V1ConfigMap)
+    said = f"the client of {client.server} was made before this process was forked: make one in this process"
+    with maps.informer("default") as informer, monkeypatch.context() as forked:
+        informer.wait_synced(timeout=60)
+        forked.setattr("os.getpid", lambda: -1)
+        with pytest.raises(ClientError, match=said):
+            maps.list("default")
+        with pytest.raises(ClientError, match=said):
+            _ = informer.objects
+
+
 def test_leaving_the_block_ends_the_calls_of_other_threads(server: Server) -> None:
     with ThreadPoolExecutor(1) as pool:
         with kinformer.sync.connect(url=server.api.url, token=server.api.token) as client:

@@ -63,6 +63,13 @@ def test_a_handler_may_block_and_its_errors_cost_one_call(client: Client, maps: 
     maps.remove_event_handler(registration)
 
 
+def test_a_handler_is_called_again_at_its_period(client: Client) -> None:
+    client.resource(V1ConfigMap).create(config_map("a"))
+    with client.resource(V1ConfigMap).informer("default", resync_period=10) as maps:
+        assert maps.add_event_handler(ResourceEventHandlerFuncs[V1ConfigMap]()).resync_period == 10
+        assert maps.add_event_handler(ResourceEventHandlerFuncs[V1ConfigMap](), resync_period=30).resync_period == 30
+
+
 def test_closing_waits_for_the_last_call_of_a_handler(client: Client) -> None:
     called, ended = threading.Event(), list[str]()
 

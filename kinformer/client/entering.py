@@ -1,0 +1,45 @@
+"""Entering: what ``connect()`` returns. It gives the client to a ``with`` block, and says so to those who forget it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+__all__ = ("AsyncEntering", "Entering")
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class _OnlyEntered:
+    def __init__(self, context: Any):
+        self._context = context
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"connect() has no {name}: its client has it, which is used in {self._how}")
+
+
+class AsyncEntering(_OnlyEntered, AbstractAsyncContextManager[T_co]):
+    _how = "`async with connect() as client:`"
+
+    async def __aenter__(self) -> T_co:
+        return await self._context.__aenter__()  # type: ignore[no-any-return]
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        return await self._context.__aexit__(kind, error, trace)  # type: ignore[no-any-return]
+
+
+class Entering(_OnlyEntered, AbstractContextManager[T_co]):
+    _how = "`with connect() as client:`"
+
+    def __enter__(self) -> T_co:
+        return self._context.__enter__()  # type: ignore[no-any-return]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        return self._context.__exit__(kind, error, trace)  # type: ignore[no-any-return]
