@@ -135,7 +135,7 @@ class Reachability:
             return False
         if not self._told:
             self._told = True
-            log.info(
+            log.warning(
                 "server_unreachable",
                 server=self._server,
                 error=str(self._error),

@@ -115,7 +115,7 @@ async def test_an_outage_is_logged_once_at_its_start_and_once_after(clock: FakeC
 
     told = [entry for entry in logs if entry["log_level"] != "debug"]
     assert [(entry["event"], entry["log_level"]) for entry in told] == [
-        ("server_unreachable", "info"),
+        ("server_unreachable", "warning"),
         ("server_reachable_again", "info"),
     ]
     assert (told[0]["error"], told[0]["next_try_in_seconds"]) == (str(GONE), 3.0)

@@ -32,6 +32,7 @@ from kinformer.client.config import Credentials
 from kinformer.client.connection import Connector
 from kinformer.client.status import About
 from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
 from kinformer.meta import GroupResource
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, eventually
@@ -214,6 +215,12 @@ async def test_a_server_that_is_not_there_is_one_line(server: ScriptedServer) ->
 async def test_a_name_that_does_not_resolve_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     async with connect(url="http://does-not-exist.invalid") as client:
         with pytest.raises(ServerUnreachable, match=r"at http://does-not-exist.invalid: \w"):
+            await client.request("GET", "/x")
+
+
+async def test_a_server_without_tls_is_named() -> None:
+    async with ApiServer() as server, connect(url=server.url.replace("http:", "https:")) as client:
+        with pytest.raises(ServerUnreachable, match="it does not speak TLS there: want http:// for https://"):
             await client.request("GET", "/x")
 
 
