@@ -6,6 +6,7 @@ parts.
 
 =====================  ====================================================================================
 :mod:`.owning`         owner references, and the objects in a cache that an owner controls
+:mod:`.selecting`      the objects in a cache that a selector matches
 :mod:`.claiming`       adopts objects that match a selector, and releases those that no longer do
 :mod:`.handlers`       event handlers that queue owners, and lower their expectations
 :mod:`.expectations`   creations and deletions that a cache does not show yet
@@ -43,6 +44,7 @@ from kinformer.controllerutil.owning import (
     set_controller_reference,
 )
 from kinformer.controllerutil.pod_control import PodControl, pod_from_template
+from kinformer.controllerutil.selecting import selected_by
 from kinformer.controllerutil.writing import (
     ObjectReplaced,
     create_or_update,
@@ -81,6 +83,7 @@ __all__ = (
     "recheck_deletion",
     "remove_finalizer",
     "retry_on_conflict",
+    "selected_by",
     "set_condition",
     "set_controller_reference",
     "slow_start",

@@ -89,6 +89,11 @@ class Requirement(NamedTuple):
             raise SelectorError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
         return cls(key, operator, values)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the label must have one certain value."""
+        return self.operator in _ONE_OF and len(self.values) == 1
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether these labels meet the requirement. To test many objects, use a selector, which is faster."""
         rule = self.rule()

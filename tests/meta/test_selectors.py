@@ -214,6 +214,7 @@ def test_the_value_that_a_selector_fixes_can_be_asked_for() -> None:
 
     assert selector.required_value("app") == "web"
     assert selector.required_value("tier") == "a"
+    assert selector.required_labels == (("app", "web"), ("tier", "a"))
     assert selector.required_value("x") is selector.required_value("y") is selector.required_value("z") is None
 
 

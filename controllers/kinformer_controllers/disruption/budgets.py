@@ -2,14 +2,15 @@
 
 Both are found in the caches of two informers. The first is needed for every change of every pod, so a budget's selector
 is compiled only once for each version of the budget, and only the budgets that ask for one of the pod's labels are
-looked at: a namespace may have thousands of both. A budget is queued when it changes, or when a pod that it selects
-changes.
+looked at: a namespace may have thousands of both. The second is needed for every sync, which looks only at the pods
+with one of the budget's labels. A budget is queued when it changes, or when a pod that it selects changes.
 """
 
 from __future__ import annotations
 
-from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, deletion_handling_key, last_state
+from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
+from kinformer.controllerutil.selecting import selected_by
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Pod, V1PodDisruptionBudget
 from kinformer.record import WARNING, EventRecorder
@@ -75,8 +76,7 @@ class Budgets:
         :raises SelectorError: if its selector is invalid
         """
         selector = label_selector_as_selector(budget.spec.selector)
-        pods = self._pods.by_index(NAMESPACE_INDEX, budget.metadata.namespace)
-        return [pod for pod in pods if selector.matches(pod.metadata.labels)]
+        return selected_by(self._pods, budget.metadata.namespace, selector)
 
     def forget(self, budget: V1PodDisruptionBudget) -> None:
         """Forget a budget that is gone."""

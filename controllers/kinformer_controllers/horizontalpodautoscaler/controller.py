@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, NoReturn
 from kinformer.cache import deletion_handling_key
 from kinformer.client.errors import ClientError
 from kinformer.controllerutil.conditions import is_condition_true
+from kinformer.controllerutil.selecting import selected_by
 from kinformer.manager import Controller, ControllerContext, SyncError
-from kinformer.meta import Selector, SelectorError, meta_namespace_key, split_key
+from kinformer.meta import SelectorError, meta_namespace_key
 from kinformer.meta.quantity import Quantity
 from kinformer.models import (
     V1Pod,
@@ -34,7 +35,7 @@ from kinformer_controllers.horizontalpodautoscaler.metrics import AUTOSCALERS, D
 from kinformer_controllers.horizontalpodautoscaler.proposals import MetricFailed, Target, measure, propose
 from kinformer_controllers.horizontalpodautoscaler.replicas import Timing, Tolerances
 from kinformer_controllers.horizontalpodautoscaler.scales import Scale, Scales
-from kinformer_controllers.horizontalpodautoscaler.selectors import Labelled, TargetSelectors
+from kinformer_controllers.horizontalpodautoscaler.selectors import TargetSelectors
 from kinformer_controllers.horizontalpodautoscaler.spec import HpaOptions
 from kinformer_controllers.horizontalpodautoscaler.statuses import remove_condition, set_condition, shown
 from kinformer_controllers.horizontalpodautoscaler.turns import Turns
@@ -102,8 +103,6 @@ class HorizontalPodAutoscalerController:
         self._selectors = TargetSelectors()
         self._turns = Turns(options.horizontal_pod_autoscaler_sync_period, self._shares, self._clock)
         self._histories: dict[str, History] = {}
-        #: The pods of each namespace that has many autoscalers.
-        self._labelled: dict[str, Labelled[V1Pod]] = {}
         self.controller = Controller(
             COMPONENT,
             self.sync,
@@ -127,8 +126,6 @@ class HorizontalPodAutoscalerController:
         key = deletion_handling_key(obj)
         if self._selectors.forget(key):
             AUTOSCALERS.dec()
-            if not self._shares(namespace := split_key(key)[0]):
-                self._labelled.pop(namespace, None)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -270,15 +267,6 @@ class HorizontalPodAutoscalerController:
         """Whether a namespace has many autoscalers, so that metrics are read for all of them together."""
         return self._selectors.count(namespace) >= _MANY
 
-    def _selected(self, namespace: str, selector: Selector) -> list[V1Pod]:
-        pods = self._pods.by_index("namespace", namespace)
-        labelled = self._labelled.get(namespace)
-        if labelled is None or not labelled.has(pods):
-            labelled = Labelled(pods, lambda pod: pod.metadata.labels)
-            if self._shares(namespace):
-                self._labelled[namespace] = labelled
-        return labelled.selected(selector)
-
     def _target_of(self, hpa: V2HorizontalPodAutoscaler, scale: Scale, now: datetime) -> Target:
         """
         The target's pods, if no other autoscaler selects them.
@@ -297,7 +285,7 @@ class HorizontalPodAutoscalerController:
         except SelectorError as error:
             why = f"couldn't convert selector into a corresponding internal selector object: {error}"
             self._refuse(hpa, "InvalidSelector", why, now)
-        pods = self._selected(namespace, selector)
+        pods = selected_by(self._pods, namespace, selector)
         selecting = self._selectors.selecting(namespace, pods)
         if len(selecting) > 1:
             names = " ".join(f"{{{key.partition('/')[2]} {namespace}}}" for key in selecting)

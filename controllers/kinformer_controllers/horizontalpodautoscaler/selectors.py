@@ -6,20 +6,16 @@ requires. So a namespace with thousands of autoscalers needs no more time for ea
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kinformer.meta import Selector, parse_selector
-from kinformer.meta.requirement import Operator
 from kinformer.models import V1Pod
 
 __all__ = ("Labelled", "TargetSelectors")
 
 T = TypeVar("T")
-
-_EXACT = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 class TargetSelectors:
@@ -108,10 +104,6 @@ class Labelled(Generic[T]):
         #: By a label's key: the objects by its value.
         self._by_label: dict[str, dict[str, list[T]]] = {}
 
-    def has(self, items: Sequence[T]) -> bool:
-        """Whether these are the same objects, in the same order."""
-        return len(items) == len(self._items) and all(map(operator.is_, items, self._items))
-
     def selected(self, selector: Selector) -> list[T]:
         """The objects that a selector matches."""
         label = _required_label(selector)
@@ -130,8 +122,7 @@ class Labelled(Generic[T]):
 
 def _required_label(selector: Selector) -> tuple[str, str] | None:
     """A label that a selector requires, with its value; None if it requires no single value of any label."""
-    exact = next((one for one in selector.requirements if one.operator in _EXACT and len(one.values) == 1), None)
-    return (exact.key, exact.values[0]) if exact is not None else None
+    return next(iter(selector.required_labels), None)
 
 
 def _place(key: str, selector: Selector) -> tuple[str, tuple[str, str] | None]:

@@ -29,9 +29,6 @@ def test_pods_are_found_by_a_label_as_by_looking_at_each() -> None:
     for text in ("app=a", "app in (a),tier!=x", "app in (a,b)", "!app", "app=c", "tier=y,app=b"):
         selector = parse_selector(text)
         assert found.selected(selector) == [pod for pod in pods if selector.matches(pod.metadata.labels)], text
-    assert found.has(list(pods))
-    assert not found.has([*pods[:-1], labelled(app="a", tier="x")])
-    assert not found.has(pods[:-1])
 
 
 def test_an_autoscaler_that_changes_or_goes_no_longer_selects() -> None:
