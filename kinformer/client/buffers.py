@@ -1,4 +1,4 @@
-"""Buffers: what all connections of an event loop read into, one for encrypted bytes and one for plain ones.
+"""Buffers: what all connections of an event loop read into, and the short way of their bytes through TLS.
 
 asyncio gives each TLS connection a buffer of 256 KiB, into which it reads from the socket. A manager with all
 controllers has some ninety connections, most of them watches on which nothing happens: 24 MiB of memory. One buffer is
@@ -9,23 +9,46 @@ sends at least one record for each event of a watch. If each event is a record o
 decrypted in 5.8 µs instead of 8.8. In records of 16 KiB it takes 3.1 instead of 6.1. OpenSSL's AES-GCM takes 1.8 µs of
 these.
 
-There is no public way to share the buffer for encrypted bytes. The private parts are a transport's ``_ssl_protocol``,
-and the protocol's ``_ssl_buffer`` and ``_ssl_buffer_view``. If a version of asyncio or another loop lacks them, each
-connection keeps a buffer of its own, and a test fails. The protocol's ``_transport`` is used to count unsent bytes. All
-uses of asyncio's private parts are here.
+A small request and its answer go through a dozen methods of asyncio's TLS protocol each, and an exception says that
+there is no second record. :class:`_ShortTls` has one method for each direction. It only takes what is whole at once,
+and leaves all else to asyncio's methods.
+
+There is no public way to do this. The private parts are a transport's ``_ssl_protocol``, and the protocol's attributes
+in :data:`_NEEDED`. If a version of asyncio or another loop lacks them, each connection keeps a buffer of its own, takes
+asyncio's way, and a test fails. All uses of asyncio's private parts are here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from asyncio import sslproto
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 __all__ = ("read_buffer", "share_buffer", "unsent")
 
 #: Bytes: as much as asyncio reads from a socket at once, and a record before that of which only a part had come.
 _READ_AT_ONCE: Final = 2**18 + 2**15
+#: Bytes of which most answers have fewer. A longer read has many records of a watch, which asyncio's way joins better.
+_SHORT: Final = 2**14
+_NEEDED: Final = (
+    "_app_protocol_buffer_updated",
+    "_app_protocol_get_buffer",
+    "_app_reading_paused",
+    "_do_read",
+    "_fatal_error",
+    "_incoming",
+    "_outgoing",
+    "_ssl_writing_paused",
+    "_sslobj",
+    "_state",
+    "_transport",
+    "_write_appdata",
+    "_write_backlog",
+)
+_AGAIN: Final = (ssl.SSLWantReadError, ssl.SSLSyscallError)
 
 #: Each loop has its own: another loop may run in another thread, and decryption releases the GIL.
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, bytearray] = WeakKeyDictionary()
@@ -40,24 +63,83 @@ def read_buffer(loop: asyncio.AbstractEventLoop) -> memoryview:
     return buffer
 
 
-def share_buffer(transport: asyncio.BaseTransport, loop: asyncio.AbstractEventLoop) -> bool:
-    """
-    Let a transport read into the buffer of its loop from now on.
+class _ShortTls(sslproto.SSLProtocol):
+    """asyncio's TLS protocol, with one method for each direction of what is short. It has no attributes of its own."""
 
-    :param transport: of a connection that has just been made. One without TLS is left alone
-    :return: whether it does
+    _ssl_buffer: bytearray
+    _ssl_buffer_view: memoryview
+
+    def buffer_updated(self, nbytes: int) -> None:
+        it: Any = self
+        if (
+            nbytes > _SHORT
+            or it._state is not sslproto.SSLProtocolState.WRAPPED
+            or it._app_reading_paused
+            or it._write_backlog
+        ):
+            super().buffer_updated(nbytes)
+            return
+        incoming = it._incoming
+        incoming.write(self._ssl_buffer_view[:nbytes])
+        size = 0
+        try:
+            buffer = it._app_protocol_get_buffer(-1)
+            size = it._sslobj.read(len(buffer), buffer)
+        except _AGAIN:
+            if not it._outgoing.pending:
+                return  # it is the beginning of a record
+        except Exception as error:
+            it._fatal_error(error, "Fatal error on SSL protocol")
+            return
+        if size:
+            it._app_protocol_buffer_updated(size)
+        if not size or incoming.pending or it._outgoing.pending:
+            it._do_read()  # the end of the stream, more records, or something to answer to the peer
+
+    def send(self, data: bytes) -> None:
+        """What the transport's ``write`` does."""
+        it: Any = self
+        outgoing = it._outgoing
+        if (
+            it._state is sslproto.SSLProtocolState.WRAPPED
+            and not it._ssl_writing_paused
+            and not it._write_backlog
+            and not outgoing.pending
+        ):
+            try:
+                data = data[it._sslobj.write(data) :]
+            except _AGAIN:
+                pass
+            except Exception as error:
+                it._fatal_error(error, "Fatal error on SSL protocol")
+                return
+            if not data:
+                it._transport.write(outgoing.read())
+                return
+        it._write_appdata((data,))
+
+
+def share_buffer(transport: Any, loop: asyncio.AbstractEventLoop) -> Callable[[bytes], object]:
+    """
+    Let a transport read into the buffer of its loop from now on, and take the short way through TLS.
+
+    :param transport: of a connection that has just been made, with its last protocol. One without TLS is left alone
+    :return: what to write with
     """
     protocol = getattr(transport, "_ssl_protocol", None)
     if type(protocol) is not sslproto.SSLProtocol:
-        return False
+        return transport.write  # type: ignore[no-any-return]
     own = getattr(protocol, "_ssl_buffer", None)
     if not isinstance(own, bytearray) or not isinstance(getattr(protocol, "_ssl_buffer_view", None), memoryview):
-        return False
+        return transport.write  # type: ignore[no-any-return]
     # The first connection's buffer becomes the loop's. asyncio may replace it by a larger one, but never resizes it.
     shared = _of_loops.setdefault(loop, own)
     protocol._ssl_buffer = shared  # type: ignore[attr-defined]  # checked above
     protocol._ssl_buffer_view = memoryview(shared)  # type: ignore[attr-defined]
-    return True
+    if not all(hasattr(protocol, name) for name in _NEEDED):
+        return transport.write  # type: ignore[no-any-return]
+    protocol.__class__ = _ShortTls
+    return protocol.send  # type: ignore[attr-defined, no-any-return]  # it has become one
 
 
 def unsent(transport: asyncio.WriteTransport) -> int:

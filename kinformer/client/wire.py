@@ -64,8 +64,8 @@ class Wire(asyncio.BufferedProtocol):
         self._fires = 0.0
         self._timer: Timer | None = None
         self._poll = _poll_of(transport)
-        share_buffer(transport, self._loop)
         transport.set_protocol(self)
+        self._write = share_buffer(transport, self._loop)
 
     # -- for the one who uses it --------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Wire(asyncio.BufferedProtocol):
         """
         self._is_busy = True
         self.expect(seconds)
-        self._transport.write(data)
+        self._write(data)
 
     def expect(self, seconds: float | None) -> None:
         """
