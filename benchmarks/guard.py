@@ -1,10 +1,9 @@
 """The guard, ``python -m benchmarks.guard``: it fails if something takes over 10 % more instructions than before.
 
-It counts instructions and not seconds, because seconds depend on what else the machine does. Two counts of the same run
-differ by a few hundred of about 240 million instructions. :mod:`benchmarks.guard_run` is counted twice under valgrind's
-callgrind, with few and with many events; the difference is the cost of the events. Other paths are counted in the same
-way, with :mod:`benchmarks.guard_paths`: an object of a list, its first read, a write, a sync. ``--update`` stores the
-counts for this Python in ``instructions.json`` beside this module. Commit it with the change that made the difference.
+It counts instructions and not seconds, because seconds depend on what else the machine does. Each path of
+:mod:`benchmarks.guard_paths` (an event, an object of a list, its first read, a write, a sync) is gone few and many
+times under valgrind's callgrind. The difference is the cost of the repetitions. ``--update`` stores the counts for this
+Python in ``instructions.json`` beside this module. Commit it with the change that made the difference.
 
 The counts of two Python versions, or of two compilers, cannot be compared. If there is no count to compare with, or no
 valgrind, the guard says so and passes.
@@ -20,26 +19,19 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from benchmarks.guard_paths import PATHS
 
 __all__ = ("GuardError", "count", "judge")
 
 STORED = Path(__file__).with_name("instructions.json")
 MAY_RISE = 0.10
-_FEW, _MANY = 50, 2050
-#: What else is counted, with its name for people. Few of each are 10, and many are 210.
-_PATHS = {
-    "list": "a pod of a first list",
-    "touch": "a pod of a first list, and the first read of its spec and status",
-    "write": "a pod that is created",
-    "sync": "a sync of a Deployment and its ReplicaSet",
-}
-_FEW_OF_A_PATH, _MANY_OF_A_PATH = 10, 210
-_SECONDS = 240
-_COLLECTED = re.compile(r"Collected : (\d+)")
+_SECONDS = 600
+_TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
 class GuardError(Exception):
@@ -48,30 +40,23 @@ class GuardError(Exception):
 
 def count() -> dict[str, int]:
     """
-    Count the instructions of an event, as ``event``, and of all other paths.
+    Count the instructions of each path of :data:`~benchmarks.guard_paths.PATHS`.
 
-    :raises GuardError: if a run fails, or takes too long
+    :raises GuardError: if the run fails, or takes too long
     """
-    few = dict.fromkeys(_PATHS, _FEW_OF_A_PATH)
-    runs = [["guard_run", str(events), "metadata"] for events in (_FEW, _MANY)]
-    runs += [_run_of_paths(few), *(_run_of_paths({**few, name: _MANY_OF_A_PATH}) for name in _PATHS)]
-    # Two runs at the same time: valgrind runs each on one core.
-    with ThreadPoolExecutor(2) as both:
-        few_events, many_events, base, *many = both.map(_instructions, runs)
-    counted = {"event": (many_events - few_events) // (_MANY - _FEW)}
-    for name, instructions in zip(_PATHS, many, strict=True):
-        counted[name] = (instructions - base) // (_MANY_OF_A_PATH - _FEW_OF_A_PATH)
-    return counted
+    with tempfile.TemporaryDirectory() as folder:
+        counted = _instructions(Path(folder) / "counted")
+    both = zip(counted[1::3], counted[2::3], strict=True)  # the first of three is left out
+    return {
+        name: (many - few) // (path.many - path.few)
+        for (name, path), (few, many) in zip(PATHS.items(), both, strict=True)
+    }
 
 
-def _run_of_paths(counts: dict[str, int]) -> list[str]:
-    return ["guard_paths", *(f"{name}={number}" for name, number in counts.items())]
-
-
-def _instructions(run: list[str]) -> int:
-    module, *arguments = run
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    command += [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+def _instructions(file: Path) -> list[int]:
+    """The instructions between the marks of a run, in order. valgrind writes each count to a file of its own."""
+    command = ["valgrind", "--tool=callgrind", "--dump-before=getppid", f"--callgrind-out-file={file}"]
+    command += [sys.executable, "-m", "benchmarks.guard_paths"]
     environment = {
         **os.environ,
         "PYTHONHASHSEED": "0",
@@ -81,11 +66,11 @@ def _instructions(run: list[str]) -> int:
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
-        raise GuardError(f"{' '.join(run)} was not over after {_SECONDS} s") from error
-    found = _COLLECTED.search(done.stderr)
-    if done.returncode or found is None:
-        raise GuardError(f"{' '.join(run)} ended with status {done.returncode}:\n{done.stderr[-2000:]}")
-    return int(found[1])
+        raise GuardError(f"the run was not over after {_SECONDS} s") from error
+    files = [file.with_name(f"{file.name}.{number + 1}") for number in range(3 * len(PATHS))]
+    if done.returncode or not all(each.exists() for each in files):
+        raise GuardError(f"the run ended with status {done.returncode}:\n{done.stderr[-2000:]}")
+    return [int(_TOTAL.findall(each.read_text())[0]) for each in files]
 
 
 def build() -> dict[str, str]:
@@ -152,7 +137,7 @@ def main() -> int:
     for name, instructions in counted.items():
         of_event = name == "event"
         stored = there if of_event else {**there, "instructions": paths[name]} if there and name in paths else None
-        passes, told = judge(instructions, stored, build(), _PATHS.get(name, "an event"))
+        passes, told = judge(instructions, stored, build(), PATHS[name].what)
         print(f"guard: Python {python}: {told}", file=sys.stdout if passes else sys.stderr)
         passed = passed and passes
     return 0 if passed else 1

@@ -1,20 +1,25 @@
-"""More ways to count for the guard: ``python -m benchmarks.guard_paths WHAT=COUNT ...``. See :mod:`benchmarks.guard`.
+"""What the guard counts: ``python -m benchmarks.guard_paths``. See :mod:`benchmarks.guard`.
 
-``list``: a pod of a first list, up to a handler that reads its metadata. ``touch``: the same, with a handler that reads
-a field of spec and one of status. ``write``: a pod that is created, over a socket, by a server in this process that
-always gives the same answer. ``sync``: a sync of a Deployment that is complete, and of its ReplicaSet; nothing is
-written.
+Each path is gone with few repetitions, with few again, and with many. A call of ``getppid``, which nothing else here
+makes, tells valgrind where one run ends and the next one begins.
+
+``event``: a change of a pod, as in :mod:`benchmarks.guard_run`. ``list``: a pod of a first list, up to a handler that
+reads its metadata. ``touch``: the same, with a handler that reads a field of spec and one of status. ``write``: a pod
+that is created, over a socket, by a server in this process that always gives the same answer. ``sync``: a sync of a
+Deployment that is complete, and of its ReplicaSet; nothing is written.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
+import os
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
-from benchmarks.guard_run import RecordedPods
+from benchmarks.guard_run import RecordedPods, follow
 from benchmarks.node_health import make_context
 from kinformer.bench.pods import pod_bytes
 from kinformer.cache import InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
@@ -26,7 +31,7 @@ from kinformer_controllers.deployment.controller import DeploymentController
 from kinformer_controllers.replicaset.controller import REPLICA_SETS
 from kinformer_controllers.shared.replicas.controller import ReplicaController
 
-__all__ = ("PATHS",)
+__all__ = ("PATHS", "Path")
 
 
 async def listing(count: int, *, reads: bool = False) -> None:
@@ -152,15 +157,40 @@ def _condition(type_: str, reason: str, message: str) -> dict[str, Any]:
     return {"type": type_, "status": "True", "reason": reason, "message": message, **times}
 
 
-#: What can be counted: a coroutine function of each, which does it so many times.
-PATHS = {"list": listing, "touch": touching, "write": writing, "sync": syncing}
+@dataclass(frozen=True, slots=True)
+class Path:
+    """
+    Something to count.
+
+    :param what: what it is, for people
+    :param run: does it so many times
+    :param few: a number of times; what a run costs beside the repetitions is in it
+    :param many: a larger number of times
+    """
+
+    what: str
+    run: Callable[[int], Coroutine[Any, Any, object]]
+    few: int = 10
+    many: int = 210
 
 
-async def _run(counts: dict[str, int]) -> None:
-    for name, run in PATHS.items():
-        await run(counts[name])
+PATHS = {
+    "event": Path("an event", follow, 50, 2050),
+    "list": Path("a pod of a first list", listing),
+    "touch": Path("a pod of a first list, and the first read of its spec and status", touching),
+    "write": Path("a pod that is created", writing),
+    "sync": Path("a sync of a Deployment and its ReplicaSet", syncing),
+}
+
+
+async def _run() -> None:
+    for path in PATHS.values():
+        # The first run imports what is needed, and fills caches.
+        for count in (path.few, path.few, path.many):
+            await path.run(count)
+            os.getppid()
 
 
 if __name__ == "__main__":
     relax()
-    anyio.run(_run, {name: int(number) for name, number in (each.split("=") for each in sys.argv[1:])})
+    anyio.run(_run)

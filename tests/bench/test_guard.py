@@ -18,7 +18,7 @@ async def test_every_event_of_the_guards_run_reaches_the_handler() -> None:
 @pytest.mark.parametrize("path", PATHS)
 async def test_each_path_that_the_guard_counts_comes_to_its_end(path: str) -> None:
     with anyio.fail_after(60):
-        await PATHS[path](3)
+        await PATHS[path].run(3)
 
 
 @pytest.mark.parametrize(("per_event", "passes"), [(90, True), (100, True), (110, True), (111, False), (200, False)])
