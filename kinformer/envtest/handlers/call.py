@@ -190,7 +190,9 @@ def find_target(registry: Registry, segments: list[str]) -> Target | None:
     group, version = ("", segments[1]) if segments[0] == "api" else (segments[1], segments[2])
     rest = segments[2:] if segments[0] == "api" else segments[3:]
     if not registry.has_group_version(group, version):
-        return None
+        if all(group != one.group or one.is_custom for one in registry):
+            return None
+        raise status.unknown_resource()
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and not (len(rest) == 3 and rest[2] in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]

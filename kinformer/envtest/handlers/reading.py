@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,19 +71,20 @@ class ListOptions:
     token: str
 
 
-def _causes(options: ListOptions) -> list[status.Cause]:
-    field = "resourceVersionMatch"
+def _causes(query: Mapping[str, str]) -> list[status.Cause]:
+    field, match = "resourceVersionMatch", query.get("resourceVersionMatch")
     causes: list[status.Cause] = []
-    if not options.match:
-        return causes
-    if not options.version:
-        causes.append(forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
-    if options.token:
-        causes.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
-    if options.match not in ("Exact", "NotOlderThan"):
-        causes.append(not_supported(field, options.match, ("Exact", "NotOlderThan", "")))
-    if options.match == "Exact" and options.version == "0":
-        causes.append(forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if match:
+        if not query.get("resourceVersion"):
+            causes.append(forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if query.get("continue"):
+            causes.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            causes.append(not_supported(field, match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and query.get("resourceVersion") == "0":
+            causes.append(forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in query:
+        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return causes
 
 
@@ -94,19 +96,13 @@ def list_options(call: Call, operations: Operations) -> ListOptions:
     """
     query = call.query
     call.number("timeoutSeconds")  # only to check that it is a number, since lists are answered at once
-    options = ListOptions(
-        selection_of(call, operations.strategy(call.resource)),
-        query.get("resourceVersion", ""),
-        query.get("resourceVersionMatch", ""),
-        max(call.number("limit") or 0, 0),
-        query.get("continue", ""),
+    return ListOptions(
+        limit=max(call.number("limit") or 0, 0),
+        selection=selection_of(call, operations.strategy(call.resource), _causes(query)),
+        version=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+        token=query.get("continue", ""),
     )
-    causes = _causes(options)
-    if "sendInitialEvents" in query:
-        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if causes:
-        raise status.invalid_options("ListOptions", *causes)
-    return options
 
 
 def list_objects(operations: Operations, call: Call) -> Answer:

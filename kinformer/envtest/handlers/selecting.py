@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -67,9 +68,12 @@ class Selection:
         return self.shard is None or self.shard.matches(*_identity(version.raw))
 
 
-def selection_of(call: Call, strategy: Strategy) -> Selection:
+def selection_of(call: Call, strategy: Strategy, causes: Sequence[status.Cause] = ()) -> Selection:
     """
     The selectors in a request's query.
+
+    :param causes: the errors of the other options. They are told after selectors that cannot be parsed, and before
+        fields that are not selectable
 
     :raises StatusError: BadRequest for a field or label selector that cannot be parsed, or that names a field that is
         not selectable. 500 for a shard selector that cannot be parsed, as in kube-apiserver
@@ -83,6 +87,8 @@ def selection_of(call: Call, strategy: Strategy) -> Selection:
             fields = parse_field_selector(text)
     except ValueError as error:
         raise status.bad_request(str(error)) from None
+    if causes:
+        raise status.invalid_options("ListOptions", *causes)
     shard = None
     if text := query.get("shardSelector"):
         try:

@@ -114,7 +114,8 @@ def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
         causes.append(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match and match != "NotOlderThan":
         causes.append(not_supported(field, match, ("NotOlderThan",)))
-    if query.get("continue") and (match or not query.get("resourceVersion")):
+    from_now = not match and not initial and query.get("resourceVersion", "") in ("", "0")
+    if query.get("continue") and (match or from_now):
         causes.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
@@ -126,14 +127,14 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     :raises StatusError: BadRequest, Invalid
     """
     view = choose_view(operations, call)
-    selection = selection_of(call, operations.strategy(call.resource))
     query = dict(call.query)
+    call.number("limit")  # only to check that it is a number
+    timeout = call.number("timeoutSeconds") or 0
     causes = _causes(query, call)
     if "sendInitialEvents" in query and not watches.streams_lists:
         text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
         causes.append(forbidden("sendInitialEvents", text))
-    if causes:
-        raise status.invalid_options("ListOptions", *causes)
+    selection = selection_of(call, operations.strategy(call.resource), causes)
     asked = query.get("resourceVersion", "")
     said = parse_version(asked, status.internal) if asked and asked != "0" else 0
     number = operations.storage.meant(said) if said else 0
@@ -141,7 +142,6 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     # Without the option, a watch without a version begins with the objects as well.
     initial = call.is_set("sendInitialEvents") if "sendInitialEvents" in query else not number
     start = number if initial else number or watches.newest(operations.storage.version)
-    timeout = call.number("timeoutSeconds") or 0
     seconds = float(timeout) if timeout > 0 else 1800.0 * (1 + rng.random())
     return watches.make(operations, call, Terms(view, selection, seconds, bookmarks, start, said, initial))
 
