@@ -25,8 +25,8 @@ from kinformer.envtest.causes import invalid
 from kinformer.envtest.ownership import note_created, note_updated, reviewed
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
+from kinformer.envtest.strategy import metadata as rules
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.envtest.strategy.metadata import check_finalizer_names, path_segment, validate_metadata, validate_metadata_update
 from kinformer.meta.integers import duration_of
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
@@ -202,7 +202,7 @@ class Operations:
         self._validate(strategy, obj, None)
         self._approve(attributes, how, managed, None)
         # Only a positive number is refused. All other values are ignored.
-        if _is_version(asked_version):
+        if _is_version(asked_version) and not how.dry_run:
             raise status.internal("resourceVersion should not be set on objects to be created")
         name = metadata["name"]
         if (there := self.storage.get(resource.storage, namespace, name)) is not None:
@@ -299,14 +299,14 @@ class Operations:
         parts: Collection[str] = ("whole",)
         if before is not None:
             parts = ("change",) if subresource else strategy.metadata_checks
-            of_change = validate_metadata_update(metadata, before)
-            causes += validate_metadata(metadata, path_segment, None if of_change else before) + of_change
+            of_change = rules.validate_metadata_update(metadata, before)
+            causes += rules.validate_metadata(metadata, rules.path_segment, None if of_change else before) + of_change
         # The real server checks a change for all kinds, and then for this kind, and reports each error again.
         for part in parts:
-            whole = part == "whole" and validate_metadata(metadata, strategy.validate_name, None if causes else before)
-            causes += whole or (of_change if part == "change" else [])
+            known, name_rule = None if causes else before, strategy.validate_name
+            causes += of_change if part == "change" else rules.validate_metadata(metadata, name_rule, known)
             if not strategy.resource.is_custom:
-                causes += check_finalizer_names(metadata.get("finalizers") or ())
+                causes += rules.check_finalizer_names(metadata.get("finalizers") or ())
         if subresource:
             causes += strategy.validate_subresource_change(subresource, obj, old or {})
         elif old is None:
@@ -381,6 +381,7 @@ class Operations:
         self, strategy: Strategy, namespace: str, name: str, change: Callable[[Obj | None], Obj], how: WriteOptions
     ) -> Version:
         obj = change(None)
+        obj["metadata"].pop("resourceVersion", None)
         attributes = Attributes(
             "CREATE", strategy.resource, "", namespace, name, obj, None, how.user, how.dry_run, how.options
         )
@@ -463,17 +464,17 @@ class Operations:
         )
         self._admit(attributes, how, None, before.managed)
         self._approve(attributes, how, None, before.managed)
+        metadata = obj["metadata"]
+        again = "deletionTimestamp" in metadata
         if strategy.begin_delete(obj, self.now()):
+            if not again:
+                with_field(metadata, "finalizers", self._finalizers(strategy, metadata, options) or None)
             return self._rewrite(resource, before, obj, how), False
         graceful, pending = self._mark_graceful(strategy, obj, options)
         if pending:
             return before, False
-        metadata = obj["metadata"]
         finalizers = self._finalizers(strategy, metadata, options)
-        if finalizers:
-            metadata["finalizers"] = finalizers
-        else:
-            metadata.pop("finalizers", None)
+        with_field(metadata, "finalizers", finalizers or None)
         if finalizers and not graceful:
             self._mark_deleting(metadata)
         if finalizers or graceful:
@@ -503,6 +504,9 @@ class Operations:
             ("ResourceVersion", options.resource_version, metadata.get("resourceVersion"), "modified"),
         ):
             if asked is not None and asked != there:
+                if resource.kind == "Namespace":
+                    why = f"Precondition failed: {name} in precondition: {asked}, {name} in object meta: {there}"
+                    raise status.conflict(resource.group_resource, metadata["name"], why)
                 why = f"the {name} in the precondition ({asked}) does not match the {name} in record ({there}). "
                 raise status.conflict(what, metadata["name"], f"{why}The object might have been {end}")
 
@@ -551,6 +555,8 @@ class Operations:
         """The finalizers of an object to be deleted. The options decide about those of the garbage collector."""
         present: list[Any] = metadata.get("finalizers") or []
         others = [name for name in present if name not in _GC_FINALIZERS]
+        if strategy.default_propagation == "None":
+            return others
         if options.orphan_dependents is not None:
             wanted = "orphan" if options.orphan_dependents else ""
         elif options.propagation is not None:

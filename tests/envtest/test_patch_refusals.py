@@ -132,8 +132,8 @@ async def test_what_has_a_uid_is_not_created_by_an_apply(http: Http) -> None:
 
 TWICE = b'{"spec":{"paused":true,"paused":false},"zzz":1,"aaa":2}'
 SAID_TWICE = [
-    (MERGE, TWICE, ['duplicate field "spec.paused"', 'unknown field "zzz"', 'unknown field "aaa"']),
-    (STRATEGIC, TWICE, ['duplicate field "spec.paused"', 'unknown field "zzz"', 'unknown field "aaa"']),
+    (MERGE, TWICE, ['duplicate field "spec.paused"', 'unknown field "aaa"', 'unknown field "zzz"']),
+    (STRATEGIC, TWICE, ['duplicate field "spec.paused"', 'unknown field "aaa"', 'unknown field "zzz"']),
     (STRATEGIC, b'{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
     (
         JSON,

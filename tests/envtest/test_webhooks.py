@@ -163,7 +163,8 @@ async def test_subresources_are_asked_about_by_their_own_names(http: Http, hook:
     await configure(http, "validating", hook.webhook(rule=rule))
     await http.merge(f"{PODS}/p/status", {"status": {"message": "m"}})
     await http.merge(f"{deployments}/d/scale", {"spec": {"replicas": 5}})
-    await http("POST", f"{PODS}/p/binding", {"target": {"kind": "Node", "name": "n"}})
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    await http("POST", f"{PODS}/p/binding", binding)
     await http("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
     told = [(one["operation"], one.get("subResource"), one["kind"]["kind"], one["name"]) for one in hook.asked]
     assert told == [

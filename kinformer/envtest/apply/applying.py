@@ -232,7 +232,8 @@ def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
             return merged
         if type(wanted) is list and shape.is_list:
             return _merge_lists(live if type(live) is list else [], wanted, shape)
-    return copy.deepcopy(wanted)
+    # A null in place of an object or a list has nothing to merge.
+    return live if wanted is None and not shape.is_leaf else copy.deepcopy(wanted)
 
 
 def _elements(entries: list[Any], shape: Shape) -> list[str]:

@@ -183,10 +183,10 @@ _FOREIGN = {
 def decode_foreign(call: Call) -> Obj:
     """Decode the body of a subresource that has another kind: a scale, a binding, an eviction."""
     refuse = _unrecognized(call, call.gvk.kind)
-    return check_foreign(call.gvk, _of_kind(_check_form(_read(call, refuse)[0], refuse), call.gvk))
+    return check_foreign(call, call.gvk, _of_kind(_check_form(_read(call, refuse)[0], refuse), call.gvk))
 
 
-def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None) -> Obj:
+def check_foreign(call: Call, gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None) -> Obj:
     """
     Check an object of such a kind against its type.
 
@@ -195,12 +195,7 @@ def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None
     """
     problems = Problems()
     checked = check_model(_FOREIGN[gvk.kind], data, problems)
-    if problems.error is not None and refuse is not None:
-        raise refuse(problems.error)
-    if problems.error is not None:
-        raise status.bad_request(
-            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {problems.error}'
-        )
+    _tell(call, problems, refuse or _refuse_body(gvk))
     checked.setdefault("metadata", {})
     return checked
 
@@ -286,13 +281,7 @@ def finish_object(
     managed = _take_managed(data)
     problems = Problems()
     obj = strategy.check(data, problems)
-    if problems.error is not None:
-        raise (refuse or _refuse_body(resource))(problems.error)
-    mode = call.query.get("fieldValidation") or "Warn"
-    if mode != "Ignore" and (told := problems.unknown if tell is None else tell(problems.unknown)):
-        if mode == "Strict":
-            raise (refuse or _refuse_body(resource))(f"strict decoding error: {', '.join(told)}")
-        call.warnings += [line for text in told for line in lines_of(text)]
+    _tell(call, problems, refuse or _refuse_body(resource.gvk), tell)
     if settled:
         metadata = obj.get("metadata")
         obj |= settled
@@ -307,9 +296,20 @@ def finish_object(
     return obj
 
 
-def _refuse_body(resource: Resource) -> Refuse:
-    head = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+def _refuse_body(gvk: GroupVersionKind) -> Refuse:
+    head = f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}'
     return lambda why: status.bad_request(f"{head}: {why}")
+
+
+def _tell(call: Call, problems: Problems, refuse: Refuse, tell: Callable[[list[str]], list[str]] | None = None) -> None:
+    """Refuse a body with a wrong value. Warn of unknown fields, or refuse them."""
+    if problems.error is not None:
+        raise refuse(problems.error)
+    told = problems.unknown if tell is None else tell(problems.unknown)
+    if told and "delete" not in call.verb and (mode := call.query.get("fieldValidation")) != "Ignore":
+        if mode == "Strict":
+            raise refuse(f"strict decoding error: {', '.join(told)}")
+        call.warnings += [line for text in told for line in lines_of(text)]
 
 
 def _take_managed(data: Obj) -> Managed | list[Any] | None:
@@ -339,7 +339,7 @@ def decode_delete_options(call: Call) -> DeleteOptions:
             raise status.bad_request(
                 f'no kind "{data["kind"]}" is registered for version "{data.get("apiVersion") or "v1"}"'
             )
-        data = check_foreign(GroupVersionKind("", "v1", "DeleteOptions"), data)
+        data = check_foreign(call, GroupVersionKind("", "v1", "DeleteOptions"), data)
         # Who sends a body says everything there; the query is not looked at.
         query = {name: text for name, text in call.query.items() if name not in _OF_DELETES}
         if dry_run := data.get("dryRun"):
@@ -350,6 +350,7 @@ def decode_delete_options(call: Call) -> DeleteOptions:
             ("gracePeriodSeconds", call.number("gracePeriodSeconds")),
             ("orphanDependents", call.is_set("orphanDependents") if "orphanDependents" in call.query else None),
             ("propagationPolicy", call.query.get("propagationPolicy")),
+            ("preconditions", {name: call.query.get(name) or None for name in ("uid", "resourceVersion")}),
         ):
             data[name] = value
     return delete_options_of(data)

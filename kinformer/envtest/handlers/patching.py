@@ -115,15 +115,16 @@ class Patcher:
         """
         if media_type(self._call.content_type) == APPLY_PATCH:
             return unknown
-        return repeated_in_patch(self._call) + unknown
+        return repeated_in_patch(self._call) + sorted(unknown)
 
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
         # A strategic merge patch changes an object of a Go type, so its kind cannot change.
         if media_type(self._call.content_type) == STRATEGIC_PATCH or self._call.resource.is_custom:
             return
-        kind, version = patched.get("kind"), patched.get("apiVersion")
-        if (kind, version) != (self._call.resource.kind, self._call.resource.api_version):
-            raise refuse(not_registered(str(kind or ""), str(version or "")))
+        resource = self._call.resource
+        kind, version = patched.get("kind") or resource.kind, patched.get("apiVersion") or resource.api_version
+        if (kind, version) != (resource.kind, resource.api_version):
+            raise refuse(not_registered(str(kind), str(version)))
 
 
 def repeated_in_patch(call: Call) -> list[str]:
@@ -157,12 +158,13 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     """
     if media_type(call.content_type) == APPLY_PATCH:
         return _applier(operations, call)
+    apply = patch_function(call)
     if "force" in call.query:
         raise status.invalid_options("PatchOptions", forbidden("force", "may not be specified for non-apply patch"))
     # A patch gets the managed fields only if it may concern them: it names them, or the whole metadata or object.
     body = call.body
     sees_managed = b"managedFields" in body or b'"/metadata"' in body or b'""' in body
-    return Patcher(operations, call, patch_function(call), sees_managed=sees_managed)
+    return Patcher(operations, call, apply, sees_managed=sees_managed)
 
 
 def _applier(operations: Operations, call: Call) -> Patcher:

@@ -12,11 +12,11 @@ from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, dec
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import patch_function, refusal_of
 from kinformer.envtest.handlers.reading import get
-from kinformer.envtest.handlers.writing import patch, update
+from kinformer.envtest.handlers.writing import own_name, patch, update
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import topology_labels
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy.base import Obj, value_at
+from kinformer.envtest.strategy.base import Obj, value_at, with_field
 from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 from kinformer.meta.selectors import label_selector_as_selector, selector_from_set
@@ -94,7 +94,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
             # A custom resource may have no replicas yet. A patch of its scale must then set them.
             present["spec"]["replicas"] = _NO_REPLICAS
         made = make(present)
-        scale = check_foreign(gvk, made, refusal_of(call, made) if call.verb == "patch" else None)
+        scale = check_foreign(call, gvk, made, refusal_of(call, made)) if call.verb == "patch" else made
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         if is_open and replicas == _NO_REPLICAS:
             raise status.bad_request(f'the spec replicas field "{path}" cannot be empty')
@@ -106,11 +106,8 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
             call.resource, "scale", (call.namespace, call.name), gvk, scale, _scale_of(call, old), how
         )
         replicas = (scale.get("spec") or {}).get("replicas", 0)
+        own_name(call, scale)
         metadata = scale["metadata"]
-        if (said := metadata.get("name")) and said != call.name:
-            raise status.bad_request(
-                f"the name of the object ({said}) does not match the name on the URL ({call.name})"
-            )
         for name in ("resourceVersion", "uid"):
             if metadata.get(name):
                 old["metadata"][name] = metadata[name]
@@ -147,8 +144,7 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
     """
     target = body.get("target") or {}
     node: str = target.get("name") or ""
-    name = body["metadata"].get("name") or ""
-    if name and name != pod_name:
+    if body["metadata"].get("name") != pod_name:
         raise status.bad_request("name in URL does not match name in Binding object")
     wrong = []
     if target.get("kind") not in (None, "", "Node"):
@@ -202,9 +198,8 @@ def _evict(operations: Operations, call: Call) -> Answer:
     from kinformer.envtest.eviction import evict
 
     body = decode_foreign(call)
-    name = body["metadata"].get("name") or call.name
-    if name != call.name:
-        raise status.bad_request(f"name in URL does not match name in Eviction object: {name}")
+    if body["metadata"].get("name") != call.name:
+        raise status.bad_request("name in URL does not match name in Eviction object")
     how = call.write_options("CreateOptions")
     operations.review_part(call.resource, "eviction", (call.namespace, call.name), call.gvk, body, None, how)
     evict(operations, call.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
@@ -225,17 +220,9 @@ def _finalize(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         assert old is not None
-        if uid := obj["metadata"].get("uid"):
-            old["metadata"]["uid"] = uid
-        version = obj["metadata"].get("resourceVersion")
-        if version:
-            old["metadata"]["resourceVersion"] = version
-        else:
-            del old["metadata"]["resourceVersion"]
-        old["spec"] = {**old.get("spec", {}), "finalizers": wanted}
-        if not wanted:
-            del old["spec"]["finalizers"]
-        return old
+        spec = {**old.get("spec", {})}
+        with_field(spec, "finalizers", wanted or None)
+        return {**old, "metadata": obj["metadata"], "spec": spec}
 
     stored, _ = operations.update(
         call.resource, "", call.name, change, call.write_options("UpdateOptions"), subresource="finalize"

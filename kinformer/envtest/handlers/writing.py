@@ -14,12 +14,12 @@ from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import read_patch
 from kinformer.envtest.handlers.reading import list_options, select
 from kinformer.envtest.handlers.views import View, choose_view, show
-from kinformer.envtest.operations import DeleteOptions, Operations
+from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Version
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.names import GroupResource
 
-__all__ = ("answer_delete", "create", "delete", "delete_collection", "patch", "update")
+__all__ = ("answer_delete", "create", "delete", "delete_collection", "own_name", "patch", "update")
 
 _PODS = GroupResource("", "pods")
 #: The time of a write to etcd, in seconds.
@@ -36,7 +36,7 @@ def _check_options(call: Call, kind: str) -> None:
     if (dry_run := call.query.get("dryRun")) and set(said := dry_run.split(",")) != {"All"}:
         causes.append(not_supported("dryRun", said, ("All",)))
     if (mode := call.query.get("fieldValidation")) and mode not in ("Ignore", "Warn", "Strict"):
-        causes.append(not_supported("fieldValidation", mode, ("", "Ignore", "Warn", "Strict")))
+        causes.append(not_supported("fieldValidation", mode, ("", "Ignore", "Strict", "Warn")))
     if len(call.manager) > 128:
         causes.append(too_long("fieldManager", 128))
     for place, char in enumerate(call.manager):
@@ -85,13 +85,12 @@ def _own_namespace(call: Call, obj: Obj) -> None:
 
 def update(operations: Operations, call: Call) -> Answer:
     view, strategy, obj = _begin(operations, call, "UpdateOptions")
-    _own_name(call, obj)
+    own_name(call, obj)
 
     def change(old: Obj | None) -> Obj:
         if old is None:
             call.authorize(replace(call.action, verb="create"))
-        else:
-            _check_uid(call, obj["metadata"].get("uid"), old["metadata"].get("uid"))
+        _check_uid(call, strategy, obj["metadata"].get("uid"), old["metadata"]["uid"] if old is not None else "")
         return obj
 
     how = call.write_options("UpdateOptions")
@@ -101,22 +100,21 @@ def update(operations: Operations, call: Call) -> Answer:
     return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
 
 
-def _check_uid(call: Call, asked: str | None, uid: str) -> None:
+def _check_uid(call: Call, strategy: Strategy, asked: str | None, uid: str) -> None:
     """
     Check that the object of an update is still the one that the client has read. A patch has no such precondition.
 
     :raises status.StatusError: Conflict
     """
     if asked and asked != uid:
-        key = "/".join(filter(None, ("/registry", call.resource.storage.resource, call.namespace, call.name)))
-        why = (
-            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {asked}, UID in object meta: {uid}"
-        )
+        root = "" if call.is_dry_run else "/registry"
+        key = "/".join((root, *filter(None, (strategy.folder, call.namespace, call.name))))
+        why = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        why += f"Precondition failed: UID in precondition: {asked}, UID in object meta: {uid}"
         raise status.conflict(call.resource.group_resource, call.name, why)
 
 
-def _own_name(call: Call, obj: Obj) -> None:
+def own_name(call: Call, obj: Obj) -> None:
     """
     Check that the object has the name and the namespace of the URL.
 
@@ -152,7 +150,7 @@ def patch(operations: Operations, call: Call) -> Answer:
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise status.conflict(call.resource.group_resource, call.name, why)
         _own_namespace(call, obj)
-        _own_name(call, obj)
+        own_name(call, obj)
         return obj
 
     stored, created = operations.update(
@@ -203,9 +201,8 @@ def delete_collection(operations: Operations, call: Call) -> Answer:
     how.options.update(options.to_dict())
     for version in versions:
         namespace, _, name = version.key.rpartition("/")
-        each = DeleteOptions(options.grace_period, options.propagation, options.orphan_dependents)
         try:
-            operations.delete(call.resource, namespace, name, each, how)
+            operations.delete(call.resource, namespace, name, options, how)
         except status.StatusError as error:
             if error.code != 404:
                 raise

@@ -83,6 +83,7 @@ class Strategy:
     :cvar metadata_checks: what an update of this kind checks again in the metadata: the ``change``, or the ``whole``
     :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
         is warned about other names. Empty if names have no such use
+    :cvar folder: where etcd has the objects. By default, this is the name of the resource
     :cvar template: the path of the pod template. Empty if the kind has none
     :cvar name_form: the form of names: ``subdomain``, ``label`` or ``segment`` (of a path), or ``any``
     :cvar finalizer: the finalizer of every new object. Empty if there is none
@@ -92,7 +93,7 @@ class Strategy:
     :cvar fixed: the paths of the fields that never change
     :cvar checks: the checks of an object without its metadata
     :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
-    :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
+    :cvar default_propagation: what a delete without a propagation policy does with dependents. None if there are none
     :cvar begins_without_status: whether a new object has no status, and not an empty one
     :cvar status_counts: the numbers in the status that are counts
     """
@@ -110,8 +111,9 @@ class Strategy:
     change_is_checked_first = False
     metadata_checks: tuple[str, ...] = ("change",)
     name_is_hostname = ""
+    folder = ""
     template = ""
-    default_propagation: Literal["Background", "Orphan"] = "Background"
+    default_propagation: Literal["Background", "None", "Orphan"] = "Background"
     fixed: tuple[str, ...] = ()
     begins_without_status = False
     status_counts: tuple[str, ...] = ()
@@ -127,6 +129,8 @@ class Strategy:
         if checks is not None:
             self.checks = checks
         self._defaults: Steps = ()
+        stored = resource.storage
+        self.folder = f"{stored.group}/{stored.resource}" if resource.is_custom else stored.resource
         if not resource.is_custom:
             self._defaults = defaults_of(resource)
             vars(self).update(settings_of(resource))

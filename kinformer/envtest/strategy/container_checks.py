@@ -15,6 +15,7 @@ from kinformer.meta.quantity import Quantity
 
 __all__ = (
     "check_containers",
+    "check_ephemeral_containers",
     "check_init_containers",
     "check_pod_security",
     "check_quantity",
@@ -58,6 +59,20 @@ def check_init_containers(containers: list[Obj], regular: list[Obj], volumes: se
         for name in _AROUND:
             if container.get(name) is not None:
                 yield forbidden(f"{here}.{name}", "may not be set for init containers without restartPolicy=Always")
+
+
+def check_ephemeral_containers(containers: list[Obj], spec: Obj, volumes: set[str], path: str) -> Iterator[Cause]:
+    others = [one.get("name", "") for kind in ("containers", "initContainers") for one in spec.get(kind) or ()]
+    names = f.Unique("name").over_one_list(others)
+    for index, container in enumerate(containers):
+        here = f"{path}[{index}]"
+        yield from _check_container(container, volumes, here)
+        yield from names(container, here)
+        if (target := container.get("targetContainerName")) and target not in others:
+            yield not_found(f"{here}.targetContainerName", target)
+        for name in (*_AROUND, "ports", "resources"):
+            if container.get(name):
+                yield forbidden(f"{here}.{name}", "cannot be set for an Ephemeral Container")
 
 
 def _check_container(container: Obj, volumes: set[str], path: str) -> Iterator[Cause]:

@@ -37,6 +37,7 @@ class NamespaceStrategy(Strategy):
     _label = "kubernetes.io/metadata.name"
 
     def default(self, obj: Obj) -> None:
+        super().default(obj)
         metadata = obj["metadata"]
         if name := metadata.get("name"):
             metadata["labels"] = {**(metadata.get("labels") or {}), self._label: name}

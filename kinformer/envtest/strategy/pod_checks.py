@@ -6,9 +6,9 @@ from collections.abc import Generator, Iterable, Iterator
 
 from kinformer.envtest.causes import duplicate, forbidden, invalid, not_supported
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import container_checks as of_containers
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers, check_pod_security
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.envtest.strategy.placement_checks import (
     AFFINITY,
@@ -49,8 +49,12 @@ def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause
     volumes: set[str] = set()
     yield from _check_volumes(spec.get("volumes") or (), volumes, f"{path}.volumes")
     containers = spec.get("containers") or []
-    yield from check_containers(containers, volumes, f"{path}.containers")
-    yield from check_init_containers(spec.get("initContainers") or [], containers, volumes, f"{path}.initContainers")
+    yield from of_containers.check_containers(containers, volumes, f"{path}.containers")
+    yield from of_containers.check_init_containers(
+        spec.get("initContainers") or [], containers, volumes, f"{path}.initContainers"
+    )
+    if ephemeral := spec.get("ephemeralContainers"):
+        yield from of_containers.check_ephemeral_containers(ephemeral, spec, volumes, f"{path}.ephemeralContainers")
     if spec.get("hostNetwork"):
         yield from _check_host_network(containers, f"{path}.containers", of_pod)
     yield from _POD_SPEC(spec, path)
@@ -111,7 +115,7 @@ _POD_SPEC = f.Every(
         dnsPolicy=f.OneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
         nodeSelector=f.Given(validate_labels),
     ),
-    check_pod_security,
+    of_containers.check_pod_security,
     f.Fields(affinity=AFFINITY),
     check_dns,
     f.Fields(

@@ -8,7 +8,7 @@ from typing import Any
 from kinformer.envtest.causes import forbidden, immutable, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.envtest.strategy.placement_checks import NODE_SELECTOR
 from kinformer.envtest.strategy.source_checks import check_absolute, check_no_steps_up
@@ -100,6 +100,12 @@ class VolumeStrategy(Strategy):
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
         obj["status"]["lastPhaseTransitionTime"] = obj["metadata"]["creationTimestamp"]
+
+    def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_status_update(obj, old)
+        status, before = obj.get("status") or {}, old.get("status") or {}
+        if status.get("phase") == before.get("phase"):
+            with_field(status, "lastPhaseTransitionTime", before.get("lastPhaseTransitionTime"))
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]

@@ -135,7 +135,8 @@ class JobStrategy(Strategy):
         for name, value in given.items():
             labels.setdefault(name, value)
             labels.setdefault(JOB_PREFIX + name, value)
-        if not is_own:
+        # With a generated name, the real server works on a copy, whose labels are not the template's any more.
+        if not is_own and not metadata.get("generateName"):
             metadata["labels"] = dict(labels)
         selector = spec.setdefault("selector", {}).setdefault("matchLabels", {})
         selector.setdefault(f"{JOB_PREFIX}controller-uid", metadata["uid"])
@@ -143,8 +144,9 @@ class JobStrategy(Strategy):
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_job_status(obj, old)) if subresource == "status" else []
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(check_job_change(obj, old))
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        errors = self.validate(obj)
+        return [*errors, *errors, *check_job_change(obj, old)]
 
 
 _LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
