@@ -11,6 +11,7 @@ import click
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import FakeNodes
+from kinformer.options import OptionError
 
 __all__ = ("serve",)
 
@@ -31,9 +32,12 @@ async def serve(
     :param with_manager: do not run the controllers that a manager can run
     :param certificate: add a client certificate to the kubeconfig
     :param options: the parameters of :class:`~kinformer.envtest.ApiServer`
+    :raises OptionError: if a certificate is asked for without TLS, or without a kubeconfig
     :raises ServerError: if the port is in use, or the data cannot be used
     :raises OSError: if the kubeconfig cannot be written
     """
+    if certificate and not (options.get("tls") and kubeconfig_out):
+        raise OptionError("--certificate needs --tls, and --kubeconfig-out for the file that it goes into")
     if with_manager and options.get("controllers", True):
         options["controllers"] = ("kubelet",)
     async with ApiServer(**options) as server:

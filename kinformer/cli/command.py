@@ -18,7 +18,7 @@ from kinformer.cli.manager_command import manager
 from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.running import logging_flags, run_command, with_logging
 from kinformer.cli.simulate_command import simulate
-from kinformer.cli.subcommands import WithInstalled, WithSubcommands
+from kinformer.cli.subcommands import Group, WithInstalled, WithSubcommands
 from kinformer.cli.webhooks import WebhookFlags, webhook_rbac_flags
 
 __all__ = ("main",)
@@ -63,7 +63,7 @@ def main() -> None:
     is_flag=True,
     help="Do not run the garbage collector and the namespace controller, because a manager runs them.",
 )
-@click.option("--certificate", is_flag=True, help="Put a client certificate into the kubeconfig, too. It needs --tls.")
+@click.option("--certificate", is_flag=True, help="Put a client certificate into --kubeconfig-out, too. Needs --tls.")
 @click.option(
     "--system-pods", is_flag=True, help="Create the pods of a control plane in kube-system, and keep them ready."
 )
@@ -86,7 +86,7 @@ main.add_command(manager)
 main.add_command(simulate)
 
 
-@main.group()
+@main.group(cls=Group)
 def config() -> None:
     """Show what `kinformer manager --config FILE` reads."""
 
@@ -258,7 +258,7 @@ def top(**options: Any) -> None:
     run_command(partial(run, remote=RemoteFlags.taken_from(options), **options))
 
 
-@main.group()
+@main.group(cls=Group)
 def debug() -> None:
     """Show the state of a running manager, or why a key was synced."""
 

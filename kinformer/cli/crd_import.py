@@ -12,6 +12,7 @@ import click
 from kinformer.cli.crd import CrdError
 from kinformer.cli.manifests import Manifest, parse_manifests, read_manifests
 from kinformer.client import NotFound, connect
+from kinformer.client.causes import cause_of
 from kinformer.models import V1CustomResourceDefinition, to_dict
 from kinformer.operator.source import NoDefinition, source_of
 
@@ -55,7 +56,7 @@ async def _content(url: str) -> bytes:
         async with aiohttp.ClientSession(trust_env=True, raise_for_status=True) as session:
             return await (await session.get(url)).read()
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise CrdError(f"{url} cannot be read: {error or type(error).__name__}") from error
+        raise CrdError(f"{url} cannot be read: {cause_of(error) or type(error).__name__}") from error
 
 
 async def _of_cluster(name: str) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ They are made from the options that controllers declare (:mod:`kinformer.options
 from __future__ import annotations
 
 import re
+import textwrap
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,9 +114,19 @@ class ControllersCommand(click.Command):
         known = known_controllers()
         builtin = builtin_controllers(known)
         others = [name for name in known if name not in builtin]
-        rows = [("built in", ", ".join(builtin) or "none"), ("other packages", ", ".join(others) or "none")]
         with formatter.section("Controllers"):
-            formatter.write_dl(rows)
+            for title, names in (("built in:        ", builtin), ("other packages:  ", others)):
+                indent = " " * formatter.current_indent
+                # Not write_dl(): it breaks names at their hyphens.
+                text = textwrap.fill(
+                    ", ".join(names) or "none",
+                    formatter.width,
+                    initial_indent=indent + title,
+                    subsequent_indent=" " * len(indent + title),
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+                formatter.write(f"{text}\n")
 
 
 def values_of_flags(ctx: click.Context) -> dict[str, Any]:
@@ -177,12 +188,12 @@ def _type_of(it: Option, kind: type) -> Any:
         return duration
     if it.choices:
         return click.Choice(it.choices)
+    if it.minimum is None and it.maximum is None:
+        return kind
     if kind is int:
         least, most = (None if limit is None else int(limit) for limit in (it.minimum, it.maximum))
         return click.IntRange(least, most)
-    if kind is float:
-        return click.FloatRange(it.minimum, it.maximum)
-    return str
+    return click.FloatRange(it.minimum, it.maximum)
 
 
 def _metavar(it: Option) -> str | None:

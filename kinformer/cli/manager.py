@@ -269,10 +269,9 @@ def _names(text: str) -> list[str]:
 
 
 def _nothing_to_run(controllers: str) -> str:
-    builtin = ", ".join(builtin_controllers(known_controllers()))
     return (
         f"--controllers is {controllers!r}: that leaves nothing to run. '*' stands for those of other packages; the "
-        f"built-in ones run when they are named, or all with '{BUILTIN}': {builtin}"
+        f"built-in ones run when they are named, or all with '{BUILTIN}'. `kinformer manager --help` lists them"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kinformer.cli.remote_flags import RemoteFlags
+from kinformer.client.causes import cause_of
 
 if TYPE_CHECKING:
     import aiohttp
@@ -94,12 +94,8 @@ class Remote:
                 f"--insecure-skip-tls-verify ({error.certificate_error})"
             ) from error
         except aiohttp.ClientConnectorError as error:
-            number = error.os_error.errno
-            # The system's text for an error number is shorter than asyncio's. The numbers of failed name look-ups are
-            # negative and have no such text.
-            why = os.strerror(number) if number is not None and number > 0 else str(error.os_error)
             raise RemoteError(
-                f"no manager at {self.url}: {why}. Start one with --metrics-bind-address, or say --address"
+                f"no manager at {self.url}: {cause_of(error)}. Start one with --metrics-bind-address, or say --address"
             ) from error
         except (aiohttp.ClientError, ValueError) as error:
             raise RemoteError(

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kinformer.cli.manifests import read_manifests
 from kinformer.cli.modules import search_here
 from kinformer.cli.simulate import FOUND, SimulateError, check_controllers, checks_of
 from kinformer.simulation import WorldOptions
@@ -41,7 +42,7 @@ def run(
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if a controller cannot be used, or an option or a manifest is wrong
     :raises ScenarioError: if the objects cannot be applied
-    :raises OSError: if a file cannot be read
+    :raises ManifestError: if a file cannot be read, or has something else than objects
     """
     checks = checks_of(without, may_differ)
     search_here()
@@ -50,9 +51,10 @@ def run(
     timeline = ""
     try:
         one = Change.parse(change) if change is not None else None
+        objects = [manifest.obj for file in manifests for manifest in read_manifests(file)]
         subject = Subject(
             lambda world: world.manager(controllers),
-            manifests,
+            objects,
             fields,
             without_effect,
             one_way,

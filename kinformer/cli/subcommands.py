@@ -8,13 +8,24 @@ from typing import Any, Final
 
 import click
 
-__all__ = ("WithInstalled", "WithSubcommands")
+__all__ = ("Group", "WithInstalled", "WithSubcommands")
 
 #: The entry points by which other packages add commands.
 _COMMANDS: Final = "kinformer.commands"
+#: Characters: longer than any first sentence.
+_SENTENCE: Final = 1000
 
 
-class WithInstalled(click.Group):
+class Group(click.Group):
+    """A group whose help has the whole first sentence of each command. click cuts it off at the end of the line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, it.get_short_help_str(_SENTENCE)) for name, it in commands if it is not None])
+
+
+class WithInstalled(Group):
     """A group that also has the commands of other packages: entry points of the group ``kinformer.commands``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

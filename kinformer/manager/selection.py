@@ -21,6 +21,8 @@ __all__ = ("BUILTIN", "UnknownControllerError", "select_controllers")
 BUILTIN = "builtin"
 
 _WORDS = ("*", BUILTIN)
+#: An error shows no more than these of the known names.
+_SHOWN = 10
 
 
 class UnknownControllerError(ValueError):
@@ -36,11 +38,14 @@ class UnknownControllerError(ValueError):
         self.known = tuple(sorted(known))
         plural = "s" if len(self.names) > 1 else ""
         alike = [name for unknown in self.names for name in get_close_matches(unknown, self.known, 1)]
-        hint = f"did you mean {', '.join(alike)}?" if alike else "is the package installed that has it?"
+        text = f"unknown controller{plural} {', '.join(repr(name) for name in self.names)}"
+        if len(alike) == len(self.names):
+            super().__init__(f"{text}: did you mean {', '.join(alike)}?")
+            return
+        more = f" and {len(self.known) - _SHOWN} more" if len(self.known) > _SHOWN else ""
         super().__init__(
-            f"unknown controller{plural} {', '.join(repr(name) for name in self.names)} ({hint}): "
-            f"want '*', '{BUILTIN}', or NAME or -NAME of "
-            f"{', '.join(self.known) or 'none, as no controllers are installed'}"
+            f"{text} (is the package installed that has it?): want '*', '{BUILTIN}', or NAME or -NAME of "
+            f"{', '.join(self.known[:_SHOWN]) or 'none, as no controllers are installed'}{more}"
         )
 
 

@@ -136,6 +136,13 @@ async def test_a_port_that_is_none_is_a_usage_error() -> None:
     assert "99999 is not in the range" in done.err
 
 
+async def test_a_certificate_without_tls_is_one_line() -> None:
+    done = await kinformer("apiserver", "--port", 0, "--certificate")
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err == "kinformer: --certificate needs --tls, and --kubeconfig-out for the file that it goes into\n"
+
+
 async def test_a_kubeconfig_that_cannot_be_written_is_one_line_that_names_it() -> None:
     done = await kinformer("apiserver", "--port", 0, "--kubeconfig-out", "/no/such/folder/kubeconfig")
 
@@ -223,11 +230,11 @@ async def test_a_server_that_refuses_the_token_is_one_line_that_names_it(tmp_pat
 async def test_an_unknown_controller_is_one_line_that_says_which_there_are(tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "k", "http://127.0.0.1:1")
 
-    done = await kinformer("manager", "--kubeconfig", kubeconfig, "--controllers", "repilcas")
+    done = await kinformer("manager", "--kubeconfig", kubeconfig, "--controllers", "nothing")
 
     assert done.status == 1
-    assert "'repilcas'" in done.err
-    assert "replicationcontroller" in done.err
+    assert "'nothing'" in done.err
+    assert "of attachdetach, bootstrapsigner, " in done.err
 
 
 async def test_an_address_without_a_port_is_one_line_that_names_it(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from kinformer.cli.command import main
 from kinformer.cli.flags import ControllersCommand, duration, shown_duration
 from kinformer.cli.manager import _parsed
-from kinformer.manager import OptionError
+from kinformer.manager import OptionError, known_controllers
 from kinformer.options import duration as option_duration
 from kinformer.options import option, options_of, workers
 from kinformer.spec import ControllerSpec
@@ -149,7 +150,28 @@ def test_the_managers_help_names_built_in_and_other_controllers(
     monkeypatch.setattr("kinformer.manager.loading.known_controllers", lambda: dict.fromkeys(("fleet", "job")))
     monkeypatch.setattr("kinformer.manager.loading.builtin_controllers", lambda known: ("job",))
 
-    assert help_of(monkeypatch).endswith("Controllers: built in job other packages fleet")
+    assert help_of(monkeypatch).endswith("Controllers: built in: job other packages: fleet")
+
+
+def narrow_help(*command: str) -> str:
+    done = CliRunner().invoke(main, [*command, "--help"], terminal_width=80)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_help_cuts_no_sentence_about_a_command() -> None:
+    assert "..." not in narrow_help().partition("Commands:")[2]
+    assert "..." not in narrow_help("debug").partition("Commands:")[2]
+
+
+def test_the_help_breaks_no_name_of_a_controller() -> None:
+    _, _, named = narrow_help("manager").partition("Controllers:")
+
+    assert [name for name in known_controllers() if name not in named] == []
+
+
+def test_the_help_shows_no_range_without_bounds() -> None:
+    assert "=None" not in narrow_help("manager")
 
 
 def test_the_help_of_the_manager_loads_no_controller() -> None:

@@ -133,6 +133,15 @@ async def test_a_field_that_nobody_reads_is_in_the_table(tmp_path: Path) -> None
     assert [(each["field"], each["rule"]) for each in json.loads(again.out)["findings"]] == [("spec.motto", "effect")]
 
 
+async def test_a_manifest_that_is_not_yaml_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "board.yaml"
+    file.write_text("a: b: c")
+
+    done = await simulate("schema", MENDED, "--manifest", file)
+
+    assert (done.status, done.err) == (1, f"kinformer: {file}:1: is not YAML: mapping values are not allowed here\n")
+
+
 async def test_a_change_without_json_is_one_line(file: Path) -> None:
     done = await simulate("schema", MENDED, "--manifest", file, "--change", "spec.text=hello")
 

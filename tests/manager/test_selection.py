@@ -63,6 +63,13 @@ def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
     )
 
 
+def test_a_misspelt_name_is_not_answered_with_all_names() -> None:
+    with pytest.raises(UnknownControllerError, match=r"^unknown controller 'qota': did you mean quota\?$"):
+        select_controllers(["qota"], KNOWN)
+    with pytest.raises(UnknownControllerError, match=r"of a0, a1, .* and 5 more$"):
+        select_controllers(["x"], [f"a{number}" for number in range(15)])
+
+
 def test_a_controller_off_by_default_runs_only_if_named() -> None:
     def select(*selection: str) -> list[str]:
         return select_controllers(
