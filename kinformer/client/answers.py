@@ -8,6 +8,7 @@ request only.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
@@ -30,7 +31,7 @@ __all__ = (
     "read_body",
     "redirected",
     "retry_after",
-    "warning_text",
+    "warning_texts",
 )
 
 #: Bytes of an error response that are read. A Status with its causes has a few KB.
@@ -38,6 +39,10 @@ _MAX_REFUSAL: Final = 2**20
 
 #: Bytes that are decompressed at once.
 _STEP: Final = 2**18
+
+#: One warning of a header, and the comma after it: its code, an agent, its text, perhaps a date.
+_WARNING: Final = re.compile(r'\s*([0-9]{3}) [^ ]+ "((?:[^"\\]|\\.)*)"\s*(?:"[^"]*"\s*)?(?:,\s*|$)')
+_ESCAPED_CHARACTER: Final = re.compile(r"\\(.)")
 
 
 class Answer(Protocol):
@@ -195,7 +200,20 @@ def retry_after(header: str | None) -> int | None:
     return min(int(digits), MAX_RETRY_AFTER)
 
 
-def warning_text(header: str) -> str:
-    """The text of a Warning header: the part in quotes of ``299 - "text"``."""
-    _, quote, rest = header.partition('"')
-    return escaped(rest.rpartition('"')[0].replace('\\"', '"') if quote else header)
+def warning_texts(header: str) -> list[str]:
+    """
+    The texts of a Warning header: the parts in quotes of ``299 - "text", 299 - "another text"``.
+
+    As in client-go, only code 299 is of the server itself. A part that has another form is returned as it is.
+    """
+    texts: list[str] = []
+    at = 0
+    while at < len(header):
+        warning = _WARNING.match(header, at)
+        if warning is None:
+            return [*texts, escaped(header[at:])]
+        code, text = warning.groups()
+        if code == "299" and text:
+            texts.append(escaped(_ESCAPED_CHARACTER.sub(r"\1", text)))
+        at = warning.end()
+    return texts

@@ -25,7 +25,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from kinformer.client.addressing import Addressing
-from kinformer.client.answers import Answer, redirected, retry_after, warning_text
+from kinformer.client.answers import Answer, redirected, retry_after, warning_texts
 from kinformer.client.causes import NOT_CONNECTED, cause_of, is_of_tls, why_not_connected
 from kinformer.client.config import Endpoint
 from kinformer.client.connection import Connections, Way
@@ -318,4 +318,5 @@ class Tries:
         for header in headers:
             if header not in seen and len(seen) < 1000:
                 seen.add(header)
-                log.warning("server_warning", url=self.url, warning=warning_text(header))
+                for text in warning_texts(header):
+                    log.warning("server_warning", url=self.url, warning=text)

@@ -22,7 +22,7 @@ from kinformer.client import (
     connect,
     suggested_delay,
 )
-from kinformer.client.answers import retry_after
+from kinformer.client.answers import retry_after, warning_texts
 from kinformer.clock import FakeClock
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, Write, eventually
@@ -417,3 +417,18 @@ async def test_groups_without_a_user_to_act_as_are_refused(kubeconfig: Write) ->
     with pytest.raises(ClientError, match=r"kubeconfig .*: user 'u': it asks for groups, .* and names no user"):
         async with connect(kubeconfig(user={"as-groups": ["g"]})):
             pass
+
+
+@pytest.mark.parametrize(
+    ("header", "texts"),
+    [
+        ('299 - "a", 299 - "b"', ["a", "b"]),
+        ('299 - "a" "Sat, 25 Aug 2012 23:34:45 GMT",299 proxy:80 "b"', ["a", "b"]),
+        (r'299 - "say \"C:\\x\", twice"', [r'say "C:\x", twice']),
+        ('199 - "not of the server", 299 - "", 299 - "b"', ["b"]),
+        ('299 - "a", no warning', ["a", "no warning"]),
+        ('299 - "not ended', ['299 - "not ended']),
+    ],
+)
+def test_a_header_may_have_several_warnings(header: str, texts: list[str]) -> None:
+    assert warning_texts(header) == texts
