@@ -8,9 +8,9 @@ of a sync, the trigger, the times and the error become one :class:`Run`.
 If a key is already in the queue, a further change causes no further sync and is not recorded.
 
 The memory is bounded. The history keeps the last :data:`RUNS` runs of :data:`KEYS` keys whose last sync succeeded, and
-of as many keys whose last sync failed. It forgets first the keys that were synced longest ago. A full history takes
-about 2 MB for each controller. In addition, each key in the queue has its trigger of about 200 bytes. The history holds
-no references to objects.
+of as many keys whose last sync failed. It forgets first the keys that were synced longest ago. Of failing keys that it
+forgets, it remembers that they fail, so that they are counted. A full history takes about 2 MB for each controller. In
+addition, each key in the queue has its trigger of about 200 bytes. The history holds no references to objects.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ __all__ = ("KEYS", "RUNS", "SAMPLE", "History", "NotedQueue", "Run", "Source", "
 
 #: How many succeeding keys, and how many failing keys, a history keeps.
 KEYS: Final = 500
+
+#: How many failing keys are counted in addition.
+_COUNTED: Final = 100_000
 
 #: How many runs of each key a history keeps.
 RUNS: Final = 4
@@ -181,6 +184,8 @@ class History:
         self._running: dict[Hashable, tuple[_Trigger, float]] = {}
         self._well: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._failing: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
+        #: Failing keys whose runs are forgotten.
+        self._also_failing: set[Hashable] = set()
         self._last: deque[_Run] = deque(maxlen=SAMPLE)
         #: Counters: keys added, syncs ended, syncs failed, and keys added again after a failure.
         self.adds = 0
@@ -226,8 +231,9 @@ class History:
         trigger, began = self._running.pop(key, _NEVER) or (_asked(now), now)
         well, failing = self._well, self._failing
         before = well.pop(key, ())
-        if failing and not before:
+        if not before and (failing or self._also_failing):
             before = failing.pop(key, ())
+            self._also_failing.discard(key)
         run = trigger, began, now - began, error[:_LONGEST_ERROR]
         self.syncs += 1
         self._last.append(run)
@@ -236,7 +242,9 @@ class History:
             well = failing
         well[key] = (run, *before[: RUNS - 1])
         if len(well) > KEYS:
-            well.popitem(last=False)
+            forgotten, _ = well.popitem(last=False)
+            if error and len(self._also_failing) < _COUNTED:
+                self._also_failing.add(forgotten)
         return now - began
 
     def dropped(self, key: Hashable) -> None:
@@ -260,9 +268,11 @@ class History:
         return None if found is None else (Trigger(*found[0]), self._now() - found[1])
 
     def last_failure(self, key: Hashable) -> _Trigger | None:
-        """The trigger of the last sync of a key, if it failed. None if it succeeded or is not remembered."""
+        """The trigger of the last sync of a key, if it failed. None if it succeeded or is not known."""
         runs = self._failing.get(key)
-        return None if runs is None else runs[0][0]
+        if runs is None:
+            return _asked(0.0) if key in self._also_failing else None
+        return runs[0][0]
 
     def keys(self) -> set[Hashable]:
         """All keys that the history knows."""
@@ -270,8 +280,8 @@ class History:
 
     @property
     def failing(self) -> int:
-        """How many remembered keys failed in their last sync."""
-        return len(self._failing)
+        """How many keys failed in their last sync."""
+        return len(self._failing) + len(self._also_failing)
 
     def slowest(
         self, count: int, is_there: Callable[[Hashable, Run], bool] = lambda key, run: True

@@ -309,6 +309,44 @@ async def test_a_failing_key_is_remembered_while_many_others_succeed(
     assert controller.history.failed_last(5) == [("default/bad", controller.history.runs("default/bad")[0])]
 
 
+async def test_failing_keys_are_counted_even_if_their_runs_are_forgotten(controller: Controller, syncs: Syncs) -> None:
+    def fail(key: str) -> None:
+        raise SyncError("no room")
+
+    syncs.does = fail
+    names = [f"default/{number}" for number in range(KEYS + 10)]
+    for name in names:
+        controller.queue.add(name)
+    while controller.history.syncs < len(names):
+        await quiet()
+    assert controller.history.failing == KEYS + 10
+    assert controller.history.runs(names[0]) == []
+
+    syncs.does = lambda key: None
+    for name in names:
+        controller.queue.add(name)
+    while controller.history.syncs < 2 * len(names):
+        await quiet()
+    assert controller.history.failing == 0
+
+
+async def test_a_retry_is_called_one_even_if_the_failure_is_forgotten(
+    controller: Controller, syncs: Syncs, clock: FakeClock
+) -> None:
+    def fail(key: str) -> None:
+        raise SyncError("no room")
+
+    syncs.does = fail
+    for number in range(KEYS + 10):
+        controller.queue.add(f"default/{number}")
+    while controller.history.syncs < KEYS + 10:
+        await quiet()
+    syncs.does = lambda key: None
+    await turn(clock, 0.005)
+
+    assert controller.history.runs("default/0")[0].trigger.event == "retry"
+
+
 async def test_the_keys_that_took_longest_are_told_the_slowest_first(
     controller: Controller, syncs: Syncs, clock: FakeClock
 ) -> None:

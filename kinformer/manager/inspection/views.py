@@ -126,7 +126,7 @@ class ControllerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     :param state: ``running``; ``waiting`` for its caches, or for the lease
     :param running: how many syncs run now
     :param longest_seconds: how long the longest running sync has run
-    :param failing: how many remembered keys failed in their last sync
+    :param failing: how many keys failed in their last sync
     :param slowest: the keys whose last sync took longest
     :param failed: the keys whose last sync failed, the latest failure first
     """
