@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -177,15 +177,16 @@ class Remote(NamedTuple):
     process: subprocess.Popen[str]
     kubeconfig: Path
 
-    def do(self, command: str) -> None:
+    def do(self, command: str) -> Any:
         """
         Send a command with its arguments, and wait until it is done.
 
+        :return: what the command returns
         :raises BenchError: if the process has ended
         """
         assert self.process.stdin is not None
         print(command, file=self.process.stdin, flush=True)
-        _wait_for("done", self.process)
+        return json.loads(_wait_for("done", self.process))
 
 
 @contextmanager
@@ -211,11 +212,14 @@ def remote(serve: Serve, **arguments: object) -> Iterator[Remote]:
             process.wait(10)
 
 
-def _wait_for(answer: str, process: subprocess.Popen[str]) -> None:
-    """Read the output of a process up to an answer. Other lines are its log."""
+def _wait_for(answer: str, process: subprocess.Popen[str]) -> str:
+    """Read the output of a process up to an answer, and return what follows it. Other lines are its log."""
     assert process.stdout is not None
-    if not any(line == f"{answer}\n" for line in process.stdout):
-        raise BenchError(f"the process of the API server has ended before it was {answer}")
+    for line in process.stdout:
+        word, _, rest = line.partition(" ")
+        if word == answer:
+            return rest
+    raise BenchError(f"the process of the API server has ended before it was {answer}")
 
 
 async def at_once(call: Callable[[T], Awaitable[object]], items: Iterable[T], most: int = 50) -> None:
@@ -236,19 +240,21 @@ async def at_once(call: Callable[[T], Awaitable[object]], items: Iterable[T], mo
 
 
 async def _serve(address: str, kubeconfig: str, arguments: str) -> None:
-    """Serve until standard input ends. Each line of it is a command with its arguments, and is answered with `done`."""
+    """
+    Serve until standard input ends. Each line of it is a command with its arguments. It is answered with `done` and
+    what the command returns, in JSON.
+    """
     serve: Serve = function_at(address)
     async with serve(**json.loads(arguments)) as (server, commands):
         server.write_kubeconfig(kubeconfig)
-        _answer("ready")
+        _answer("ready", None)
         while line := await anyio.to_thread.run_sync(sys.stdin.readline):
             verb, *words = line.split()
-            await commands[verb](*words)
-            _answer("done")
+            _answer("done", await commands[verb](*words))
 
 
-def _answer(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+def _answer(word: str, returned: object) -> None:
+    sys.stdout.write(f"{word} {json.dumps(returned)}\n")
     sys.stdout.flush()
 
 
