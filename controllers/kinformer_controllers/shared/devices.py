@@ -41,6 +41,7 @@ __all__ = (
     "claimant_of_pod",
     "consumer_kind",
     "group_of_pod",
+    "groups_of_pod",
     "reservations_of",
 )
 
@@ -322,7 +323,7 @@ def _made(found: Iterable[Any] | None) -> Mapping[str, str | None]:
 def add_group_index(informer: SharedIndexInformer[V1Pod]) -> None:
     """Add the index of pods by their PodGroup. If the informer already has it, nothing happens."""
     if GROUP_INDEX not in informer.indexer.get_indexers():
-        informer.add_indexers({GROUP_INDEX: _group_values})
+        informer.add_indexers({GROUP_INDEX: groups_of_pod})
 
 
 def group_of_pod(pod: V1Pod) -> str:
@@ -334,6 +335,7 @@ def group_of_pod(pod: V1Pod) -> str:
     )
 
 
-def _group_values(pod: V1Pod) -> tuple[str, ...]:
+def groups_of_pod(pod: V1Pod) -> tuple[str, ...]:
+    """Return the key of a pod's PodGroup, if it has one."""
     group = group_of_pod(pod)
     return (group,) if group else ()

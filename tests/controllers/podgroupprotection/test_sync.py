@@ -10,14 +10,16 @@ import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.client import DeleteOptions, NotFound
+from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1alpha2PodGroup, V1Pod, from_dict
 from kinformer_controllers.podgroupprotection.controller import (
     FINALIZER,
     PodGroupProtection,
-    PodHandler,
     make_controller,
 )
+from kinformer_controllers.shared.devices import groups_of_pod
+from kinformer_controllers.shared.protection import FreedHandler
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
 
@@ -124,7 +126,7 @@ async def test_a_group_without_the_finalizer_is_not_written() -> None:
 
 def test_pods_that_end_or_go_free_their_groups_and_no_others_do() -> None:
     freed: list[str] = []
-    handler = PodHandler(freed.append)
+    handler = FreedHandler(freed.append, groups_of_pod, is_pod_terminal)
 
     handler.on_add(a_pod("p"), False)
     handler.on_update(a_pod("p", phase="Pending"), a_pod("p"))
@@ -142,7 +144,7 @@ def test_a_recreated_pod_frees_its_old_group() -> None:
     old, new = a_pod("p", "old"), a_pod("p", "new")
     old.metadata.uid, new.metadata.uid = "1", "2"
 
-    PodHandler(freed.append).on_update(old, new)
+    FreedHandler(freed.append, groups_of_pod, is_pod_terminal).on_update(old, new)
     assert freed == ["default/old"]
 
 

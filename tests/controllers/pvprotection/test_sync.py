@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1PersistentVolume, from_dict
-from kinformer_controllers.pvprotection.controller import FINALIZER, VolumeProtection, needs_a_look
+from kinformer_controllers.pvprotection.controller import FINALIZER, VolumeProtection
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 
@@ -71,4 +71,4 @@ async def test_a_volume_that_is_gone_is_no_error() -> None:
 
 
 def test_a_deletion_is_not_looked_at() -> None:
-    assert not needs_a_look(V1PersistentVolume(), None)
+    assert not World().protection.needs_a_look(V1PersistentVolume(), None)

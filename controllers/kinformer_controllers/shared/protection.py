@@ -1,0 +1,129 @@
+"""Protection: a finalizer that stays on an object while somebody uses the object.
+
+In: the objects of one kind. Out: the finalizer is added to them, and removed from those that are being deleted and are
+not used. A controller says what is used (:meth:`Protection.is_used`), and with :class:`FreedHandler` which changes of
+the users need a look.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from kinformer.cache import last_state
+from kinformer.client.errors import NotFound
+from kinformer.controllerutil.finalizers import (
+    has_finalizer,
+    is_finalizer_due,
+    with_finalizers,
+    without_finalizers,
+)
+from kinformer.manager import Controller, ControllerContext
+
+__all__ = ("FreedHandler", "Protection")
+
+T = TypeVar("T")
+
+
+class Protection(ABC, Generic[T]):
+    """
+    Syncs the objects of one kind.
+
+    :cvar kind: the kind
+    :cvar name: the name of the controller
+    :cvar finalizer: the finalizer that keeps an object
+    :cvar adds: whether the finalizer is added here. Otherwise, the API server adds it to each new object
+    :cvar workers: the number of workers, as in Kubernetes
+    """
+
+    kind: ClassVar[type[Any]]
+    name: ClassVar[str]
+    finalizer: ClassVar[str]
+    adds: ClassVar[bool] = True
+    workers: ClassVar[int] = 1
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._server = context.client.resource(self.kind)
+        informer = context.informers.informer_for(self.kind)
+        self._cached = informer.indexer
+        self.controller = Controller(
+            self.name,
+            self.sync,
+            workers=self.workers,
+            queue_name=self.name.replace("-", ""),
+            clock=context.clock,
+        )
+        self.controller.watch(informer, self.needs_a_look)
+
+    @abstractmethod
+    async def is_used(self, obj: T) -> bool:
+        """
+        Whether somebody uses an object that is being deleted.
+
+        :raises ClientError: if the server refuses a request
+        """
+
+    def needs_a_look(self, old: Any, new: Any) -> bool:
+        """Whether an object lacks the finalizer, or has it and is being deleted."""
+        if new is None:
+            return False
+        return is_finalizer_due(new, self.finalizer) and (self.adds or has_finalizer(new, self.finalizer))
+
+    async def sync(self, key: str) -> None:
+        """
+        Add the finalizer to an object, or remove it if the object may be deleted.
+
+        :raises ClientError: if the server refuses a request
+        """
+        obj = self._cached.get_by_key(key)
+        if obj is None or not self.needs_a_look(None, obj):
+            return
+        finalizers = obj.metadata.finalizers or []
+        if obj.metadata.deletion_timestamp is None:
+            finalizers = [*finalizers, self.finalizer]
+        elif await self.is_used(obj):
+            return
+        else:
+            finalizers = without_finalizers(finalizers, self.finalizer)
+        try:
+            # If the object has changed since it was read, its version differs, and the server refuses the update.
+            await self._server.update(with_finalizers(obj, finalizers))
+        except NotFound:
+            return  # it is gone
+
+
+class FreedHandler:
+    """
+    An event handler for users. It queues what a user no longer uses.
+
+    :param add: called with the key of each object that is free of this user
+    :param uses: the keys of what a user names
+    :param is_over: whether a user needs nothing of this any more, although it exists
+    """
+
+    def __init__(
+        self,
+        add: Callable[[str], object],
+        uses: Callable[[Any], Iterable[str]],
+        is_over: Callable[[Any], bool] = lambda user: False,
+    ) -> None:
+        self._add, self._uses, self._is_over = add, uses, is_over
+
+    def on_add(self, user: Any, is_in_initial_list: bool, /) -> None:
+        if self._is_over(user):
+            self._free(self._uses(user))
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        self.on_add(new, False)
+        # It has let go of them, or it was deleted and created again, and the watch did not show the deletion.
+        self._free(set(self._uses(old)).difference(self._uses(new)))
+
+    def on_delete(self, obj: Any, /) -> None:
+        user = last_state(obj)
+        if user is not None:
+            self._free(self._uses(user))
+
+    def _free(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._add(key)
