@@ -18,8 +18,17 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kinformer.cache import NAMESPACE_INDEX, Indexer, SharedIndexInformer
 from kinformer.logs import get_logger
-from kinformer.meta import Accessor, GroupVersionKind, accessor_for, accessor_of, get_controller_of, new_controller_ref
-from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, to_dict
+from kinformer.meta import (
+    Accessor,
+    GroupVersionKind,
+    SelectorError,
+    accessor_for,
+    accessor_of,
+    get_controller_of,
+    label_selector_as_selector,
+    new_controller_ref,
+)
+from kinformer.models import V1LabelSelector, V1ObjectMeta, V1OwnerReference, V1Pod, to_dict
 
 __all__ = (
     "AlreadyOwned",
@@ -32,8 +41,10 @@ __all__ = (
     "add_pod_node_index",
     "controller_key",
     "controller_of",
+    "named_owner",
     "owned_by",
     "owner_id",
+    "selects",
     "set_controller_reference",
 )
 
@@ -71,6 +82,28 @@ def controller_of(obj: Any) -> V1OwnerReference | None:
     return None
 
 
+def named_owner(owners: Indexer[O], kind: str, namespace: str, reference: V1OwnerReference | None) -> O | None:
+    """Return the owner in the cache that a reference names; None if it is gone, or of another kind."""
+    if reference is None or reference.kind != kind:
+        return None
+    owner: Any = owners.get_by_key(f"{namespace}/{reference.name}")
+    # An owner with another uid is a later object with the same name.
+    return owner if owner is not None and owner.metadata.uid == reference.uid else None
+
+
+def selects(selector: V1LabelSelector | None, obj: Any) -> bool:
+    """Whether an owner's selector matches a model. An empty or an invalid selector matches nothing."""
+    try:
+        found = label_selector_as_selector(selector)
+    except SelectorError:
+        return False
+    return not found.is_empty and found.matches(obj.metadata.labels)
+
+
+def _selects(owner: Any, obj: Any) -> bool:
+    return selects(owner.spec.selector, obj)
+
+
 class PodOwners(Protocol):
     """The owners that a :class:`~.handlers.PodHandler` queues."""
 
@@ -91,7 +124,7 @@ class OwnersByReference(Generic[O]):
     :param type_: the type of the owners, such as a model
     :param kind: the owners' kind in references; the group and the version of a reference are not compared
     :param owners: the informer's cache of the owners, with its index by namespace
-    :param selects: whether an owner's selector matches a pod
+    :param selects: whether an owner's selector matches a pod; by default, the one in its spec (:func:`selects`)
     :param min_ready_seconds: reads an owner's minReadySeconds, for kinds that have it
     """
 
@@ -100,7 +133,7 @@ class OwnersByReference(Generic[O]):
         type_: type[O],
         kind: str,
         owners: Indexer[O],
-        selects: Callable[[O, V1Pod], bool],
+        selects: Callable[[O, V1Pod], bool] = _selects,
         min_ready_seconds: Callable[[O], int | None] = lambda _: 0,
     ) -> None:
         self._accessor: Accessor[O] = accessor_for(type_)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
-from kinformer.controllerutil.owning import controller_of
+from kinformer.controllerutil.owning import controller_of, named_owner
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
@@ -120,25 +120,22 @@ class JobHandler:
         self._cron_jobs = cron_jobs
 
     def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
-        self._wake(job.metadata.namespace, controller_of(job))
+        self._wake(job, controller_of(job))
 
     def on_update(self, old: V1Job, new: V1Job, /) -> None:
         if old.metadata.resource_version == new.metadata.resource_version:
             return  # a resync
         reference, old_reference = controller_of(new), controller_of(old)
         if reference != old_reference:
-            self._wake(old.metadata.namespace, old_reference)
-        self._wake(new.metadata.namespace, reference)
+            self._wake(old, old_reference)
+        self._wake(new, reference)
 
     def on_delete(self, obj: Deleted[V1Job], /) -> None:
         job = last_state(obj)
         if job is not None:
-            self._wake(job.metadata.namespace, controller_of(job))
+            self._wake(job, controller_of(job))
 
-    def _wake(self, namespace: str, reference: V1OwnerReference | None) -> None:
-        if reference is None or reference.kind != KIND.kind:
-            return
-        key = f"{namespace}/{reference.name}"
-        cron_job = self._cron_jobs.get_by_key(key)
-        if cron_job is not None and cron_job.metadata.uid == reference.uid:
-            self._queue.add(key)
+    def _wake(self, job: V1Job, reference: V1OwnerReference | None) -> None:
+        cron_job = named_owner(self._cron_jobs, KIND.kind, job.metadata.namespace, reference)
+        if cron_job is not None:
+            self._queue.add(meta_namespace_key(cron_job))

@@ -11,19 +11,25 @@ from collections.abc import Callable, Iterable
 from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, SharedIndexInformer, last_state
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
-from kinformer.controllerutil.owning import POD_NODE_INDEX, OwnersByReference, add_pod_node_index, controller_of
+from kinformer.controllerutil.owning import (
+    POD_NODE_INDEX,
+    OwnersByReference,
+    add_pod_node_index,
+    controller_of,
+    named_owner,
+    selects,
+)
 from kinformer.manager import Controller
-from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
+from kinformer.meta import meta_namespace_key
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
-from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.daemonset.placement import placement
 from kinformer_controllers.daemonset.template import KIND
 
 __all__ = (
     "DaemonSetWatches",
-    "NodeHandler",
     "NodeUpdates",
     "concerned",
+    "is_news_of_node",
 )
 
 
@@ -58,14 +64,14 @@ class DaemonSetWatches:
         """
         controller, queue, indexer = self._controller, self._controller.queue, self._daemonsets.indexer
         owners = OwnersByReference(
-            V1DaemonSet, KIND.kind, indexer, _selects_pod, lambda one: one.spec.min_ready_seconds
+            V1DaemonSet, KIND.kind, indexer, min_ready_seconds=lambda one: one.spec.min_ready_seconds
         )
         add_pod_node_index(pods)
         controller.handle(self._daemonsets, OwnerHandler(queue.add, self._expectations.forget))
         controller.handle(pods, PodHandler(queue, self._expectations, owners))
         controller.handle(revisions, _RevisionHandler(indexer, queue.add))
         controller.wait_for(nodes)
-        node_updates.handle(nodes, NodeHandler(node_updates.queue))
+        node_updates.watch(nodes, is_news_of_node)
 
 
 class _RevisionHandler:
@@ -103,54 +109,25 @@ class _RevisionHandler:
 
     def _wake(self, revision: V1ControllerRevision) -> None:
         """Queue the revision's DaemonSet, if it has one."""
-        reference = controller_of(revision)
-        if reference is None or reference.kind != KIND.kind:
-            return
-        key = f"{revision.metadata.namespace}/{reference.name}"
-        daemonset = self._daemonsets.get_by_key(key)
-        if daemonset is not None and daemonset.metadata.uid == reference.uid:
-            self._add(key)
+        daemonset = named_owner(self._daemonsets, KIND.kind, revision.metadata.namespace, controller_of(revision))
+        if daemonset is not None:
+            self._add(meta_namespace_key(daemonset))
 
     def _offer(self, revision: V1ControllerRevision) -> None:
         for daemonset in self._daemonsets.by_index(NAMESPACE_INDEX, revision.metadata.namespace):
-            selector = _selector(daemonset)
-            if selector is not None and selector.matches(revision.metadata.labels):
+            if selects(daemonset.spec.selector, revision):
                 self._add(meta_namespace_key(daemonset))
 
 
-def _selects_pod(daemonset: V1DaemonSet, pod: V1Pod) -> bool:
-    selector = _selector(daemonset)
-    return selector is not None and selector.matches(pod.metadata.labels)
-
-
-def _selector(daemonset: V1DaemonSet) -> Selector | None:
-    """Return the selector; None if it is empty or invalid, because such a DaemonSet adopts nothing."""
-    try:
-        selector = label_selector_as_selector(daemonset.spec.selector)
-    except SelectorError:
-        return None
-    return selector if not selector.is_empty else None
-
-
-class NodeHandler:
+def is_news_of_node(old: V1Node | None, new: V1Node | None) -> bool:
     """
-    An event handler for nodes.
+    Whether a node is new, or has other labels or taints.
 
-    :param queue: the queue of nodes' names
+    The pods of a node that is gone are left to the pod garbage collector.
     """
-
-    def __init__(self, queue: RateLimitingQueue[str]) -> None:
-        self._queue = queue
-
-    def on_add(self, obj: V1Node, is_in_initial_list: bool, /) -> None:
-        self._queue.add(obj.metadata.name)
-
-    def on_update(self, old: V1Node, new: V1Node, /) -> None:
-        if (old.metadata.labels or {}) != (new.metadata.labels or {}) or _taints(old) != _taints(new):
-            self._queue.add(new.metadata.name)
-
-    def on_delete(self, obj: object, /) -> None:
-        """Do nothing: the pod garbage collector deletes the pods of a node that is gone."""
+    if old is None or new is None:
+        return new is not None
+    return (old.metadata.labels or {}) != (new.metadata.labels or {}) or _taints(old) != _taints(new)
 
 
 class NodeUpdates:

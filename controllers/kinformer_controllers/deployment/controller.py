@@ -11,18 +11,23 @@ for these differences:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
-from kinformer.cache import Deleted, Indexer, ResourceEventHandler, last_state
+from kinformer.cache import ResourceEventHandler
 from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
-from kinformer.controllerutil.owning import OwnersByReference, add_controller_index, controller_of, owned_by
+from kinformer.controllerutil.owning import (
+    OwnersByReference,
+    add_controller_index,
+    controller_of,
+    named_owner,
+    owned_by,
+)
 from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import Selector, SelectorError, label_selector_as_selector
+from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Deployment, V1LabelSelector, V1Pod, V1ReplicaSet
 from kinformer_controllers.deployment.limits import RECREATE, StrategyError, strategy_of
 from kinformer_controllers.deployment.rollout import Rollout, TemplateMemory
@@ -60,13 +65,12 @@ class DeploymentController:
         self._templates = TemplateMemory()
         self.controller = Controller("deployment", self.sync, workers=workers, consistent=True, clock=clock)
         queue = self.controller.queue
-        owners = OwnersByReference(V1Deployment, DEPLOYMENT.kind, self._deployments, _selects)
+        owners = OwnersByReference(V1Deployment, DEPLOYMENT.kind, self._deployments)
         self.controller.handle(deployments, OwnerHandler(queue.add, self._templates.forget))
         # The pod handler also works for ReplicaSets: they belong to Deployments as pods belong to ReplicaSets.
         self.replica_set_handler = cast("ResourceEventHandler[V1ReplicaSet]", PodHandler(queue, None, owners))
         self.controller.handle(replica_sets, self.replica_set_handler)
-        self.pod_handler = _LastPodHandler(queue.add, self._deployments, self._replica_sets, self._pods)
-        self.controller.handle(pods, self.pod_handler)
+        self.controller.watch_mapped(pods, self.recreated_after, lambda old, new: new is None)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -121,64 +125,25 @@ class DeploymentController:
         )
         return await manager.claim(owned_by(self._replica_sets, deployment, DEPLOYMENT.kind))
 
+    def recreated_after(self, pod: V1Pod) -> list[str]:
+        """
+        Return the key of the Deployment that may go on, because its last pod is gone. Its strategy is Recreate.
+
+        For other changes, the status of the ReplicaSet queues the Deployment.
+        """
+        namespace = pod.metadata.namespace
+        replica_set = named_owner(self._replica_sets, "ReplicaSet", namespace, controller_of(pod))
+        if replica_set is None:
+            return []
+        deployment = named_owner(self._deployments, DEPLOYMENT.kind, namespace, controller_of(replica_set))
+        if deployment is None or strategy_of(deployment) != RECREATE:
+            return []
+        owned = owned_by(self._replica_sets, deployment, DEPLOYMENT.kind, orphans=False)
+        if any(owned_by(self._pods, each, "ReplicaSet", orphans=False) for each in owned):
+            return []
+        return [meta_namespace_key(deployment)]
+
 
 def _observed(rollout: Rollout) -> Rollout:
     rollout.status.observed_generation = rollout.deployment.metadata.generation
     return rollout
-
-
-class _LastPodHandler:
-    """
-    An event handler for pods. When the last pod of a Deployment with the strategy Recreate is gone, it queues this
-    Deployment.
-
-    :param add: called with the Deployment's key
-    """
-
-    def __init__(
-        self,
-        add: Callable[[str], object],
-        deployments: Indexer[V1Deployment],
-        replica_sets: Indexer[V1ReplicaSet],
-        pods: Indexer[V1Pod],
-    ) -> None:
-        self._add = add
-        self._deployments = deployments
-        self._replica_sets = replica_sets
-        self._pods = pods
-
-    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
-        """Do nothing: the ReplicaSet's status changes, and that queues the Deployment."""
-
-    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
-        """Do nothing: the ReplicaSet's status changes, and that queues the Deployment."""
-
-    def on_delete(self, obj: Deleted[V1Pod], /) -> None:
-        pod = last_state(obj)
-        deployment = self._deployment_of(pod) if pod is not None else None
-        if deployment is None or strategy_of(deployment) != RECREATE:
-            return
-        owned = owned_by(self._replica_sets, deployment, DEPLOYMENT.kind, orphans=False)
-        if not any(owned_by(self._pods, each, "ReplicaSet", orphans=False) for each in owned):
-            self._add(f"{deployment.metadata.namespace}/{deployment.metadata.name}")
-
-    def _deployment_of(self, pod: V1Pod) -> V1Deployment | None:
-        replica_set = _owner(pod, "ReplicaSet", self._replica_sets)
-        return _owner(replica_set, DEPLOYMENT.kind, self._deployments) if replica_set is not None else None
-
-
-def _owner(obj: Any, kind: str, owners: Indexer[Any]) -> Any:
-    reference = controller_of(obj)
-    if reference is None or reference.kind != kind:
-        return None
-    found = owners.get_by_key(f"{obj.metadata.namespace}/{reference.name}")
-    return found if found is not None and found.metadata.uid == reference.uid else None
-
-
-def _selects(deployment: V1Deployment, replica_set: Any) -> bool:
-    """Whether a Deployment's selector matches a ReplicaSet. An empty or an invalid selector matches nothing."""
-    try:
-        selector = label_selector_as_selector(deployment.spec.selector)
-    except SelectorError:
-        return False
-    return not selector.is_empty and selector.matches(replica_set.metadata.labels)

@@ -13,7 +13,7 @@ from functools import partial
 
 from kinformer.cache.division import OwnUid
 from kinformer.controllerutil.expectations import Expectations
-from kinformer.controllerutil.owning import owner_id
+from kinformer.controllerutil.owning import named_owner, owner_id
 from kinformer.controllerutil.pod_control import PodControl, PodWriter
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
@@ -21,8 +21,8 @@ from kinformer.meta import SelectorError, label_selector_as_selector, meta_names
 from kinformer.models import V1Job, V1Pod
 from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
-from kinformer_controllers.job.handlers import JobHandler, PodHandler, job_named_by
-from kinformer_controllers.job.jobs import external_manager, is_finished, unknown_completion_mode
+from kinformer_controllers.job.handlers import JobHandler, PodHandler
+from kinformer_controllers.job.jobs import KIND, external_manager, is_finished, unknown_completion_mode
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC
 from kinformer_controllers.job.metrics import STALE_SYNC_SKIPS, timed_sync
 from kinformer_controllers.job.owning import JobPodClaims, OrphanKey, Orphans
@@ -80,7 +80,7 @@ class JobController:
             clock=clock,
         )
         self.claims = JobPodClaims(server, jobs.indexer, pod_informer.indexer, control)
-        orphans = Orphans(pod_informer.indexer, control, partial(job_named_by, jobs.indexer))
+        orphans = Orphans(pod_informer.indexer, control, partial(named_owner, jobs.indexer, KIND.kind))
         self.orphan_sync = orphans.sync
         self.orphans = Controller(
             "job_orphan_pod",

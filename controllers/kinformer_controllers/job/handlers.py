@@ -13,7 +13,7 @@ from typing import Protocol
 from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
 from kinformer.controllerutil.expectations import Expectations
-from kinformer.controllerutil.owning import controller_of, owner_id
+from kinformer.controllerutil.owning import controller_of, named_owner, owner_id
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
 from kinformer.workqueue import RateLimitingQueue
@@ -23,19 +23,11 @@ from kinformer_controllers.job.metrics import BY_EXTERNAL_CONTROLLER, count_trac
 from kinformer_controllers.job.owning import OrphanKey
 from kinformer_controllers.job.pods import Released, is_tracked
 
-__all__ = ("JobHandler", "PodHandler", "job_named_by")
+__all__ = ("JobHandler", "PodHandler")
 
 
 class _AddsAfter(Protocol):
     def __call__(self, item: str, seconds: float) -> None: ...
-
-
-def job_named_by(jobs: Indexer[V1Job], namespace: str, reference: V1OwnerReference | None) -> V1Job | None:
-    """Return the Job that an owner reference names; None if the owner is of another kind or is gone."""
-    if reference is None or reference.kind != KIND.kind:
-        return None
-    job = jobs.get_by_key(f"{namespace}/{reference.name}")
-    return job if job is not None and job.metadata.uid == reference.uid else None
 
 
 class JobHandler:
@@ -132,7 +124,7 @@ class PodHandler:
         if reference is None:
             self._orphan(pod)
             self._offer(pod)
-        elif (job := job_named_by(self._jobs, pod.metadata.namespace, reference)) is not None:
+        elif (job := self._job_of(pod.metadata.namespace, reference)) is not None:
             self._expectations.creation_observed(owner_id(job))
             self._wake(job)
 
@@ -145,14 +137,14 @@ class PodHandler:
             return
         namespace = new.metadata.namespace
         reference, old_reference = controller_of(new), controller_of(old)
-        if reference != old_reference and (job := job_named_by(self._jobs, namespace, old_reference)) is not None:
+        if reference != old_reference and (job := self._job_of(namespace, old_reference)) is not None:
             self._shown(job, new)
             self._wake(job)
         if reference is None:
             self._orphan(new)
             if old_reference is not None or (new.metadata.labels or {}) != (old.metadata.labels or {}):
                 self._offer(new)
-        elif (job := job_named_by(self._jobs, namespace, reference)) is not None:
+        elif (job := self._job_of(namespace, reference)) is not None:
             self._shown(job, new)
             self._wake(job)
 
@@ -164,6 +156,9 @@ class PodHandler:
             count_tracked_terminated_pod(pod, None)
             self._going(pod, final=True)
 
+    def _job_of(self, namespace: str, reference: V1OwnerReference | None) -> V1Job | None:
+        return named_owner(self._jobs, KIND.kind, namespace, reference)
+
     def _going(self, pod: V1Pod, *, final: bool) -> None:
         """
         Handle a pod that is being deleted or is gone.
@@ -171,7 +166,7 @@ class PodHandler:
         :param final: whether it is gone
         """
         reference = controller_of(pod)
-        job = job_named_by(self._jobs, pod.metadata.namespace, reference)
+        job = self._job_of(pod.metadata.namespace, reference)
         if reference is None or job is None or is_finished(job):
             # No sync will remove its finalizer: its Job is gone or finished, or the garbage collector has removed the
             # reference.

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import Conflict, NotFound
 from kinformer.client.errors import ClientError
 from kinformer.logs import get_logger
@@ -68,7 +69,14 @@ class NamespaceController:
             limiter=limiter,
             clock=self._clock,
         )
-        self.controller.handle(informer, NamespaceHandler(self.controller.queue))
+        self.controller.handle(
+            informer, ResourceEventHandlerFuncs(add=self._seen, update=lambda old, new: self._seen(new))
+        )
+
+    def _seen(self, namespace: V1Namespace) -> None:
+        """Queue a namespace that is being deleted, after a delay."""
+        if namespace.metadata.deletion_timestamp is not None:
+            self.controller.queue.add_after(namespace.metadata.name, _GRACE)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -142,23 +150,6 @@ class NamespaceController:
         except ClientError as error:
             # The next sync writes them. Deleting the content does not depend on them.
             log.warning("namespace_conditions_not_written", namespace=namespace.metadata.name, error=str(error))
-
-
-class NamespaceHandler:
-    """An event handler for namespaces. It queues those that are being deleted, after a delay."""
-
-    def __init__(self, queue: Any) -> None:
-        self._add_after = queue.add_after
-
-    def on_add(self, namespace: V1Namespace, is_in_initial_list: bool, /) -> None:
-        if namespace.metadata.deletion_timestamp is not None:
-            self._add_after(namespace.metadata.name, _GRACE)
-
-    def on_update(self, old: V1Namespace, new: V1Namespace, /) -> None:
-        self.on_add(new, False)
-
-    def on_delete(self, obj: Any, /) -> None:
-        """Do nothing: the namespace is gone."""
 
 
 def _with_status(namespace: V1Namespace, **fields: Any) -> V1Namespace:

@@ -7,12 +7,10 @@ stopping. A StatefulSet is also queued when a claim is gone, because a pod may w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import Counter
 
-from kinformer.cache import Deleted, last_state
 from kinformer.controllerutil.claiming import OwnedPods
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import OwnersByReference
@@ -77,7 +75,7 @@ class StatefulSetController:
         self._status = StatefulSetStatusWriter(self._server)
         self._revisions = StatefulSetRevisions(context.client, history)
         owners = OwnersByReference(
-            V1StatefulSet, KIND.kind, sets.indexer, _selects, lambda one: one.spec.min_ready_seconds
+            V1StatefulSet, KIND.kind, sets.indexer, min_ready_seconds=lambda one: one.spec.min_ready_seconds
         )
         self.controller = Controller(
             "statefulset",
@@ -90,7 +88,7 @@ class StatefulSetController:
         queue = self.controller.queue
         self.controller.handle(sets, OwnerHandler(queue.add))
         self.controller.handle(pods, PodHandler(queue, None, owners))
-        self.controller.handle(claims, _ClaimHandler(queue.add)).wait_for(history)
+        self.controller.watch_mapped(claims, _waiting_for, lambda old, new: new is None).wait_for(history)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -133,39 +131,12 @@ class StatefulSetController:
         return outcome.status
 
 
-class _ClaimHandler:
+def _waiting_for(claim: V1PersistentVolumeClaim) -> list[str]:
     """
-    An event handler for claims.
+    Return the keys of the StatefulSets whose pods may have waited until an old claim was gone.
 
-    kube-controller-manager has no such handler. There, a pod that waits for the deletion of an old claim is created
-    only after the next change of the StatefulSet or of one of its pods.
-
-    :param add: called with the key; usually a queue's ``add``
+    In kube-controller-manager, such a pod is created only after the next change of the StatefulSet or of one of its
+    pods.
     """
-
-    def __init__(self, add: Callable[[str], object]) -> None:
-        self._add = add
-
-    def on_add(self, obj: V1PersistentVolumeClaim, is_in_initial_list: bool, /) -> None:
-        """Do nothing: no pod waits for a new claim."""
-
-    def on_update(self, old: V1PersistentVolumeClaim, new: V1PersistentVolumeClaim, /) -> None:
-        """Do nothing: no pod waits for a change of a claim."""
-
-    def on_delete(self, obj: Deleted[V1PersistentVolumeClaim], /) -> None:
-        claim = last_state(obj)
-        if claim is None:
-            return
-        for reference in claim.metadata.owner_references or ():
-            if reference.kind == "Pod":
-                parent, _ = parent_and_ordinal(reference.name)
-                self._add(f"{claim.metadata.namespace}/{parent}")
-
-
-def _selects(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether the StatefulSet's selector matches the pod. An empty or an invalid selector matches nothing."""
-    try:
-        selector = label_selector_as_selector(statefulset.spec.selector)
-    except SelectorError:
-        return False
-    return not selector.is_empty and selector.matches(pod.metadata.labels)
+    pods = [reference.name for reference in claim.metadata.owner_references or () if reference.kind == "Pod"]
+    return [f"{claim.metadata.namespace}/{parent_and_ordinal(name)[0]}" for name in pods]

@@ -7,7 +7,7 @@ changed the time.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client import Histogram
 
@@ -26,6 +26,7 @@ __all__ = (
     "expires_at",
     "finished_at",
     "make_controller",
+    "will_expire",
 )
 
 log = get_logger(__name__)
@@ -44,6 +45,11 @@ class FinishTimeUnknown(SyncError):
 def _has_ttl(job: V1Job) -> bool:
     """Whether the Job has finished and has a time to live."""
     return job.spec.ttl_seconds_after_finished is not None and _condition_time(job)[0]
+
+
+def will_expire(old: V1Job | None, new: V1Job | None) -> bool:
+    """A predicate: whether a Job has finished, has a time to live, and is not being deleted."""
+    return new is not None and new.metadata.deletion_timestamp is None and _has_ttl(new)
 
 
 def finished_at(job: V1Job) -> datetime:
@@ -101,7 +107,7 @@ class TtlAfterFinishedController:
             shard_by_owner=OwnUid(jobs),
             clock=self._clock,
         )
-        self.controller.handle(jobs, JobHandler(self.controller.queue))
+        self.controller.watch(jobs, will_expire)
 
     async def sync(self, key: str) -> float | None:
         """
@@ -139,20 +145,3 @@ class TtlAfterFinishedController:
         if finished_at(job) > now:
             log.warning("job_finished_in_the_future", job=meta_namespace_key(job), finished=str(finished_at(job)))
         return (expires - now).total_seconds()
-
-
-class JobHandler:
-    """An event handler for Jobs. It queues finished Jobs that have a time to live."""
-
-    def __init__(self, queue: Any) -> None:
-        self._add = queue.add
-
-    def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
-        if job.metadata.deletion_timestamp is None and _has_ttl(job):
-            self._add(meta_namespace_key(job))
-
-    def on_update(self, old: V1Job, new: V1Job, /) -> None:
-        self.on_add(new, False)
-
-    def on_delete(self, obj: Any, /) -> None:
-        """Do nothing: the Job is gone."""

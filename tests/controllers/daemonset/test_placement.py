@@ -9,8 +9,7 @@ import pytest
 from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.models import V1Node, V1Pod, V1PodSpec
 from kinformer.placement.affinity import matches_node
-from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.daemonset.handlers import NodeHandler, concerned
+from kinformer_controllers.daemonset.handlers import concerned, is_news_of_node
 from kinformer_controllers.daemonset.placement import Placement, Placements, placement
 from tests.controllers.daemonset.objects import make_daemonset, make_node, make_pod
 from tests.controllers.objects import FakeInformers
@@ -120,27 +119,20 @@ def test_pods_of_others_on_the_node_are_nobodys() -> None:
 @pytest.mark.parametrize(
     ("new", "queued"),
     [
-        (make_node("n1", {"a": "b"}), 0),
-        (make_node("n1", {"a": "c"}), 1),
-        (make_node("n1", {"a": "b"}, [("k", "NoSchedule")]), 1),
-        (make_node("n1", {"a": "b"}, podCIDR="10.0.0.0/24"), 0),
+        (make_node("n1", {"a": "b"}), False),
+        (make_node("n1", {"a": "c"}), True),
+        (make_node("n1", {"a": "b"}, [("k", "NoSchedule")]), True),
+        (make_node("n1", {"a": "b"}, podCIDR="10.0.0.0/24"), False),
     ],
     ids=["nothing", "labels", "taints", "something else"],
 )
-async def test_only_labels_and_taints_of_a_node_matter(new: V1Node, queued: int) -> None:
-    queue: RateLimitingQueue[str] = RateLimitingQueue("nodes")
-
-    NodeHandler(queue).on_update(make_node("n1", {"a": "b"}), new)
-
-    assert len(queue) == queued
+def test_only_labels_and_taints_of_a_node_matter(new: V1Node, queued: bool) -> None:
+    assert is_news_of_node(make_node("n1", {"a": "b"}), new) is queued
 
 
-async def test_a_new_node_is_looked_at() -> None:
-    queue: RateLimitingQueue[str] = RateLimitingQueue("nodes")
-
-    NodeHandler(queue).on_add(make_node("n7"), False)
-
-    assert await queue.get() == "n7"
+def test_a_new_node_is_looked_at_and_one_that_is_gone_is_not() -> None:
+    assert is_news_of_node(None, make_node("n7"))
+    assert not is_news_of_node(make_node("n7"), None)
 
 
 def test_placements_are_computed_once_while_node_and_template_stay(

@@ -102,9 +102,9 @@ def test_the_end_of_the_last_pod_wakes_a_deployment_that_recreates(strategy: str
     for index in range(left):
         world.cache(V1Pod).add(owned(make_pod(f"left-{index}"), replica_set, "ReplicaSet"))
 
-    world.controller.pod_handler.on_delete(owned(make_pod("gone"), replica_set, "ReplicaSet"))
+    woke = world.controller.recreated_after(owned(make_pod("gone"), replica_set, "ReplicaSet"))
 
-    assert world.queued() == (["ns/web"] if woken else [])
+    assert woke == (["ns/web"] if woken else [])
 
 
 def test_pods_of_others_do_not_keep_it_asleep() -> None:
@@ -115,11 +115,10 @@ def test_pods_of_others_do_not_keep_it_asleep() -> None:
         world.cache(V1ReplicaSet).add(each)
     world.cache(V1Pod).add(owned(make_pod("strangers"), stranger, "ReplicaSet"))
 
-    world.controller.pod_handler.on_delete(make_pod("orphan"))
-    world.controller.pod_handler.on_delete(owned(make_pod("strangers"), stranger, "ReplicaSet"))
-    assert world.queued() == []
-    world.controller.pod_handler.on_delete(owned(make_pod("gone"), replica_set, "ReplicaSet"))
-    assert world.queued() == ["ns/web"]
+    after = world.controller.recreated_after
+    assert after(make_pod("orphan")) == []
+    assert after(owned(make_pod("strangers"), stranger, "ReplicaSet")) == []
+    assert after(owned(make_pod("gone"), replica_set, "ReplicaSet")) == ["ns/web"]
 
 
 async def test_a_selector_of_everything_is_told_of_and_nothing_is_done() -> None:

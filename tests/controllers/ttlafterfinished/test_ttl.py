@@ -11,10 +11,10 @@ from kinformer.clock import FakeClock
 from kinformer.models import V1Job
 from kinformer_controllers.ttlafterfinished.controller import (
     FinishTimeUnknown,
-    JobHandler,
     TtlAfterFinishedController,
     expires_at,
     finished_at,
+    will_expire,
 )
 from tests.controllers.job.world import KEY, NOW, job_of, stamp
 from tests.controllers.objects import FakeContext, FakeInformers, not_found
@@ -118,16 +118,9 @@ def test_a_job_that_does_not_say_when_it_finished_is_an_error() -> None:
         finished_at(job_of())
 
 
-async def test_only_jobs_that_are_to_go_are_looked_at() -> None:
-    world = World(finished())
-    queue = world.controller.controller.queue
-    handler = JobHandler(queue)
-
+def test_only_jobs_that_are_to_go_are_looked_at() -> None:
     for job in (job_of(), job_of(ttlSecondsAfterFinished=1), finished(ttl=None), finished(deleting=True)):
-        handler.on_add(job, False)
-        handler.on_update(job, job)
-        handler.on_delete(job)
-    assert not len(queue)
-    handler.on_update(job_of(), finished())
-
-    assert queue.get_nowait() == KEY
+        assert not will_expire(job, job)
+    assert will_expire(None, finished())
+    assert will_expire(job_of(), finished())
+    assert not will_expire(finished(), None)
