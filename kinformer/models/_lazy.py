@@ -170,6 +170,11 @@ class Described(msgspec.Struct, gc=False):
     __lazy_fields__: ClassVar[dict[str, LazyField]] = {}
 
 
+# With each model, msgspec compiles and evaluates the annotations of its bases. None of these is a field's: 0.1 ms a model.
+for _base in (Marked, Described):
+    _base.__annotations__ = {}
+
+
 def _getter(field: LazyField) -> Callable[[Any], Any]:
     """
     The getter of an attribute. It decodes bytes that were not read yet.
