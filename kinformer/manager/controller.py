@@ -40,6 +40,7 @@ from kinformer.cache.handlers import check_handler
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
+from kinformer.client.writes import noting_writes
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.manager.activity import Activity
@@ -178,7 +179,7 @@ class Controller:
         self._limits = dict(limits or {})
         self._timeout = sync_timeout
         self._own_writes = OwnWrites(self._caches, self.queue.add, self._clock, on_stale) if consistent else None
-        self._metrics = ControllerMetrics(name, workers)
+        self._metrics = ControllerMetrics(name, workers, self.history)
         #: The class of the :class:`~kinformer.operator.Reconciler` that made it, None if none did.
         self.reconciler: type[Any] | None = None
         #: What it does beside its syncs: the daemons of a :class:`~kinformer.operator.Reconciler`.
@@ -441,6 +442,7 @@ class Controller:
             self.caught_up.set()
 
     async def _work(self) -> None:
+        own = self._own_writes
         while True:
             try:
                 key = await self.queue.get()
@@ -453,19 +455,25 @@ class Controller:
                 continue
             self._running.add(key)
             try:
-                with self.queue.processing(key), self._entered(key) as may_sync:
-                    if may_sync and self._own_writes is not None and self._own_writes.must_wait(key):
-                        self.history.dropped(key)
-                    elif may_sync:
-                        with self._metrics.active.track_inprogress(), self._noting(key):
-                            await self._sync_key(key)
-                    else:
+                with self._entered(key) as may_sync:
+                    if not may_sync:
                         self._forget(key)
+                    elif own is None:
+                        await self._sync_key(key)
+                    elif own.must_wait(key):
+                        self.history.dropped(key)
+                    else:
+                        with noting_writes() as writes:
+                            try:
+                                await self._sync_key(key)
+                            finally:
+                                own.remember(key, writes)
             finally:
+                self.queue.done(key)
                 self._running.discard(key)
                 if not self._running and self._idle is not None:
                     self._idle.set()
-            # This comes after `processing`: a key that was added during its sync is in the queue again by now.
+            # This comes after `done`: a key that was added during its sync is in the queue again by now.
             if not self.caught_up.is_set():
                 self._check_caught_up()
 
@@ -485,10 +493,6 @@ class Controller:
 
     def _caches(self) -> Iterable[SharedIndexInformer[Any]]:
         return dict.fromkeys((*self._informers, *self._read))
-
-    def _noting(self, key: str) -> AbstractContextManager[None]:
-        """A context that records the writes of a sync, if this controller is `consistent`."""
-        return nullcontext() if self._own_writes is None else self._own_writes.noted(key)
 
     def _again(self, key: str) -> None:
         """Sync a key now, because the server that it could not reach is back."""

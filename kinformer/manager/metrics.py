@@ -5,7 +5,8 @@ The metrics of queues are in :mod:`kinformer.workqueue.metrics`.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
+from weakref import WeakSet
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -58,14 +59,29 @@ _ACTIVE: Final = Gauge(
 )
 
 
+class _Active(Protocol):
+    @property
+    def active(self) -> int: ...
+
+
+#: What knows how many syncs run, by the controller's name. It is asked when Prometheus scrapes.
+_of_names: Final[dict[str, WeakSet[_Active]]] = {}
+
+
 class ControllerMetrics:
-    """The metrics of one controller. Their labels are looked up once."""
+    """
+    The metrics of one controller. Their labels are looked up once.
 
-    __slots__ = ("active", "failed", "requeued", "seconds", "succeeded", "terminal", "timeouts")
+    :param history: knows how many syncs run
+    """
 
-    def __init__(self, name: str, workers: int) -> None:
+    __slots__ = ("failed", "requeued", "seconds", "succeeded", "terminal", "timeouts")
+
+    def __init__(self, name: str, workers: int, history: _Active) -> None:
         name = in_cluster(name)
-        self.active = _ACTIVE.labels(name)
+        of_name = _of_names.setdefault(name, WeakSet())
+        of_name.add(history)
+        _ACTIVE.labels(name).set_function(lambda: sum(it.active for it in tuple(of_name)))
         self.seconds = _SECONDS.labels(name)
         self.succeeded = _TOTAL.labels(name, "success")
         self.requeued = _TOTAL.labels(name, "requeue_after")

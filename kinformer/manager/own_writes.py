@@ -9,14 +9,13 @@ after twice the time, up to a second. The timer is for controllers whose handler
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.own_writes import GIVE_UP_AFTER, shows
-from kinformer.client.writes import Writes, noting_writes
+from kinformer.client.writes import Writes
 from kinformer.clock import Clock, Timer
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
@@ -69,17 +68,12 @@ class OwnWrites:
         self._last: dict[str, _LastWrites] = {}
         self._many = _MANY
 
-    @contextmanager
-    def noted(self, key: str) -> Iterator[None]:
-        """Note the writes in this block, which is a sync of a key."""
-        with noting_writes() as writes:
-            try:
-                yield
-            finally:
-                if writes:
-                    self._last[key] = _LastWrites(writes, self._clock.monotonic())
-                    if len(self._last) > self._many:
-                        self._drop_unneeded()
+    def remember(self, key: str, writes: Writes) -> None:
+        """Remember the writes of a sync that has ended."""
+        if writes:
+            self._last[key] = _LastWrites(writes, self._clock.monotonic())
+            if len(self._last) > self._many:
+                self._drop_unneeded()
 
     def must_wait(self, key: str) -> bool:
         """Whether a cache does not show yet what the last sync of a key wrote. If so, the key is added again later."""
