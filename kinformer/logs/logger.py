@@ -53,6 +53,8 @@ class Logger:
         return bound
 
     def debug(self, event: str, **values: Any) -> None:
+        if _drops_debug():  # what structlog would find out after a logger was made and all values were made safe
+            return
         self._log().debug(event, **self._safe(values))
 
     def info(self, event: str, **values: Any) -> None:
@@ -84,6 +86,15 @@ class Logger:
             name: without_control(value, lines=name == "stack")
             for name, value in {**of_it, **self._values, **values}.items()
         }
+
+
+def _drops_debug() -> bool:
+    """Whether structlog is configured to log nothing of the level debug."""
+    structlog = sys.modules.get("structlog")
+    if structlog is None or not structlog.is_configured():
+        return False
+    is_enabled_for = getattr(structlog.get_config()["wrapper_class"], "is_enabled_for", None)
+    return is_enabled_for is not None and not is_enabled_for(None, logging.DEBUG)
 
 
 class _Standard:
