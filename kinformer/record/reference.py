@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kinformer.meta import accessor_of
@@ -21,14 +22,13 @@ def reference_to(obj: Any) -> V1ObjectReference:
 
     :raises LookupError: if neither the object nor its type names a kind, as for items of some lists
     """
-    from kinformer.models import V1ObjectReference
-
-    if isinstance(obj, V1ObjectReference):
+    type_ = _type()
+    if isinstance(obj, type_):
         return obj
     api_version, kind = _kind(obj)
     accessor = accessor_of(obj)
     name = accessor.object_name(obj)
-    return V1ObjectReference(
+    return type_(
         api_version=api_version,
         kind=kind,
         namespace=name.namespace or None,
@@ -36,6 +36,13 @@ def reference_to(obj: Any) -> V1ObjectReference:
         uid=accessor.uid(obj) or None,
         resource_version=accessor.resource_version(obj) or None,
     )
+
+
+@cache
+def _type() -> type[V1ObjectReference]:
+    from kinformer.models import V1ObjectReference
+
+    return V1ObjectReference
 
 
 def _kind(obj: Any) -> tuple[str, str]:

@@ -132,10 +132,8 @@ class EventWriter:
 
 def _as_new(event: CoreV1Event) -> CoreV1Event:
     """The event as a new one, without the version of the one that it was to patch."""
-    from kinformer.models import V1ObjectMeta
-
     meta = event.metadata
-    event.metadata = V1ObjectMeta(name=meta.name, namespace=meta.namespace, annotations=meta.annotations)
+    event.metadata = type(meta)(name=meta.name, namespace=meta.namespace, annotations=meta.annotations)
     return event
 
 
