@@ -14,6 +14,7 @@ Both return errors, and do not raise them, because a controller writes its statu
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -82,12 +83,12 @@ async def slow_start(
     start, size = 0, initial
     while start < len(items) and not errors:
         batch = items[start : start + size]
-        if len(batch) == 1:
-            await one_call(batch[0])
-        else:
-            async with anyio.create_task_group() as tasks:
-                for item in batch:
-                    tasks.start_soon(one_call, item)
+        first, *others = batch
+        async with anyio.create_task_group() if others else nullcontext() as tasks:
+            for item in others:
+                assert tasks is not None
+                tasks.start_soon(one_call, item)
+            await one_call(first)  # which needs no task of its own
         start += size
         size = 2 * size if most is None else min(2 * size, most)
     return SlowStart(successes, errors[0] if errors else None)
