@@ -69,11 +69,10 @@ class ControllerRefManager(Generic[T]):
         can_adopt: Callable[[], Awaitable[object]],
         finalizers: Sequence[str] = (),
     ) -> None:
-        accessor = accessor_of(controller)
-        self._reference = new_controller_ref(controller, kind)
-        self._uid = self._reference.uid
-        self._namespace = accessor.namespace(controller)
-        self._is_being_deleted = accessor.is_being_deleted(controller)
+        self._controller = controller
+        self._kind = kind
+        self._accessor = accessor_of(controller)
+        self._uid = self._accessor.uid(controller)
         self._selector = selector
         self._patch = patch
         self._can_adopt = can_adopt
@@ -104,27 +103,30 @@ class ControllerRefManager(Generic[T]):
             except Exception as error:  # whatever keeps one from being claimed, the others are to be
                 errors.append(error)
         if errors:
-            owner = f"{self._reference.kind} {self._reference.name}"
+            owner = f"{self._kind.kind} {self._accessor.name(self._controller)}"
             raise ExceptionGroup(f"{owner} could not claim all that it selects", errors)
         return claimed
 
     async def _claim(self, accessor: Accessor[T], obj: T, matches: bool) -> bool:
         """Whether the object is the controller's now."""
+        is_ending = self._accessor.is_being_deleted(self._controller)
+        namespace = self._accessor.namespace(self._controller)
         reference = get_controller_of(obj)
         if reference is not None:
-            if reference.uid == self._uid and not matches and not self._is_being_deleted:
+            if reference.uid == self._uid and not matches and not is_ending:
                 await self._release(accessor, obj)
             return matches and reference.uid == self._uid
-        if self._is_being_deleted or not matches or accessor.is_being_deleted(obj):
+        if is_ending or not matches or accessor.is_being_deleted(obj):
             return False
-        if self._namespace and accessor.namespace(obj) != self._namespace:
+        if namespace and accessor.namespace(obj) != namespace:
             return False
         return await self._adopt(accessor, obj)
 
     async def _adopt(self, accessor: Accessor[T], obj: T) -> bool:
         """Whether it was still there to be adopted."""
         await self._check_may_adopt(accessor, obj)
-        metadata: dict[str, Any] = {"ownerReferences": [to_dict(self._reference)], "uid": accessor.uid(obj)}
+        reference = to_dict(new_controller_ref(self._controller, self._kind))
+        metadata: dict[str, Any] = {"ownerReferences": [reference], "uid": accessor.uid(obj)}
         if self._finalizers:
             metadata["finalizers"] = self._finalizers
         try:

@@ -160,9 +160,11 @@ def plan_old(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1Replic
     pods that crash never replace old pods that work.
     """
     with_pods = sorted(active(old), key=age)
+    if not with_pods:
+        return []
     at_least = desired(deployment) - max_unavailable(deployment)
     spare = total_replicas([*with_pods, new]) - at_least - (desired(new) - available(new))
-    if spare <= 0 or not with_pods:
+    if spare <= 0:
         return []
     steps: list[Size] = []
     sizes = [desired(each) for each in with_pods]
