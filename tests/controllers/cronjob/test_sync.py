@@ -154,7 +154,7 @@ class Case:
     :param keep: successfulJobsHistoryLimit
     """
 
-    schedule: str
+    schedule: str = "0 * * * ?"
     policy: str = "Allow"
     suspend: bool = False
     zone: str | None = None
