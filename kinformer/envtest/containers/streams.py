@@ -216,7 +216,7 @@ def _check_node(pod: dict[str, Any]) -> None:
 
 
 def _check_websocket(request: web.BaseRequest) -> None:
-    if not web.WebSocketResponse().can_prepare(request):
+    if request.headers.get("Upgrade", "").lower() != "websocket":  # can_prepare() logs a warning if it cannot
         raise status.bad_request("Upgrade request required: this server speaks WebSocket, and SPDY only inside one")
 
 

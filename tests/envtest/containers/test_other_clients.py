@@ -56,7 +56,7 @@ def configuration(server: ApiServer, tmp_path: Path) -> Configuration:
 
 
 async def test_kubernetes_asyncio_runs_a_command(
-    server: ApiServer, client: Client, configuration: Configuration
+    server: ApiServer, client: Client, configuration: Configuration, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.containers.command("web", upper)
     async with WsApiClient(configuration) as api:
@@ -65,6 +65,7 @@ async def test_kubernetes_asyncio_runs_a_command(
             "web", "default", command=["say", "it twice"], stderr=True, stdin=False, stdout=True, tty=False
         )
         assert said == "say it twice!"
+    assert caplog.messages == []
 
 
 async def test_kubernetes_asyncio_reads_the_exit_code_and_writes_input(
