@@ -4,6 +4,8 @@ The server is asked when the answer is first needed, and the answer is kept. If 
 is asked again: a CustomResourceDefinition may have been created since. Servers since 1.26 answer in two responses
 (aggregated discovery). Older servers are asked for each group. If a group's own server is down, the group is left out
 and logged, so that the others can be used. :meth:`Discovery.served` also says what is missing.
+
+As in client-go, a kind is also found by its name in lower case: ``deployment`` in a reference means ``Deployment``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import anyio
 import msgspec
 
 from kinformer.client.codec import decode_as
-from kinformer.client.errors import ApiError, NoKindMatch
+from kinformer.client.errors import ApiError, NoKindMatch, NotFound
 from kinformer.logs import get_logger
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 
@@ -63,14 +65,17 @@ class ApiResource(msgspec.Struct, frozen=True):
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.gvr.group, self.gvr.version, self.kind)
 
+    def is_of_kind(self, name: str) -> bool:
+        """Whether its kind has this name, which may be in lower case."""
+        return name in (self.kind, self.kind.lower())
+
 
 class Served(NamedTuple):
     """
     The resources of a server, and the groups that are missing.
 
     :param resources: each group's preferred version first
-    :param failed: the versions of groups whose own server did not answer, with the reason. Their resources are left
-        out, or are those of its last answer.
+    :param failed: the versions of groups whose own server did not answer, with the reason; their resources are left out
     """
 
     resources: list[ApiResource]
@@ -141,6 +146,11 @@ class _AggregatedVersion(_Wire):
     version: str
     resources: list[_AggregatedResource] | None = None
     freshness: str = ""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the group's own server did not answer. The resources are those of its last answer then."""
+        return self.freshness == "Stale"
 
 
 class _AggregatedGroup(_Wire):
@@ -217,7 +227,10 @@ class Discovery:
             return (await self.resources_for_kind(GroupKind(kind.group, kind.kind)))[0]
         where = GroupVersion(kind.group, kind.version)
         return (
-            await self._find(lambda one: one.gvk == kind, f'no matches for kind "{kind.kind}" in version "{where}"')
+            await self._find(
+                lambda one: GroupVersion(one.gvr.group, one.gvr.version) == where and one.is_of_kind(kind.kind),
+                f'no matches for kind "{kind.kind}" in version "{where}"',
+            )
         )[0]
 
     async def resources_for_kind(self, kind: GroupKind) -> list[ApiResource]:
@@ -229,7 +242,7 @@ class Discovery:
         if self._served is not None and (known := self._kinds.get(kind)) is not None:
             return known
         found = self._kinds[kind] = await self._find(
-            lambda one: one.kind == kind.kind and one.gvr.group == kind.group,
+            lambda one: one.gvr.group == kind.group and one.is_of_kind(kind.kind),
             f'no matches for kind "{kind.kind}" in group "{kind.group}"',
         )
         return found
@@ -256,12 +269,18 @@ class Discovery:
     async def _discover(
         self, root: str, failed: dict[GroupVersion, str], groups: dict[str, list[str]]
     ) -> list[ApiResource]:
-        data = await self._get(root, _AGGREGATED)
+        try:
+            data = await self._get(root, _AGGREGATED)
+        except NotFound:
+            if root == "/api":
+                return []  # an aggregated API server, which has no core group
+            raise
         answer = decode_as(_ResponseKind, data, root)
         if answer.kind == "APIGroupDiscoveryList":
             aggregated = decode_as(_AggregatedList, data, root)
             for group in aggregated.items:
-                groups[group.metadata.get("name", "")] = [version.version for version in group.versions]
+                fresh = [version.version for version in group.versions if not version.is_stale]
+                groups[group.metadata.get("name", "")] = fresh
             return list(_aggregated(aggregated, failed))
         if root == "/api":
             versions = [GroupVersion("", one) for one in decode_as(_Versions, data, root).versions]
@@ -312,15 +331,17 @@ def _aggregated(groups: _AggregatedList, failed: dict[GroupVersion, str]) -> Ite
     for group in groups.items:
         name = group.metadata.get("name", "")
         for version in group.versions:
-            if version.freshness == "Stale":
-                # The resources are those of the time when the group's server answered last.
+            if version.is_stale:
                 group_version = GroupVersion(name, version.version)
                 log.warning("discovery_stale", group_version=str(group_version))
                 failed[group_version] = f"stale GroupVersion discovery: {group_version}"
+                continue
             for one in version.resources or ():
+                if one.response_kind is None or not one.response_kind.kind:
+                    continue  # it has subresources only, as a server of metrics has pods/cpu and no pods
                 yield ApiResource(
                     GroupVersionResource(name, version.version, one.resource),
-                    one.response_kind.kind if one.response_kind else "",
+                    one.response_kind.kind,
                     one.scope == "Namespaced",
                     tuple(one.verbs or ()),
                     one.singular_resource,

@@ -90,21 +90,66 @@ async def test_newer_servers_tell_all_in_two_answers(server: ScriptedServer, cli
         "verbs": ["get"],
         "subresources": [{"subresource": "status"}],
     }
+    widgets = {"resource": "widgets", "responseKind": {"kind": "Widget"}, "scope": "Cluster"}
     server.answer(aggregated("", pods))
-    server.answer(aggregated("example.com", {"resource": "widgets", "scope": "Cluster"}, freshness="Stale"))
+    server.answer(aggregated("example.com", widgets))
 
-    with capture_logs() as logs:
-        found = await client.server_resources()
+    found = await client.server_resources()
 
     assert [(str(one.gvr), one.kind, one.namespaced, one.subresources) for one in found] == [
         ("v1, Resource=pods", "Pod", True, ("status",)),
-        ("example.com/v1, Resource=widgets", "", False, ()),
+        ("example.com/v1, Resource=widgets", "Widget", False, ()),
     ]
     assert len(server.requests) == 2
     assert "as=APIGroupDiscoveryList" in server.requests[0].headers["accept"]
+
+
+async def test_what_is_stale_is_left_out_and_the_next_version_preferred(server: ScriptedServer, client: Client) -> None:
+    widgets = {"resource": "widgets", "responseKind": {"kind": "Widget"}, "scope": "Cluster"}
+    stale = aggregated("example.com", widgets, freshness="Stale")
+    stale["items"][0]["versions"].append({"version": "v1beta1", "resources": [widgets], "freshness": "Current"})
+    server.answer(aggregated(""))
+    server.answer(stale)
+
+    with capture_logs() as logs:
+        found = await client.discovery.resource_for_kind(GroupKind("example.com", "Widget"))
+
+    assert str(found.gvr) == "example.com/v1beta1, Resource=widgets"
     assert logs[0]["event"] == "discovery_stale"
     failed = (await client.discovery.served()).failed
     assert failed == {GroupVersion("example.com", "v1"): "stale GroupVersion discovery: example.com/v1"}
+    assert await client.discovery.groups() == {"": ["v1"], "example.com": ["v1beta1"]}
+
+
+async def test_what_has_no_kind_is_no_resource(server: ScriptedServer, client: Client) -> None:
+    # A server of metrics lists pods/cpu. The aggregator makes a resource without a kind for it.
+    cpu = {"subresource": "cpu", "responseKind": {"kind": "MetricValueList"}}
+    pods = {"resource": "pods", "responseKind": {}, "scope": "Namespaced", "subresources": [cpu]}
+    server.answer(aggregated(""))
+    server.answer(aggregated("custom.metrics.k8s.io", pods, {"resource": "nodes", "scope": "Cluster"}))
+
+    assert await client.server_resources() == []
+
+
+async def test_a_kind_is_found_by_its_name_in_lower_case(server: ScriptedServer, client: Client) -> None:
+    script(server, "example.com")
+    discovery = client.discovery
+
+    found = await discovery.resource_for_kind(GroupVersionKind("example.com", "v1beta1", "widget"))
+
+    assert (str(found.gvr), found.kind) == ("example.com/v1beta1, Resource=widgets", "Widget")
+    assert (await discovery.resource_for_kind(GroupKind("", "pod"))).kind == "Pod"
+    script(server)
+    with pytest.raises(NoKindMatch):
+        await discovery.resource_for_kind(GroupKind("", "POD"))
+
+
+async def test_a_server_without_the_core_group_is_asked_for_others(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"not found", 404)
+    server.answer(groups("example.com"))
+    server.answer(WIDGETS, times=2)
+
+    assert [one.kind for one in await client.server_resources()] == ["Widget", "Widget"]
 
 
 async def test_a_group_whose_server_is_down_does_not_hide_the_others(server: ScriptedServer, client: Client) -> None:

@@ -243,7 +243,7 @@ class MetricsClient:
                 versions = (await self._client.discovery.groups()).get(_CUSTOM)
         except ClientError as error:
             raise ReplicaError(f"unable to fetch metrics from custom metrics API: {error}") from error
-        if not versions:
+        if versions is None:
             raise ReplicaError(
                 f"unable to fetch metrics from custom metrics API: no custom metrics API ({_CUSTOM}) registered"
             )

@@ -20,7 +20,7 @@ from kinformer.clock import Clock
 from kinformer.deletion.emptying import PODS, stages
 from kinformer.deletion.heads import Head
 from kinformer.logs import get_logger
-from kinformer.meta import GroupResource, GroupVersion
+from kinformer.meta import GroupResource
 from kinformer.workqueue import parallelize_until
 from kinformer_controllers.namespace.conditions import Findings
 from kinformer_controllers.shared.kinds import kinds_with
@@ -83,11 +83,7 @@ class StillThere(Exception):
 
 def emptiable_kinds(served: Served) -> list[ApiResource]:
     """Return the namespaced kinds whose objects can be deleted."""
-    return [
-        kind
-        for kind in kinds_with(served, {"delete"}).values()
-        if kind.namespaced and GroupVersion(kind.gvr.group, kind.gvr.version) not in served.failed
-    ]
+    return [kind for kind in kinds_with(served, {"delete"}).values() if kind.namespaced]
 
 
 class Emptier:

@@ -94,7 +94,8 @@ class KindMapper:
             self._by_kind = {}
             for one in served.resources:
                 version = str(GroupVersion(one.gvr.group, one.gvr.version))
-                self._by_kind.setdefault((version, one.kind), one)
+                for name in (one.kind, one.kind.lower()):  # as in Kubernetes, references may have either
+                    self._by_kind.setdefault((version, name), one)
         return self._by_kind.get((api_version, kind))
 
 

@@ -239,3 +239,10 @@ async def test_an_unknown_kind_is_looked_up_again_each_five_seconds() -> None:
     world.clock.turn(5.0)
     assert (await mapper.find("example.com/v1", "Widgets")).gvr.resource == "widgets"
     assert world.asked == 2
+
+
+async def test_a_reference_may_name_a_kind_in_lower_case() -> None:
+    world = World(kind("pods"))
+    mapper = KindMapper(world.client, clock=world.clock)
+
+    assert (await mapper.find("v1", "pods")).kind == "Pods"
