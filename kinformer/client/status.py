@@ -152,7 +152,8 @@ def generic_status(code: int, method: str, about: About, text: str, retry_after:
     elif code == 409 and method == "POST":
         reason = "AlreadyExists"
     elif code not in _GENERIC and code >= 500:
-        message = f'an error on the server ("{text}") has prevented the request from succeeding'
+        quoted = msgspec.json.encode(text).decode()
+        message = f"an error on the server ({quoted}) has prevented the request from succeeding"
     resource, name = about
     if resource is not None:
         message = f"{message} ({' '.join(filter(None, (method.lower(), str(resource), name)))})"

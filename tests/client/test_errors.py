@@ -142,6 +142,13 @@ def test_what_is_no_status_gets_the_words_for_its_code(
     assert error.causes[0].message == "words"
 
 
+def test_the_words_of_a_broken_server_are_quoted() -> None:
+    error = error_from_response(500, b'Internal Server Error: "/api/v1/pods":\nboom')
+
+    words = r'"Internal Server Error: \"/api/v1/pods\":\nboom"'
+    assert error.message == f"an error on the server ({words}) has prevented the request from succeeding"
+
+
 def test_a_body_that_is_no_text_is_not_shown() -> None:
     assert error_from_response(500, b"\x00\x01", content_type="application/x").causes[0].message == "unknown"
     assert "content type" in error_from_response(406, b"").message

@@ -172,5 +172,5 @@ def _complaint(code: int, body: bytes) -> str:
         return str(status["message"])
     if code in _GENERIC:
         return _GENERIC[code]
-    text = body.decode("utf-8", "replace").strip()[:2048] or "unknown"
-    return f'an error on the server ("{text}") has prevented the request from succeeding'
+    text = msgspec.json.encode(body.decode("utf-8", "replace").strip()[:2048] or "unknown").decode()
+    return f"an error on the server ({text}) has prevented the request from succeeding"
