@@ -16,7 +16,7 @@ from typing import Any
 from kinformer.cache import Deleted, deletion_handling_key, last_state
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import OwnerId, PodOwners, controller_of
-from kinformer.controllerutil.pods import is_pod_ready
+from kinformer.controllerutil.pods import counts_otherwise, is_pod_ready
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
@@ -34,13 +34,23 @@ class PodHandler:
     :param queue: the queue of the owners' keys
     :param expectations: the owners' expectations; deletions are observed by the pod's key. None if there are none
     :param owners: finds a pod's owner
+    :param counts_only: whether owners do no more with their pods than to count them. Then a change of a pod that no
+        count depends on adds nothing
     """
 
-    def __init__(self, queue: RateLimitingQueue[str], expectations: Expectations | None, owners: PodOwners) -> None:
+    def __init__(
+        self,
+        queue: RateLimitingQueue[str],
+        expectations: Expectations | None,
+        owners: PodOwners,
+        *,
+        counts_only: bool = False,
+    ) -> None:
         self._add = queue.add
         self._add_after = queue.add_after
         self._expectations = expectations
         self._owners = owners
+        self._counts_only = counts_only
 
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
         if pod.metadata.deletion_timestamp:
@@ -71,8 +81,9 @@ class PodHandler:
             if old_owner is not None:
                 self._add(old_owner.key)
         if owner is not None:
-            self._add(owner.key)
-            self._look_again_when_available(owner, old, new)
+            if not self._counts_only or counts_otherwise(old, new):
+                self._add(owner.key)
+                self._look_again_when_available(owner, old, new)
         elif reference is None and (labels_changed or old_reference is not None):
             self._offer(new)
 

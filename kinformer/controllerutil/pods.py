@@ -19,6 +19,7 @@ from kinformer.models import V1Pod, V1PodCondition, V1PodStatus, to_dict
 
 __all__ = (
     "DISRUPTION_TARGET",
+    "counts_otherwise",
     "disruption_target",
     "is_pod_active",
     "is_pod_available",
@@ -55,6 +56,30 @@ def ready_condition(pod: V1Pod) -> V1PodCondition | None:
 def is_pod_ready(pod: V1Pod) -> bool:
     condition = ready_condition(pod)
     return condition is not None and condition.status == "True"
+
+
+def counts_otherwise(old: V1Pod, new: V1Pod) -> bool:
+    """
+    Whether a change of a pod may change what its owner counts: owned, active, terminating, ready, and available pods.
+
+    Most changes of a pod that runs are of other things: a message, a restart, a condition of somebody else.
+    """
+    before, after = old.metadata, new.metadata
+    if (
+        before.uid != after.uid
+        or before.deletion_timestamp != after.deletion_timestamp
+        or (before.labels or {}) != (after.labels or {})
+        or (before.owner_references or []) != (after.owner_references or [])
+    ):
+        return True
+    was, now = pod_status(old), pod_status(new)
+    phases = (was.phase if was is not None else None), (now.phase if now is not None else None)
+    return phases[0] != phases[1] or _readiness(old) != _readiness(new)
+
+
+def _readiness(pod: V1Pod) -> tuple[str, datetime | None] | None:
+    condition = ready_condition(pod)
+    return None if condition is None else (condition.status, condition.last_transition_time)
 
 
 def is_pod_available(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:

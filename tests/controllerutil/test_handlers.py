@@ -55,3 +55,15 @@ def test_an_owner_is_woken_again_when_a_ready_pod_becomes_available(
     PodHandler(queue, None, OneOwner(min_ready_seconds)).on_update(old, new)
 
     assert queue.noted == ["ns/web", *later]
+
+
+@pytest.mark.parametrize(("counts_only", "added"), [(False, ["ns/web"]), (True, [])])
+def test_an_owner_that_only_counts_sleeps_through_other_changes(counts_only: bool, added: list[str]) -> None:
+    queue: Any = Wakes()
+    old, new = make_pod("a"), make_pod("a")
+    assert new.status is not None
+    new.status.message = "something else"
+
+    PodHandler(queue, None, OneOwner(0), counts_only=counts_only).on_update(old, new)
+
+    assert queue.noted == added

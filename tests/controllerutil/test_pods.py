@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.controllerutil.pods import (
+    counts_otherwise,
     is_pod_active,
     is_pod_available,
     is_pod_ready,
     next_availability_check,
 )
-from kinformer.models import V1ObjectMeta, V1Pod, V1PodCondition, V1PodStatus
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodCondition, V1PodStatus
 
 
 def ready_since(clock: FakeClock, seconds: float) -> V1Pod:
@@ -64,3 +69,34 @@ def test_a_pod_that_becomes_ready_in_the_last_second_is_not_available() -> None:
 
     assert not is_pod_available(pod, 30, clock.now())
     assert next_availability_check([pod, ready_since(clock, 20)], 30, clock.now(), clock) == 10
+
+
+NOW = FakeClock().now()
+OWNER = V1OwnerReference(api_version="v1", kind="ReplicationController", name="rc", uid="rc", controller=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        (lambda pod: None, False),
+        (lambda pod: setattr(pod.status, "message", "other"), False),
+        (lambda pod: setattr(pod.status, "pod_ip", "10.0.0.1"), False),
+        (lambda pod: setattr(pod.metadata, "annotations", {"a": "b"}), False),
+        (lambda pod: setattr(pod.metadata, "uid", "another"), True),
+        (lambda pod: setattr(pod.metadata, "labels", {"a": "b"}), True),
+        (lambda pod: setattr(pod.metadata, "owner_references", [OWNER]), True),
+        (lambda pod: setattr(pod.metadata, "deletion_timestamp", NOW), True),
+        (lambda pod: setattr(pod.status, "phase", "Failed"), True),
+        (lambda pod: setattr(pod.status.conditions[0], "status", "False"), True),
+        (lambda pod: setattr(pod.status.conditions[0], "last_transition_time", NOW), True),
+        (lambda pod: setattr(pod.status, "conditions", None), True),
+        (lambda pod: setattr(pod, "status", None), True),
+    ],
+)
+def test_only_some_changes_of_a_pod_change_what_its_owner_counts(change: Callable[[Any], object], counts: bool) -> None:
+    clock = FakeClock()
+    old, new = ready_since(clock, 5), ready_since(clock, 5)
+
+    change(new)
+
+    assert counts_otherwise(old, new) is counts

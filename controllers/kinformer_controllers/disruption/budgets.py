@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
+from kinformer.controllerutil.pods import counts_otherwise
 from kinformer.controllerutil.selecting import selected_by
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Pod, V1PodDisruptionBudget
@@ -140,22 +141,25 @@ class PodHandler:
         self._clock = clock
 
     def on_add(self, obj: V1Pod, is_in_initial_list: bool, /) -> None:
-        self._seen(obj)
+        self._enqueue_budgets_of(obj)
+        self._look_again_when_stale(obj)
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         if old.metadata.labels != new.metadata.labels:
             # kube-controller-manager queues only a budget that selects the pod now. The budgets that selected it
             # before would still count the pod, and would allow too many evictions.
             self._enqueue_budgets_of(old)
-        self._seen(new)
+        # kube-controller-manager counts again after each change. A budget has the same status after most of them.
+        if old.metadata.resource_version == new.metadata.resource_version or counts_otherwise(old, new):
+            self._enqueue_budgets_of(new)
+        self._look_again_when_stale(new)
 
     def on_delete(self, obj: Deleted[V1Pod], /) -> None:
         pod = last_state(obj)
         if pod is not None:
             self._enqueue_budgets_of(pod)
 
-    def _seen(self, pod: V1Pod) -> None:
-        self._enqueue_budgets_of(pod)
+    def _look_again_when_stale(self, pod: V1Pod) -> None:
         wait = stale_in(pod, self._clock.now())
         if wait is not None:
             self._stale_pods.add_after(meta_namespace_key(pod), wait.total_seconds())

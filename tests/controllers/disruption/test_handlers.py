@@ -54,6 +54,20 @@ async def test_each_change_of_a_pod_counts_the_budget_that_selects_it(world: Wor
     assert await queued(world) == []
 
 
+@pytest.mark.parametrize(("changed", "counted"), [({"message": "other"}, []), ({"phase": "Failed"}, ["ns/b"])])
+async def test_a_change_that_no_budget_counts_is_not_counted(
+    world: World, changed: dict[str, str], counted: list[str]
+) -> None:
+    world.budget(minAvailable=1)
+    old, new = world.pod("p"), world.pod("p")
+    for name, value in changed.items():
+        setattr(new.status, name, value)
+
+    pod_handler(world).on_update(old, new)
+
+    assert await queued(world) == counted
+
+
 async def test_a_pod_that_no_budget_selects_counts_none(world: World) -> None:
     world.budget(minAvailable=1)
 

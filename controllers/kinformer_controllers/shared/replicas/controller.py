@@ -95,7 +95,9 @@ class ReplicaController(Generic[R]):
         )
         queue = self.controller.queue
         self.controller.handle(owners, OwnerHandler(queue.add, self.expectations.forget))
-        self.controller.handle(pod_informer, PodHandler(queue, self.expectations, self._pods_of))
+        # kube-controller-manager syncs the owner after each change of a pod. After most of them, nothing is to be done.
+        handler = PodHandler(queue, self.expectations, self._pods_of, counts_only=True)
+        self.controller.handle(pod_informer, handler)
 
     async def sync(self, key: str) -> float | None:
         """
