@@ -14,6 +14,7 @@ event must pass the server's response to :meth:`EventCorrelator.update_state`.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinformer.clock import Clock, RealClock
 from kinformer.record.lru import LRU
-from kinformer.record.spam import SpamFilter, spam_key
+from kinformer.workqueue import TokenBucket
 
 if TYPE_CHECKING:
     from kinformer.models import CoreV1Event
@@ -30,16 +31,18 @@ __all__ = (
     "Correlated",
     "CorrelatorOptions",
     "EventCorrelator",
+    "SpamFilter",
     "aggregate_by_reason",
     "combined_message",
+    "spam_key",
     "unix_nanos",
 )
 
 
-def aggregate_by_reason(event: CoreV1Event) -> tuple[str, str]:
-    """The group of an event (same source, object, type and reason), and what differs within the group: the message."""
+def spam_key(event: CoreV1Event) -> str:
+    """The key of an event's bucket. Events of one source and type about one object share it, whatever their reason."""
     source, involved = event.source, event.involved_object
-    group = "".join(
+    return "".join(
         (
             source.component or "",
             source.host or "",
@@ -49,12 +52,14 @@ def aggregate_by_reason(event: CoreV1Event) -> tuple[str, str]:
             involved.uid or "",
             involved.api_version or "",
             event.type or "",
-            event.reason or "",
-            event.reporting_component or "",
-            event.reporting_instance or "",
         )
     )
-    return group, event.message or ""
+
+
+def aggregate_by_reason(event: CoreV1Event) -> tuple[str, str]:
+    """The group of an event (same source, object, type and reason), and what differs within the group: the message."""
+    rest = (event.reason, event.reporting_component, event.reporting_instance)
+    return spam_key(event) + "".join(text or "" for text in rest), event.message or ""
 
 
 def combined_message(event: CoreV1Event) -> str:
@@ -112,6 +117,41 @@ class _Observed(NamedTuple):
     first: datetime | None
     name: str
     resource_version: str
+
+
+class SpamFilter:
+    """
+    Decides which events to drop (client-go's EventSourceObjectSpamFilter).
+
+    Each combination of source, object and type of event has a bucket of tokens. An event takes one token. If there is
+    none, the event is dropped.
+
+    :param size: the most buckets that are remembered
+    """
+
+    __slots__ = ("_buckets", "_burst", "_clock", "_key", "_rate")
+
+    def __init__(self, size: int, burst: int, rate: float, clock: Clock, key: Callable[[CoreV1Event], str]) -> None:
+        self._buckets: LRU[str, TokenBucket] = LRU(size)
+        self._burst = burst
+        self._rate = rate
+        self._clock = clock
+        self._key = key
+
+    def is_spam(self, event: CoreV1Event) -> bool:
+        """Whether to drop the event. If not, it has used up a token."""
+        key = self._key(event)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            # client-go's rate is a float32. So a token comes back some 20 µs before its five minutes are over.
+            bucket = TokenBucket(_float32(self._rate), self._burst, self._clock)
+            self._buckets.put(key, bucket)
+        return not bucket.try_take()
+
+
+def _float32(number: float) -> float:
+    (rounded,) = struct.unpack("f", struct.pack("f", number))
+    return float(rounded)
 
 
 class EventCorrelator:

@@ -119,7 +119,7 @@ class AttachDetachController(Group):
 
     async def run(self) -> None:
         """Work until cancelled. Operations that run are cancelled, too: the next process continues them."""
-        with counted_volumes(self._count):
+        with counted_volumes(self._count_in_use, self._count_total):
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 try:
@@ -210,16 +210,16 @@ class AttachDetachController(Group):
         if self.actual.is_unwritten(node):
             self.node_statuses.queue.add_after(node, _DELAY)
 
-    def _count(self) -> tuple[Tally[tuple[str, str]], Tally[tuple[str, str]]]:
-        """Count volumes for the metrics."""
-        in_use, total = Tally[tuple[str, str]](), Tally[tuple[str, str]]()
-        for node, pod in self._caches.pods_with_volumes():
-            in_use.update((node, spec.full_plugin) for spec in self._resolver.specs(pod))
-        total.update((wanted.spec.full_plugin, "desired_state_of_world") for _, _, wanted in self.desired.volumes())
+    def _count_in_use(self) -> Tally[tuple[str, str]]:
+        pods = self._caches.pods_with_volumes()
+        return Tally((node, spec.full_plugin) for node, pod in pods for spec in self._resolver.specs(pod))
+
+    def _count_total(self) -> Tally[tuple[str, str]]:
+        total = Tally((wanted.spec.full_plugin, "desired_state_of_world") for _, _, wanted in self.desired.volumes())
         for _, _, found in self.actual.volumes():
             if found.spec is not None:
                 total[found.spec.full_plugin, "actual_state_of_world"] += 1
-        return in_use, total
+        return total
 
 
 def _claim_keys(volume: V1PersistentVolume) -> tuple[str, ...]:

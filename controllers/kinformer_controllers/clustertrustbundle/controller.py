@@ -11,13 +11,14 @@ import copy
 import hashlib
 from typing import Final
 
+from prometheus_client import Counter, Histogram
+
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
 from kinformer.informers import Selection
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1beta1ClusterTrustBundle, V1beta1ClusterTrustBundleSpec, V1ObjectMeta
-from kinformer_controllers.clustertrustbundle.metrics import SYNC_SECONDS, SYNCS
 from kinformer_controllers.clustertrustbundle.spec import SIGNER, TrustBundleOptions
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.identity import counted, root_ca
@@ -29,6 +30,19 @@ log = get_logger(__name__)
 _NAME: Final = "kube-apiserver-serving-clustertrustbundle-publisher"
 _OF_SIGNER: Final = f"spec.signerName={SIGNER}"
 _BUNDLES: Final = "bundles"
+
+
+_SYNCS: Final = Counter(
+    "clustertrustbundle_publisher_sync_total",
+    "Number of syncs that occurred in cluster trust bundle publisher.",
+    ["code"],
+)
+_SYNC_SECONDS: Final = Histogram(
+    "clustertrustbundle_publisher_sync_duration_seconds",
+    "The time it took to sync a cluster trust bundle.",
+    ["code"],
+    buckets=[0.001 * 2**power for power in range(15)],
+)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -78,7 +92,7 @@ class TrustBundlePublisher:
         :raises ClientError: if the server refuses a request
         :raises SyncError: if the server does not have the bundle that the cache has
         """
-        with counted(self._clock, SYNCS, SYNC_SECONDS):
+        with counted(self._clock, _SYNCS, _SYNC_SECONDS):
             await self._publish()
             if any(bundle.metadata.name != self._name for bundle in self._cached.list()):
                 await self._delete_others()

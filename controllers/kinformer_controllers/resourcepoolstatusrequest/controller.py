@@ -8,16 +8,20 @@ request that was answered or replaced meanwhile is not deleted.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from prometheus_client import Counter, Histogram
 
 from kinformer.cache import wait_until_as_new_as
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic, SyncError
 from kinformer.models import ResourceV1ResourceClaim, V1alpha3ResourcePoolStatusRequest, V1ResourceSlice
 from kinformer_controllers.resourcepoolstatusrequest.counting import IncompletePool, count_pools, is_old, status_of
-from kinformer_controllers.resourcepoolstatusrequest.metrics import answering
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
 
@@ -27,6 +31,41 @@ log = get_logger(__name__)
 
 #: Seconds between two looks for old requests.
 PERIOD: Final = 600.0
+
+
+_PREFIX: Final = "resourcepoolstatusrequest_controller"
+_LABELS: Final = ("driver_name",)
+_PROCESSED: Final = Counter(
+    f"{_PREFIX}_requests_processed_total", "Total number of ResourcePoolStatusRequests processed", _LABELS
+)
+_ERRORS: Final = Counter(
+    f"{_PREFIX}_request_processing_errors_total",
+    "Total number of errors encountered while processing ResourcePoolStatusRequests",
+    _LABELS,
+)
+_SECONDS: Final = Histogram(
+    f"{_PREFIX}_request_processing_duration_seconds",
+    "Time taken to process a ResourcePoolStatusRequest",
+    _LABELS,
+    buckets=[0.001 * 2**power for power in range(15)],
+)
+
+
+@contextmanager
+def _answering(clock: Clock, driver: str, began: float) -> Iterator[None]:
+    """
+    Count an answer that the block writes. If the block raises, it counts as an error, too.
+
+    :param began: when the work on the request began, as the clock's monotonic time
+    """
+    try:
+        yield
+    except Exception:
+        _ERRORS.labels(driver).inc()
+        raise
+    finally:
+        _PROCESSED.labels(driver).inc()
+        _SECONDS.labels(driver).observe(clock.monotonic() - began)
 
 
 def make_controller(context: ControllerContext) -> PoolStatusRequests:
@@ -75,7 +114,7 @@ class PoolStatusRequests(Group):
             answered.status = count_pools(request, self._slices.list(), self._claims.list(), self._clock.now())
         except IncompletePool as error:
             raise SyncError(str(error)) from None
-        with answering(self._clock, request.spec.driver, began):
+        with _answering(self._clock, request.spec.driver, began):
             await self._server.update_status(answered)
 
     async def delete_old(self) -> None:
