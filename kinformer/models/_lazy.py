@@ -170,7 +170,7 @@ class Described(msgspec.Struct, gc=False):
     __lazy_fields__: ClassVar[dict[str, LazyField]] = {}
 
 
-# With each model, msgspec compiles and evaluates the annotations of its bases. None of these is a field's: 0.1 ms a model.
+# With each model, msgspec compiles and evaluates the annotations of its bases: 0.1 ms. None of these is a field's.
 for _base in (Marked, Described):
     _base.__annotations__ = {}
 

@@ -18,8 +18,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+import msgspec
+
 from kinformer.meta import Quantity, QuantityError
-from kinformer.models._base import Model, looked_at
+from kinformer.models._base import LazyModel, Model, looked_at
 
 __all__ = ("QUANTITIES", "semantically_equal")
 
@@ -70,17 +72,32 @@ def semantically_equal(one: Any, other: Any) -> bool:
     :param one: a model, a list or dict of models, or a plain value of a field. Both must be of the same type. Plain
         dicts do not say which of their texts are quantities, so these are compared as texts
     """
+    # `==` would decode the lazy fields of both, and they would be decoded once more here.
+    if isinstance(one, LazyModel):
+        return type(one) is type(other) and all(
+            _same_bytes(one, other, name) or same(looked_at(one, name), looked_at(other, name))
+            for name, same in _fields(type(one))
+        )
     if one == other:  # compares in C, so only parts that differ are looked at here
         return True
     if isinstance(one, Model):
         return type(one) is type(other) and all(
-            same(looked_at(one, name), looked_at(other, name)) for name, same in _fields(type(one))
+            same(getattr(one, name), getattr(other, name)) for name, same in _fields(type(one))
         )
     if isinstance(one, dict) or isinstance(other, dict):
         return _same_dicts(one or {}, other or {}, semantically_equal)
     if isinstance(one, list) or isinstance(other, list):
         return _same_lists(one or [], other or [], semantically_equal)
     return False
+
+
+def _same_bytes(one: LazyModel, other: LazyModel, name: str) -> bool:
+    """Whether a field of both is not decoded yet, and has the same bytes. Different bytes may have the same meaning."""
+    field = type(one).__lazy_fields__.get(name)
+    if field is None:
+        return False
+    part = field.peek(one)
+    return type(part) is msgspec.Raw and bool(part == field.peek(other))
 
 
 @cache

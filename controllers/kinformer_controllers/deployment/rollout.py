@@ -15,6 +15,7 @@ from kinformer.models import (
     V1Deployment,
     V1DeploymentCondition,
     V1ObjectMeta,
+    V1PodSpec,
     V1PodTemplateSpec,
     V1ReplicaSet,
     semantically_equal,
@@ -58,8 +59,9 @@ def same_template(one: V1PodTemplateSpec, other: V1PodTemplateSpec) -> bool:
 
     An empty object is not a missing one: ``namespaceSelector: {}`` must be rolled out.
     """
-    return (one.spec == other.spec and _metadata(one) == _metadata(other)) or semantically_equal(
-        without_hash(one), without_hash(other)
+    # Not the templates as a whole: `==`, which is tried first on them, decodes the containers of both.
+    return semantically_equal(_metadata(one), _metadata(other)) and semantically_equal(
+        one.spec or V1PodSpec(), other.spec or V1PodSpec()
     )
 
 
