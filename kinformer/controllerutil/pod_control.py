@@ -14,7 +14,7 @@ from kinformer.client.errors import ApiError, NotFound, has_status_cause
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta.validation import dns1123_subdomain_errors
-from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec, complete
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec, complete, encode
 from kinformer.record import NORMAL, WARNING, EventRecorder
 
 __all__ = (
@@ -108,6 +108,7 @@ class PodWriter(Protocol):
         """
         Create a pod, and record an Event about `owner` for it.
 
+        :param pod: with its apiVersion and kind. It may be created again, but must not be changed then
         :raises ClientError: if the server refuses
         """
 
@@ -130,16 +131,20 @@ class PodWriter(Protocol):
 class PodControl:
     """A :class:`PodWriter` that writes to a server."""
 
-    __slots__ = ("_pods", "_recorder")
+    __slots__ = ("_body", "_made", "_pods", "_recorder")
 
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._pods = client.resource(V1Pod)
         self._recorder = recorder
+        self._made: V1Pod | None = None
+        self._body = b""
 
     async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
         """See :meth:`PodWriter.create`."""
         try:
-            created = await self._pods.create(pod)
+            if pod is not self._made:  # a ReplicaSet creates one object again and again
+                self._made, self._body = pod, encode(pod)
+            created = await self._pods.create(self._body, pod.metadata.namespace)
         except Exception as error:
             if not is_namespace_terminating(error):
                 self._recorder.event(owner, WARNING, FAILED_CREATE, f"Error creating: {error}")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kinformer.clock import FakeClock
-from kinformer.models import V1Namespace, V1NamespaceStatus, V1ObjectMeta, resource_for
+from kinformer.models import V1Namespace, V1NamespaceStatus, V1ObjectMeta, decode, resource_for
 from tests.controllers.objects import FakeInformers, not_found
 
 __all__ = ("Cluster",)
@@ -105,6 +105,8 @@ class _Resource:
         return SimpleNamespace(items=[obj for obj in found if namespace in ("", obj.metadata.namespace)])
 
     async def create(self, obj: Any, namespace: str = "") -> Any:
+        if isinstance(obj, bytes):
+            obj = decode(self._type, obj)
         self._cluster.ask("create", self._type, _key(obj), obj)
         self._cluster.put_on_server(obj)
         return obj

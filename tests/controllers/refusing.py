@@ -16,7 +16,7 @@ def refusing_client(workload: type[Any]) -> Any:
     async def accept(obj: Any) -> Any:
         return obj
 
-    async def refuse_pod(obj: Any) -> Any:
+    async def refuse_pod(*_: Any) -> Any:
         raise RuntimeError("the pod is refused")
 
     async def refuse_status(*_: Any) -> Any:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kinformer.client.errors import NotFound, Status, StatusCause, StatusDetails, error_from_status
 from kinformer.controllerutil.pod_control import PodControl, PodControlError, pod_from_template
-from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodSpec, V1PodTemplateSpec
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodSpec, V1PodTemplateSpec, encode
 from tests.controllers.objects import FakeRecorder, forbidden, make_rc, not_found
 
 TEMPLATE = V1PodTemplateSpec(
@@ -27,8 +27,8 @@ class FakePodsOfServer:
     def resource(self, type_: type[Any]) -> Any:
         return self
 
-    async def create(self, pod: V1Pod) -> V1Pod:
-        self._ask(pod)
+    async def create(self, pod: bytes, namespace: str) -> V1Pod:
+        self._ask((pod, namespace))
         return V1Pod(metadata=V1ObjectMeta(name="web-abcde"))
 
     async def delete(self, name: str, namespace: str) -> None:
@@ -83,11 +83,23 @@ async def test_each_write_is_told_by_an_event_about_the_owner() -> None:
     await pods.create(pod, make_rc())
     await pods.delete("ns", "web-abcde", make_rc())
 
-    assert server.asked == [pod, ("web-abcde", "ns")]
+    assert server.asked == [(encode(pod), "ns"), ("web-abcde", "ns")]
     assert recorder.events == [
         "Normal SuccessfulCreate web: Created pod: web-abcde",
         "Normal SuccessfulDelete web: Deleted pod: web-abcde",
     ]
+
+
+async def test_a_pod_that_is_created_again_is_encoded_once() -> None:
+    pods, server, _ = control()
+    one, other = (pod_from_template(TEMPLATE, "ns", name, REFERENCE) for name in ("web", "db"))
+
+    for pod in (one, one, other):
+        await pods.create(pod, make_rc())
+
+    first, second, third = (body for body, _ in server.asked)
+    assert second is first
+    assert third == encode(other) != first
 
 
 async def test_a_refused_write_is_told_by_a_warning_in_the_servers_words() -> None:
