@@ -1,42 +1,41 @@
 """Metrics of requests, with the names and labels of client-go.
 
-There is one set for the process, in prometheus-client's own registry. To look up a labelled child costs about as much
-as all the rest of counting. So :class:`HostMetrics` keeps the children that one client has used.
+There is one set for the process, in prometheus-client's own registry. To look up a labelled child costs more than to
+count. So :class:`HostMetrics` keeps the children that one client has used.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import Counter, Histogram
-
 from kinformer.cluster import in_cluster
+from kinformer.tallies import Count, Counts, Histogram, Histograms
 
 __all__ = ("HostMetrics",)
 
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
-_requests: Final = Counter(
+_requests: Final = Counts(
     "rest_client_requests",
     "Number of HTTP requests, partitioned by status code, method, and host.",
     ("code", "method", "host"),
 )
-_retries: Final = Counter(
+_retries: Final = Counts(
     "rest_client_request_retries",
     "Number of request retries, partitioned by status code, verb, and host.",
     ("code", "verb", "host"),
 )
-_duration: Final = Histogram(
+_duration: Final = Histograms(
     "rest_client_request_duration_seconds",
     "Request latency in seconds. Broken down by verb, and host.",
     ("verb", "host"),
-    buckets=_BUCKETS,
+    _BUCKETS,
 )
-_throttled: Final = Histogram(
+_throttled: Final = Histograms(
     "rest_client_rate_limiter_duration_seconds",
     "Client side rate limiter latency in seconds. Broken down by verb, and host.",
     ("verb", "host"),
-    buckets=_BUCKETS,
+    _BUCKETS,
 )
 
 
@@ -51,7 +50,7 @@ class HostMetrics:
 
     def __init__(self, host: str):
         self._host = in_cluster(host)
-        self._requests: dict[tuple[int, str], Counter] = {}
+        self._requests: dict[tuple[int, str], Count] = {}
         self._durations: dict[str, Histogram] = {}
         self._waits: dict[str, Histogram] = {}
 

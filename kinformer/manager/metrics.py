@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Final, Protocol
 from weakref import WeakSet
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Gauge
 
 from kinformer.cluster import in_cluster
+from kinformer.tallies import Counts, Histograms
 
 __all__ = ("RUNNING", "ControllerMetrics")
 
@@ -21,31 +22,31 @@ RUNNING: Final = Gauge(
     ("name", "manager"),
 )
 
-_TOTAL: Final = Counter(
+_TOTAL: Final = Counts(
     "controller_runtime_reconcile_total",
     "Syncs of a controller, by result",
     ("controller", "result"),
 )
-_ERRORS: Final = Counter(
+_ERRORS: Final = Counts(
     "controller_runtime_reconcile_errors_total",
     "Syncs of a controller that raised",
     ("controller",),
 )
-_TERMINAL: Final = Counter(
+_TERMINAL: Final = Counts(
     "controller_runtime_terminal_reconcile_errors_total",
     "Syncs of a controller that raised and are not tried again before the object changes",
     ("controller",),
 )
-_TIMEOUTS: Final = Counter(
+_TIMEOUTS: Final = Counts(
     "controller_runtime_reconcile_timeouts_total",
     "Syncs of a controller that took too long and were cancelled",
     ("controller",),
 )
-_SECONDS: Final = Histogram(
+_SECONDS: Final = Histograms(
     "controller_runtime_reconcile_time_seconds",
     "Seconds that a sync of a controller took",
     ("controller",),
-    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+    (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 _WORKERS: Final = Gauge(
     "controller_runtime_max_concurrent_reconciles",

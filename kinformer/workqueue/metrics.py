@@ -10,7 +10,6 @@ To send the metrics somewhere else, or nowhere, give queues another :class:`Metr
 from __future__ import annotations
 
 import weakref
-from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import accumulate
 from operator import mul
@@ -23,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from kinformer.clock import Clock
 from kinformer.cluster import in_cluster
+from kinformer.tallies import Histogram
 
 __all__ = (
     "Buffer",
@@ -80,27 +80,6 @@ class NoMetrics:
 #: Kubernetes' own buckets, from 10 ns to 10 s. They are multiplied step by step as there, so one is
 #: 9.999999999999999e-06.
 _BOUNDS = tuple(accumulate([1e-8] + [10.0] * 9, mul))
-_LABELS = (*map(repr, _BOUNDS), "+Inf")
-
-
-class _Histogram:
-    """Durations by bucket."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(_BOUNDS) + 1)
-        self.total = 0.0
-
-    def observe(self, seconds: float) -> None:
-        self.counts[bisect_left(_BOUNDS, seconds)] += 1
-        self.total += seconds
-
-    def buckets(self) -> Iterator[tuple[str, float]]:
-        count = 0
-        for label, more in zip(_LABELS, tuple(self.counts), strict=True):
-            count += more
-            yield label, count
 
 
 class _Name:
@@ -112,8 +91,8 @@ class _Name:
         self.depth = 0
         self.adds = 0
         self.retries = 0
-        self.latency = _Histogram()
-        self.work = _Histogram()
+        self.latency = Histogram(_BOUNDS)
+        self.work = Histogram(_BOUNDS)
         self.queues: list[weakref.ref[_Queue]] = []
 
     def ages(self) -> list[float]:
