@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -88,7 +88,8 @@ class Resource(PodVerbs, Generic[T]):
         self.kind = kind
         self.namespaced = namespaced
         self._transport = transport
-        self._about_all = About(gvr.group_resource)
+        self._group_resource = gvr.group_resource
+        self._about_all = About(self._group_resource)
         self._codec: ObjectCodec[T] = ObjectCodec(type_, gvr.api_version, kind, lazy=transport.options.lazy)
         self._prefix = f"/apis/{gvr.group}/{gvr.version}" if gvr.group else f"/api/{gvr.version}"
         self._strategic = gvr in _builtin_gvrs()
@@ -393,7 +394,7 @@ class Resource(PodVerbs, Generic[T]):
         path = self.path_of_one(namespace, name)
         left = self._codec.decode_deleted(await self._send("DELETE", path, name, _delete_body(options)), path)
         if options is None or not options.dry_run:
-            note_deletion(self.gvr.group_resource, namespace, name, left)
+            note_deletion(self._group_resource, namespace, name, left)
         return left
 
     async def delete_collection(
@@ -530,7 +531,7 @@ class Resource(PodVerbs, Generic[T]):
     ) -> bytes:
         if options:
             params = write_params(options)
-        about = About(self.gvr.group_resource, name)
+        about = About(self._group_resource, name)
         return await self._transport.request(
             method, path, params=params, body=body, headers=headers or self._headers or None, about=about
         )
@@ -538,7 +539,7 @@ class Resource(PodVerbs, Generic[T]):
     def _written(self, answer: bytes, path: str) -> T:
         """Decode the response to a write, and note the write in :mod:`kinformer.client.writes`."""
         written = self._codec.decode(answer, path)
-        note_write(self.gvr.group_resource, written)
+        note_write(self._group_resource, written)
         return written
 
     def _namespace_of(self, obj: Any) -> str:
@@ -611,14 +612,14 @@ def _with(options: ListOptions, more: ListParams) -> ListOptions:
     return replace(options, **more) if more else options
 
 
-def _meta(obj: Any, field: str) -> str:
+def _meta(obj: Any, field: Literal["name", "namespace"]) -> str:
     """A field of an object's metadata, for all types of objects, including kubernetes_asyncio's own models."""
     try:
         accessor = accessor_of(obj)
     except TypeError:
         check_object(obj)
         return getattr(getattr(obj, "metadata", None), field, None) or ""
-    return accessor.field(obj, field) or ""
+    return accessor.name(obj) if field == "name" else accessor.namespace(obj)
 
 
 def _delete_body(options: DeleteOptions | None) -> bytes | None:
@@ -626,6 +627,7 @@ def _delete_body(options: DeleteOptions | None) -> bytes | None:
     return encode(body) if body is not None else None
 
 
+@lru_cache(maxsize=4096)
 def _segment(name: str, what: str) -> str:
     """A name as a segment of a path, by the API's rules for such names."""
     if not name:

@@ -37,7 +37,7 @@ class Accessor(Generic[T]):
     :param hot: the functions that read what every event needs
     """
 
-    __slots__ = ("_meta", "_reader", "_type", "key", "name", "namespace", "resource_version", "same_version")
+    __slots__ = ("_meta", "_reader", "_type", "key", "name", "namespace", "resource_version", "same_version", "uid")
 
     def __init__(
         self, type_: type[T], read_meta: Callable[[T], Any], reader: Callable[[str], Callable[[Any], Any]], hot: _Hot
@@ -51,6 +51,7 @@ class Accessor(Generic[T]):
         self.name: Callable[[T], str] = hot.name
         #: Empty for objects without a namespace.
         self.namespace: Callable[[T], str] = hot.namespace
+        self.uid: Callable[[T], str] = hot.uid
         self.resource_version: Callable[[T], str] = hot.resource_version
         #: Whether two objects have the same resourceVersion, or both have none.
         self.same_version: Callable[[T, T], bool] = hot.same_version
@@ -71,9 +72,6 @@ class Accessor(Generic[T]):
 
     def object_name(self, obj: T) -> ObjectName:
         return ObjectName(self.namespace(obj), self.name(obj))
-
-    def uid(self, obj: T) -> str:
-        return self.field(obj, "uid") or ""
 
     def generation(self, obj: T) -> int:
         return self.field(obj, "generation") or 0
@@ -141,6 +139,7 @@ class _Hot(NamedTuple):
     key: Callable[[Any], str]
     name: Callable[[Any], str]
     namespace: Callable[[Any], str]
+    uid: Callable[[Any], str]
     resource_version: Callable[[Any], str]
     same_version: Callable[[Any, Any], bool]
 
@@ -162,7 +161,11 @@ def _hot_of_mappings() -> _Hot:
         return f"{namespace}/{name}" if namespace else name
 
     version_of = field("resourceVersion")
-    return _Hot(key, field("name"), field("namespace"), version_of, lambda one, two: version_of(one) == version_of(two))
+
+    def same_version(one: Any, two: Any) -> bool:
+        return version_of(one) == version_of(two)
+
+    return _Hot(key, field("name"), field("namespace"), field("uid"), version_of, same_version)
 
 
 def _hot_of_dicts() -> _Hot:
@@ -199,6 +202,7 @@ def _hot_of_dicts() -> _Hot:
         key,
         field("name", slow.name),
         field("namespace", slow.namespace),
+        field("uid", slow.uid),
         field("resourceVersion", slow.resource_version),
         same_version,
     )
@@ -224,7 +228,7 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
 
         return read
 
-    name_of, namespace_of = field("name"), field("namespace")
+    name_of, namespace_of, uid_of = field("name"), field("namespace"), field("uid")
 
     def key(obj: Any) -> str:
         namespace = namespace_of(obj)
@@ -237,7 +241,7 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
 
     names = [declared and attribute_of(declared, json_name) for json_name in ("namespace", "name", "resourceVersion")]
     if not all(names):
-        return _Hot(key, name_of, namespace_of, version_of, same_version)
+        return _Hot(key, name_of, namespace_of, uid_of, version_of, same_version)
     fast_version = _getter(f"{attribute}.{names.pop()}")
     both = operator.attrgetter(*(f"{attribute}.{name}" for name in names))
 
@@ -255,7 +259,7 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
             return same_version(one, two)
         return bool(first == second or not (first or second))
 
-    return _Hot(fast_key, name_of, namespace_of, version_of, fast_same_version)
+    return _Hot(fast_key, name_of, namespace_of, uid_of, version_of, fast_same_version)
 
 
 @lru_cache(maxsize=1024)
