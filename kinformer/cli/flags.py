@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kinformer.installed import installed
 from kinformer.options import CONTROLLERS, Option, options_of
 from kinformer.spec import declared_by
 
@@ -157,7 +157,7 @@ def _installed(ctx: click.Context) -> list[Option]:
 
 def _found() -> list[Option]:
     found: dict[str, Option] = {}
-    for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name):
+    for entry in installed(CONTROLLERS):
         try:
             type_ = declared_by(entry.load(), "options")
             declared = options_of(type_) if type_ is not None else ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 import click
+
+from kinformer.installed import installed
 
 __all__ = ("Group", "WithInstalled", "WithSubcommands")
 
@@ -29,14 +30,14 @@ class WithInstalled(Group):
     """A group that also has the commands of other packages: entry points of the group ``kinformer.commands``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_COMMANDS))})
+        return sorted({*super().list_commands(ctx), *(entry.name for entry in installed(_COMMANDS))})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
         found: click.Command | None = next(
-            (entry.load() for entry in entry_points(group=_COMMANDS) if entry.name == cmd_name), None
+            (entry.load() for entry in installed(_COMMANDS) if entry.name == cmd_name), None
         )
         return found
 

@@ -10,10 +10,11 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple, cast
 
 from kinformer.arguments import takes, want_function
+from kinformer.installed import installed
 from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.selection import select_controllers
@@ -72,13 +73,7 @@ def known_controllers() -> dict[str, Any]:
 
     A package that is installed later is found by the next process.
     """
-    return {entry.name: entry for entry in _installed()}
-
-
-@functools.cache
-def _installed() -> tuple[EntryPoint, ...]:
-    # To list installed entry points reads some files of each package, which would take 10 ms for each manager.
-    return tuple(sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name))
+    return {entry.name: entry for entry in installed(CONTROLLERS)}
 
 
 def find_controllers(selection: Iterable[str]) -> tuple[list[str], dict[str, Any]]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
 
+from kinformer.installed import installed
 from kinformer.options import CONTROLLERS
 from kinformer.spec import ControllerSpec
 
@@ -41,7 +41,7 @@ def find_name(name: str, known: Iterable[str]) -> str | None:
 def _names() -> Mapping[str, str]:
     """The name in full of each installed controller, by its entry point and its aliases."""
     names: dict[str, str] = {}
-    for entry in entry_points(group=CONTROLLERS):
+    for entry in installed(CONTROLLERS):
         try:
             spec = entry.load()
         except (Exception, SystemExit):  # importing runs code of other packages

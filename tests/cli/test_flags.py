@@ -36,7 +36,7 @@ def given(*arguments: str) -> dict[str, Any]:
 def help_of(monkeypatch: pytest.MonkeyPatch, **installed: Any) -> str:
     """The help of a command where these controllers are installed."""
     entries = [FakeEntry(name, factory) for name, factory in installed.items()]
-    monkeypatch.setattr("kinformer.cli.flags.entry_points", lambda group: entries)
+    monkeypatch.setattr("kinformer.cli.flags.installed", lambda group: entries)
     done = CliRunner().invoke(ControllersCommand("command", callback=lambda **_: None), ["--help"])
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())

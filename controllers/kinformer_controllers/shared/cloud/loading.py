@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 from kinformer.clock import Clock, RealClock
+from kinformer.installed import installed
 from kinformer.manager import ControllerDisabled
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1LoadBalancerIngress, V1LoadBalancerStatus, V1Node, V1Service
@@ -140,7 +140,7 @@ def cloud_named(name: str) -> CloudProvider:
 def _loaded(name: str) -> Any:
     if name == FAKE:
         return FakeCloud()
-    offered = {entry.name: entry for entry in entry_points(group=GROUP)}
+    offered = {entry.name: entry for entry in installed(GROUP)}
     if name not in offered:
         known = ", ".join(sorted([*offered, FAKE]))
         raise OptionError(f"--cloud-provider is {name!r}: no package offers it; want one of {known}")

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import Any, Final, Protocol, runtime_checkable
 
+from kinformer.installed import installed
 from kinformer.manager import SyncError
 from kinformer.meta import Quantity
 from kinformer.models import V1Node
@@ -214,4 +214,4 @@ def installed_plugins() -> list[VolumePlugin]:
 
     :raises Exception: if the import of a package, or the creation of its plug-in, fails
     """
-    return [entry.load()() for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)]
+    return [entry.load()() for entry in installed(GROUP)]
