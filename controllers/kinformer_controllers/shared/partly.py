@@ -24,7 +24,7 @@ def partly(
     model: type[Model],
     attribute: str,
     fields: type[Any],
-    convert: Callable[[Any, Any], Any] | None = None,
+    converter: Callable[[Any], Callable[[Any], Any]] | None = None,
 ) -> Callable[[Any], Any]:
     """
     Make a function that reads an attribute of a model's objects.
@@ -33,8 +33,8 @@ def partly(
     msgspec.ValidationError if the bytes do not fit `fields`.
 
     :param fields: a Struct with the fields that are needed, under the model's names for them; other fields are skipped
-    :param convert: makes a value of a type, which is the second argument, from a decoded part. None: parts are taken as
-        they are
+    :param converter: returns, for the type of a field, a function that makes a value of this type from a decoded part.
+        None: parts are taken as they are
     """
     lazy = model.__lazy_fields__.get(attribute)
     if lazy is None:
@@ -50,30 +50,36 @@ def partly(
         if value is None:
             return None
         if of_decoded is None:
-            of_decoded = _of_decoded(type(value), fields, convert)
+            of_decoded = _of_decoded(type(value), fields, converter)
         return of_decoded(value)
 
     return read
 
 
-def _of_decoded(part: type[Any], fields: type[Any], convert: Callable[[Any, Any], Any] | None) -> Callable[[Any], Any]:
+def _of_decoded(
+    part: type[Any], fields: type[Any], converter: Callable[[Any], Callable[[Any], Any]] | None
+) -> Callable[[Any], Any]:
     """Make the function that reads the fields of a decoded part, and leaves its own lazy fields undecoded."""
     types, raw, lazy = get_type_hints(fields), msgspec.Raw, part.__lazy_fields__
-    if convert is None and lazy.keys().isdisjoint(fields.__struct_fields__):
+    if converter is None and lazy.keys().isdisjoint(fields.__struct_fields__):
         return _itself
     steps = tuple(
-        (lazy[name].peek if name in lazy else attrgetter(name), msgspec.json.Decoder(types[name]).decode, types[name])
+        (
+            lazy[name].peek if name in lazy else attrgetter(name),
+            msgspec.json.Decoder(types[name]).decode,
+            converter(types[name]) if converter is not None else _itself,
+        )
         for name in fields.__struct_fields__
     )
 
     def read(value: Any) -> Any:
         found = []
-        for peek, decode, type_ in steps:
+        for peek, decode, convert in steps:
             one = peek(value)
             if type(one) is raw:
                 one = decode(json_of(one))
-            elif convert is not None and one is not None:
-                one = convert(one, type_)
+            elif one is not None:
+                one = convert(one)
             found.append(one)
         return fields(*found)
 
