@@ -10,7 +10,9 @@ objects of the API are trees, and are freed as soon as the last reference to the
 :data:`LARGE` objects, unless its options say ``relax_collector=False``. The command ``kinformer`` calls it when it
 starts.
 
-With ``KINFORMER_GC=default`` in the environment, it leaves the collector as it is.
+:func:`keep` is for a command: what it has imported stays, so the collector need not go through it.
+
+With ``KINFORMER_GC=default`` in the environment, both leave the collector as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Final
 
 from kinformer.logs import get_logger
 
-__all__ = ("LARGE", "THRESHOLD", "relax")
+__all__ = ("LARGE", "THRESHOLD", "keep", "relax")
 
 log = get_logger(__name__)
 
@@ -41,6 +43,21 @@ def relax() -> None:
     youngest, *older = gc.get_threshold()
     # A threshold of 0 switches the collector off, like gc.disable(). That is left as it is.
     off = not gc.isenabled() or youngest == 0
-    if not off and youngest < THRESHOLD and os.environ.get("KINFORMER_GC", "") != "default":
+    if not off and youngest < THRESHOLD and _may_change():
         gc.set_threshold(THRESHOLD, *older)
         log.debug("collector_relaxed", threshold=THRESHOLD, before=youngest)
+
+
+def keep() -> None:
+    """
+    Make the collector leave alone what is alive now, for the rest of the process.
+
+    The imports of a manager with all controllers make some 170,000 containers. To go through them took 2 collections
+    and 70 ms of CPU at each start.
+    """
+    if _may_change():
+        gc.freeze()
+
+
+def _may_change() -> bool:
+    return os.environ.get("KINFORMER_GC", "") != "default"

@@ -3,13 +3,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from kinformer.cache import InformerOptions, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
-from kinformer.collector import LARGE, THRESHOLD, relax
+from kinformer.collector import LARGE, THRESHOLD, keep, relax
 from tests.cache.informers import running
 from tests.cache.scripted import obj
 
@@ -53,6 +54,21 @@ def test_the_environment_can_have_the_collector_left_as_it_is(monkeypatch: pytes
     relax()
 
     assert gc.get_threshold() == (700, 10, 10)
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self.own = self
+
+
+@pytest.mark.parametrize(("setting", "collected"), [("", False), ("default", True)])
+def test_what_is_kept_is_not_collected(monkeypatch: pytest.MonkeyPatch, setting: str, collected: bool) -> None:
+    monkeypatch.setenv("KINFORMER_GC", setting)
+    gone = ref(Cycle())
+    keep()
+    gc.collect()
+
+    assert (gone() is None) is collected
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -22,6 +22,7 @@ from kinformer.cli.signals import Interruption
 from kinformer.cli.webhooks import WebhookFlags
 from kinformer.client import Client, ClientOptions, OutageOptions, TokenBucket, connect
 from kinformer.client.account import account_endpoint
+from kinformer.collector import keep
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.beside import NAMESPACE
@@ -198,6 +199,7 @@ async def run(
             recording=recorded if dry_run is None else None,
             **common,
         )
+        keep()  # the controllers' modules; the caches come later
         manager.pages.flags = shown_flags
         if not manager.controllers:
             raise OptionError(_nothing_to_run(controllers))

@@ -51,7 +51,9 @@ def run_command(
     :param interruption: what a signal does instead of cancelling the command
     """
     from kinformer.cli.signals import run_until_signal
+    from kinformer.collector import keep
 
+    keep()
     exit_with(lambda: run_until_signal(command, interrupted, interruption))
 
 
