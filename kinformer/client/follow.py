@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from kinformer.backoff import Backoff
-from kinformer.client.errors import ApiError, ClientError, ConfigError, DecodeError, Expired, TooManyRequests
+from kinformer.client.errors import ApiError, ClientError, ConfigError, DecodeError, Gone, TooManyRequests
 from kinformer.client.reachability import Reachability
 from kinformer.client.types import BOOKMARK, ListOptions, ObjectList, WatchEvent
 from kinformer.clock import Clock
@@ -130,6 +130,7 @@ async def _lists_and_events(
     :raises ClientError: if an error will not pass
     """
     accessor = accessor_for(resource.type)
+    #: The version to watch from; empty if everything is to be listed.
     version = ""
     backoff = Backoff(clock=clock)
     while True:
@@ -145,7 +146,9 @@ async def _lists_and_events(
                         version = accessor.resource_version(event.object) or version
                         if event.type != BOOKMARK:
                             yield event
-        except Expired:
+        except Gone:  # servers up to 1.17, and proxies, do not say Expired
+            if not version:
+                raise
             version = ""
         except ClientError as error:
             if not passes(error):

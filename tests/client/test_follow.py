@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 
-from kinformer.client import Client, Forbidden, Resource, connect
+from kinformer.client import Client, Forbidden, Gone, ListOptions, Resource, connect
+from kinformer.client.follow import follow
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.models import V1ConfigMap, V1ObjectMeta
+from tests.cache.scripted import ScriptedListerWatcher, obj, status_error
 from tests.turning import eventually, turn
 
 
@@ -140,6 +143,23 @@ async def test_what_was_forgotten_meanwhile_is_told_as_one_change_for_each_objec
             ("MODIFIED", "a", "3", "1"),
         ]
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("reason", ["Expired", "Gone", ""])
+async def test_a_version_that_is_gone_is_a_new_list_by_whatever_reason(reason: str, clock: FakeClock) -> None:
+    source = ScriptedListerWatcher()
+    resource: Any = SimpleNamespace(type=dict, list=lambda _, it: source.list(it), watch=lambda _, it: source.watch(it))
+    source.will_list(obj("a", 1), rv=1)
+    source.will_refuse_watch(status_error(410, reason))
+    source.will_list(obj("a", 2), rv=2)
+    source.will_refuse_watch(status_error(410, reason))
+    source.will_fail_list(status_error(410, reason))
+
+    changes = follow(resource, "", ListOptions(), clock)
+
+    assert [(await anext(changes)).type, (await anext(changes)).type] == ["ADDED", "MODIFIED"]
+    with pytest.raises(Gone):  # a list has no version that could be gone
+        await anext(changes)
 
 
 async def test_a_server_that_is_busy_is_asked_again(
