@@ -220,7 +220,7 @@ class BaseFIFO(ABC, Generic[T, P]):
 
         An object that the transformer fails for is left out. If it is known, it stays as it is.
 
-        :raises ObjectKeyError: if no key can be made for one of them
+        :raises ObjectKeyError: if no key can be made for one of them; a DeltaFIFO has queued those before it then
         """
         for _ in self.replacing(objects, resource_version):
             pass

@@ -12,6 +12,7 @@ from kinformer.cache import (
     DeltaFIFO,
     FIFOClosed,
     Indexer,
+    ObjectKeyError,
 )
 from tests.cache.objects import POD, Known, Pod, changes, name_of, pod
 
@@ -491,3 +492,15 @@ def test_an_update_whose_key_is_known_is_an_update_like_any_other() -> None:
     assert [popped(queues[1]), popped(queues[1])] == [popped(queues[0]), popped(queues[0])]
     assert len(transformed) == 6
     assert all(queue.has_synced for queue in queues)
+
+
+def test_a_refused_list_queues_what_comes_before_the_object_without_a_key() -> None:
+    # As in client-go. It is no first list, and its deletions are not looked for.
+    queue: DeltaFIFO[Any] = DeltaFIFO(None, Known(pod("gone")), emit_delta_type_replaced=True)
+
+    with pytest.raises(ObjectKeyError):
+        queue.replace([pod("before"), "a string", pod("after")])
+
+    assert popped(queue) == [("Replaced", pod("before"))]
+    assert len(queue) == 0
+    assert not queue.has_synced
