@@ -336,6 +336,20 @@ async def test_a_table_shows_two_hundred_rows_and_how_many_there_are(chromium: P
         assert "(200 of 5,000)" in await chromium.look("document.querySelector('#informers-table caption').innerText")
 
 
+async def test_the_group_of_a_resource_is_shown_in_its_version_only(chromium: Page) -> None:
+    def grouped(snapshot: Snapshot) -> Snapshot:
+        one = msgspec.structs.replace(
+            snapshot.informers[0], name="poddisruptionbudgets.policy", api_version="policy/v1"
+        )
+        return msgspec.structs.replace(snapshot, informers=[one])
+
+    async with staged(grouped) as port:
+        await chromium.open(f"http://localhost:{port}/page/")
+        await chromium.until("document.querySelectorAll('#informers-table tbody tr').length == 1")
+        cells = "[...document.querySelectorAll('#informers-table tbody tr > *')].map(it => it.innerText).slice(0, 2)"
+        assert await chromium.look(cells) == ["poddisruptionbudgets", "policy/v1"]
+
+
 async def test_members_and_the_ranges_without_an_owner_are_shown(chromium: Page) -> None:
     members = [
         MemberView(name="one", alive=True, ranges=2, is_self=True, objects=1200, syncs=30),

@@ -271,7 +271,7 @@ const queues = new Table("queues-table", "Keys that wait for a worker, or for a 
 ], { key: (it) => it.name, empty: "No queues.", sort: [0, 1] });
 
 const informers = new Table("informers-table", "Local copies of the cluster's objects; memory is an estimate", [
-  text("resource", (it) => it.name),
+  text("resource", (it) => it.name.split(".")[0]), // the version names the group, too
   text("version", (it) => it.apiVersion),
   state("state", (it) => it.state, (it) => it.state === "following"),
   number("objects", (it) => it.objects),
