@@ -112,16 +112,12 @@ def duplicate_fields(body: bytes, decoded: Any) -> list[str]:
 
     :param decoded: the decoded body, with each field once
     """
-    if not _has_duplicates(body, decoded):
+    if sum(map(body.count, _MARKS)) <= _encode(decoded).count(_MARKS[0]):
         return []
     told: dict[str, None] = {}  # each text once, in order
     with contextlib.suppress(RecursionError):  # no real object is nested so deeply
         told.update(dict.fromkeys(_walk(_decode(body.decode()), "")))
     return list(told)[:MOST_TOLD]
-
-
-def _has_duplicates(body: bytes, decoded: Any) -> bool:
-    return sum(map(body.count, _MARKS)) > _encode(decoded).count(_MARKS[0])
 
 
 def _walk(value: Any, path: str) -> Iterator[str]:

@@ -59,7 +59,8 @@ def permits(rule: Rule, action: Action) -> bool:
     if not _has(rule, "verbs", action.verb):
         return False
     if action.path:
-        return _is_path_of(rule, action.path)
+        paths, path = rule.get("nonResourceURLs") or (), action.path
+        return any(path == one or (one.endswith("*") and path.startswith(one.rstrip("*"))) for one in paths)
     if not _has(rule, "apiGroups", action.group) or not _is_resource_of(rule, action.what):
         return False
     names = rule.get("resourceNames") or ()
@@ -73,13 +74,6 @@ def _has(rule: Rule, field: str, value: str) -> bool:
 def _is_resource_of(rule: Rule, what: str) -> bool:
     _, slash, part = what.partition("/")
     return _has(rule, "resources", what) or bool(slash and f"*/{part}" in (rule.get("resources") or ()))
-
-
-def _is_path_of(rule: Rule, path: str) -> bool:
-    return any(
-        path == one or (one.endswith("*") and path.startswith(one.rstrip("*")))
-        for one in rule.get("nonResourceURLs") or ()
-    )
 
 
 class Authorizer:

@@ -119,7 +119,7 @@ class Users:
         text, _, signature = token.rpartition(".")
         if not hmac.compare_digest(_bytes(signature), _bytes(self._signature(text))):
             return None
-        claims = _read_claims(_unpacked(text.partition(".")[2]))
+        claims = _read_claims(base64.urlsafe_b64decode((signed := text.partition(".")[2]) + "=" * (-len(signed) % 4)))
         namespace, account = claims.bound.namespace, claims.bound.serviceaccount
         if self._clock.now().timestamp() > claims.exp:
             return None
@@ -138,10 +138,6 @@ def _bytes(text: str) -> bytes:
 
 def _packed(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _unpacked(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 # -- impersonation ----------------------------------------------------------------------------------------------------

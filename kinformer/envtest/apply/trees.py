@@ -76,9 +76,7 @@ def _of_text(text: str) -> Fields:
 
 @lru_cache(_REMEMBERED)
 def _of_encoded(tree: bytes) -> Fields:
-    """
-    :param tree: a tree as JSON, with its elements in any order
-    """
+    """The fields of a tree in JSON, with its elements in any order."""
     return _of_text(_text(_decode(tree)))
 
 

@@ -54,7 +54,8 @@ class Definitions:
         if change.type == DELETED and resource in self._ending:
             self._clean_later(self._ending[resource])
         if resource == _DEFINITIONS:
-            self._withdraw(change.now.key)
+            for one in self._served.pop(change.now.key, ()):
+                self._registry.remove(one.group, one.version, one.plural)
             if change.type != DELETED:
                 definition = change.now.decode()
                 self._serve(change.now.key, definition)
@@ -64,10 +65,6 @@ class Definitions:
                 gone = change.now.decode()["spec"]
                 self._forget(gone)
                 self._reconsider(gone["group"])
-
-    def _withdraw(self, key: str) -> None:
-        for resource in self._served.pop(key, ()):
-            self._registry.remove(resource.group, resource.version, resource.plural)
 
     def _serve(self, key: str, definition: Obj) -> None:
         if not has_condition(definition, "Established"):

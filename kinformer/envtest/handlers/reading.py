@@ -193,7 +193,8 @@ def _start(storage: Storage, options: ListOptions) -> tuple[str, int | None]:
         return start, None if number == _LATEST else number
     if not options.version or options.version == "0":
         return "", None
-    number = _not_from_the_future(storage, parse_version(options.version, _invalid_list_version))
+    asked = parse_version(options.version, lambda text: status.bad_request(f"invalid resource version: {text}"))
+    number = _not_from_the_future(storage, asked)
     exact = options.match == "Exact" or (not options.match and options.limit > 0)
     return "", number if exact else None
 
@@ -233,10 +234,6 @@ def parse_version(text: str, refuse: Any) -> int:
         return number
     why = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
     raise refuse(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}')
-
-
-def _invalid_list_version(text: str) -> status.StatusError:
-    return status.bad_request(f"invalid resource version: {text}")
 
 
 def _token(number: int, start: str) -> str:

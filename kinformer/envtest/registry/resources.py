@@ -163,7 +163,8 @@ class Registry:
         self._resources: dict[tuple[str, str], dict[str, Resource]] = {}
         if unknown := sorted(set(apis) - optional_apis()):
             raise LookupError(f"apis: {', '.join(unknown)}: not known; these are: {', '.join(sorted(optional_apis()))}")
-        for resource in (*_built_in(), *(one for one in _optional() if one.api_version in apis)):
+        asked_for = (one for one in _offered(optional=True) if one.api_version in apis)
+        for resource in (*_offered(optional=False), *asked_for):
             self._resources.setdefault((resource.group, resource.version), {})[resource.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -214,20 +215,15 @@ class Registry:
 
 
 @cache
-def _built_in() -> tuple[Resource, ...]:
+def _offered(*, optional: bool) -> tuple[Resource, ...]:
     # The built-in resources are the same for every server and never change. Reading the table takes a millisecond, so
     # it is read only once.
-    return tuple(resource for resource, is_optional in _read_resources() if not is_optional)
-
-
-@cache
-def _optional() -> tuple[Resource, ...]:
-    return tuple(resource for resource, is_optional in _read_resources() if is_optional)
+    return tuple(resource for resource, is_optional in _read_resources() if is_optional is optional)
 
 
 def optional_apis() -> set[str]:
     """The groups and versions that are served only if they are asked for."""
-    return {resource.api_version for resource in _optional()}
+    return {resource.api_version for resource in _offered(optional=True)}
 
 
 def _read_resources() -> Iterator[tuple[Resource, bool]]:

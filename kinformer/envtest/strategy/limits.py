@@ -134,7 +134,8 @@ class ResourceQuotaStrategy(Strategy):
             field = f"spec.hard[{name}]"
             wrong = label_key_errors(name)
             causes += [invalid(field, name, why) for why in wrong]
-            if not wrong and "/" not in name and name not in _QUOTA_NAMES and not _is_huge_pages(name):
+            known = "/" in name or name in _QUOTA_NAMES or name.removeprefix("requests.").startswith("hugepages-")
+            if not wrong and not known:
                 causes.append(invalid(field, name, "must be a standard resource type or fully qualified"))
                 causes.append(invalid(field, name, "must be a standard resource for quota"))
             causes += check_quantity(name, amount, field)
@@ -144,10 +145,6 @@ class ResourceQuotaStrategy(Strategy):
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         mine, before = (one.get("spec", {}).get("scopes") or [] for one in (obj, old))
         return [] if set(mine) == set(before) else [invalid("spec.scopes", mine, "field is immutable")]
-
-
-def _is_huge_pages(name: str) -> bool:
-    return name.removeprefix("requests.").startswith("hugepages-")
 
 
 #: The most scopes that are checked. There are only eight valid ones, and each error shows the whole list.

@@ -140,22 +140,12 @@ def _check_search(search: str, path: str) -> Iterator[Cause]:
         yield invalid(path, search, why)
 
 
-def _check_option(option: Obj, path: str) -> Iterator[Cause]:
-    if not option.get("name"):
-        yield required(path, "must not be empty")
-
-
 _DNS = f.Fields(
     nameservers=f.Given(f.AtMost(3, "nameservers"), f.Each(check_address)),
     searches=f.Given(f.AtMost(32, "search paths"), f.Each(_check_search)),
-    options=f.Each(_check_option),
+    options=f.Each(lambda option, path: () if option.get("name") else (required(path, "must not be empty"),)),
 )
 HOST_ALIASES = f.Each(f.Fields(ip=check_address, hostnames=f.Each(f.DNS_SUBDOMAIN)))
 READINESS_GATES = f.Each(f.Fields(conditionType=f.QUALIFIED_NAME))
 
-
-def _check_gate(gate: Obj, path: str) -> Iterator[Cause]:
-    yield from f.QUALIFIED_NAME(gate.get("name"), path)
-
-
-SCHEDULING_GATES = f.Each(_check_gate, f.Unique("name", at_item=True))
+SCHEDULING_GATES = f.Each(lambda gate, path: f.QUALIFIED_NAME(gate.get("name"), path), f.Unique("name", at_item=True))

@@ -42,7 +42,10 @@ def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
     for name, text in _old_names("annotations").items():
         if name in annotations:
             yield f"{path}metadata.annotations[{name}]: {text}"
-    yield from _volumes(spec.get("volumes") or (), f"{here}.volumes")
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for name, text in _old_names("volumes").items():
+            if name in volume:
+                yield f"{here}.volumes[{index}].{name}: {text}"
     yield from _repeated(spec.get("hostAliases") or (), "ip", f"{here}.hostAliases")
     yield from _pull_secrets(spec.get("imagePullSecrets") or (), f"{here}.imagePullSecrets")
     yield from _parts_of_bytes(spec.get("overhead"), f"{here}.overhead")
@@ -62,13 +65,6 @@ def _spread(constraints: Any, path: str) -> Iterator[str]:
             yield f"{path}[{index}].topologyKey: {key} is {old_labels[key]}"
         if constraint.get("labelSelector") is None:
             yield f"{path}[{index}].labelSelector: {_NO_SELECTOR}"
-
-
-def _volumes(volumes: Any, path: str) -> Iterator[str]:
-    for index, volume in enumerate(volumes):
-        for name, text in _old_names("volumes").items():
-            if name in volume:
-                yield f"{path}[{index}].{name}: {text}"
 
 
 def _pull_secrets(secrets: Any, path: str) -> Iterator[str]:

@@ -91,16 +91,12 @@ def _check_one_value(variable: Obj, path: str) -> Iterator[Cause]:
         yield invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _check_told_to_variable(told: Obj, path: str) -> Iterator[Cause]:
-    return _check_told_field(told, _TOLD["in variables"], path)
-
-
 _KEY_REFERENCE = f.Given(f.Fields(name=f.DNS_SUBDOMAIN, key=f.Needed(f.DATA_KEY)))
 ENV = f.Each(
     f.Fields(
         name=f.Needed(_check_variable_name),
         valueFrom=f.Fields(
-            fieldRef=f.Given(_check_told_to_variable),
+            fieldRef=f.Given(lambda told, path: _check_told_field(told, _TOLD["in variables"], path)),
             resourceFieldRef=f.Given(_check_told_resource),
             configMapKeyRef=_KEY_REFERENCE,
             secretKeyRef=_KEY_REFERENCE,
@@ -134,11 +130,6 @@ def check_volume_source(volume: Obj, path: str) -> Iterator[Cause]:
 def check_no_steps_up(target: str, path: str) -> Iterator[Cause]:
     if ".." in target.split("/"):
         yield invalid(path, target, "must not contain '..'")
-
-
-def _check_host_path(source: Obj, path: str) -> Iterator[Cause]:
-    if source.get("path"):
-        yield from _HOST_PATH_TYPE(source, path)
 
 
 def _check_size(size: str, path: str) -> Iterator[Cause]:
@@ -218,7 +209,7 @@ _VOLUMES: dict[str, f.Check] = {
     "configMap": f.Every(f.Fields(name=f.Needed(), defaultMode=_MODE), _FILES),
     "persistentVolumeClaim": f.Fields(claimName=f.Needed()),
     "ephemeral": f.Fields(volumeClaimTemplate=f.Needed()),
-    "hostPath": f.Every(f.Fields(path=f.Needed()), _check_host_path),
+    "hostPath": f.Every(f.Fields(path=f.Needed()), lambda it, at: _HOST_PATH_TYPE(it, at) if it.get("path") else ()),
     "emptyDir": f.Fields(sizeLimit=f.Filled(_check_size)),
     "nfs": f.Fields(server=f.Needed(), path=f.Every(f.Needed(), check_absolute)),
     "csi": f.Fields(driver=f.Needed()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.causes import forbidden, immutable, invalid, not_supported, required
@@ -215,18 +215,9 @@ def _storage(of: Any, name: str) -> Quantity:
 # -- classes and drivers ----------------------------------------------------------------------------------------------
 
 
-def _check_provisioner(name: str, path: str) -> Iterable[Cause]:
-    return f.QUALIFIED_NAME(name.lower(), path)
-
-
-def _check_parameters(parameters: Obj, path: str) -> Iterator[Cause]:
-    if "" in parameters:
-        yield invalid(path, "", "field can not be empty.")
-
-
 CHECK_CLASS = f.Fields(
-    provisioner=f.Needed(_check_provisioner),
-    parameters=f.Given(_check_parameters),
+    provisioner=f.Needed(lambda name, path: f.QUALIFIED_NAME(name.lower(), path)),
+    parameters=f.Given(lambda given, path: (invalid(path, "", "field can not be empty."),) if "" in given else ()),
     reclaimPolicy=f.Filled(f.OneOf("Delete", "Retain")),
     volumeBindingMode=f.OneOf("Immediate", "WaitForFirstConsumer"),
 )
@@ -251,16 +242,11 @@ def _check_tokens(requests: list[Obj], path: str) -> Iterator[Cause]:
 _TOKEN = f.Fields(expirationSeconds=f.Given(check_token_lifetime))
 
 
-def _check_lifecycles(modes: list[str], path: str) -> Iterator[Cause]:
-    for mode in modes:
-        yield from _LIFECYCLE(mode, path)
-
-
 _LIFECYCLE = f.OneOf("Persistent", "Ephemeral")
 _DRIVER = f.Fields(
     fsGroupPolicy=f.OneOf("File", "None", "ReadWriteOnceWithFSType"),
     tokenRequests=f.Given(_check_tokens),
-    volumeLifecycleModes=f.Given(_check_lifecycles),
+    volumeLifecycleModes=f.Given(lambda modes, path: [cause for mode in modes for cause in _LIFECYCLE(mode, path)]),
 )
 
 
