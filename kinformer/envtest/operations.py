@@ -27,7 +27,7 @@ from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy import metadata as rules
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
-from kinformer.meta.integers import duration_of
+from kinformer.meta.integers import duration_of, read_unsigned
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
 __all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
@@ -390,6 +390,8 @@ class Operations:
     def _check_lock(self, strategy: Strategy, metadata: Obj, old: Obj, before: Version) -> None:
         resource, name = strategy.resource, old["name"]
         asked = metadata.get("resourceVersion") or "0"
+        if read_unsigned(asked) is None:
+            raise status.internal(f'strconv.ParseUint: parsing "{asked}": invalid syntax')
         if asked == "0" and not strategy.allow_unconditional_update:
             kind = GroupKind(resource.group, resource.plural)
             wrong = invalid("metadata.resourceVersion", 0, "must be specified for an update")

@@ -96,7 +96,7 @@ class Patcher:
         # A field that the patch has not changed is still the stored value. It was checked when it was stored.
         settled = {}
         for name, value in whole.items():
-            if patched.get(name) is value and name != "kind" and name != "apiVersion":
+            if patched.get(name, self) is value and name != "kind" and name != "apiVersion":
                 settled[name] = patched.pop(name)
         self.untouched.clear()
         self.untouched.update(settled)

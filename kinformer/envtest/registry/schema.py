@@ -364,7 +364,10 @@ def _anything(value: Any, path: str, problems: Problems) -> Any:
     return value
 
 
-def _moment(value: Any) -> datetime:
+_LAYOUT = "2006-01-02T15:04:05{}Z07:00"
+
+
+def _moment(value: Any, fraction: str = "") -> datetime:
     if type(value) is not str:
         raise WrongType(f"json: cannot unmarshal {json_type(value)}", "string")
     if _is_time(value):
@@ -372,8 +375,7 @@ def _moment(value: Any) -> datetime:
             return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(UTC)
         except (ValueError, OverflowError):
             pass
-    layout = "2006-01-02T15:04:05Z07:00"
-    raise WrongType(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+    raise WrongType(f'parsing time "{value}" as "{_LAYOUT.format(fraction)}": cannot parse "{value}" as "2006"')
 
 
 _is_time = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)").fullmatch
@@ -386,7 +388,11 @@ def _time(value: Any, path: str, problems: Problems) -> Any:
 
 
 def _micro_time(value: Any, path: str, problems: Problems) -> Any:
-    return _moment(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    moment = _moment(value, ".000000")
+    if "." not in value:
+        layout = _LAYOUT.format(".000000")
+        raise WrongType(f'parsing time "{value}" as "{layout}": cannot parse "{value[19:]}" as ".000000"')
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _quantity(value: Any, path: str, problems: Problems) -> Any:

@@ -254,6 +254,7 @@ _POD_SECURITY = f.Every(
     f.Fields(
         sysctls=f.Each(f.Fields(name=f.Needed()), f.Unique("name", counts=bool)),
         fsGroupChangePolicy=f.Given(f.OneOf("OnRootMismatch", "Always")),
+        seLinuxChangePolicy=f.Given(f.OneOf("Recursive")),
     ),
     _PROFILES,
     f.Fields(supplementalGroupsPolicy=f.Given(f.OneOf("Merge", "Strict"))),

@@ -135,14 +135,9 @@ def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
         pairs.add(pair)
 
 
-def _check_taint_value(value: str, path: str) -> Iterator[Cause]:
-    if wrong := label_value_errors(value):
-        yield invalid(path, value, ";".join(wrong))
-
-
 _TAINT = f.Fields(
     key=f.QUALIFIED_NAME,
-    value=f.Given(_check_taint_value),
+    value=f.Given(lambda value, at: [invalid(at, value, ";".join(why))] if (why := label_value_errors(value)) else ()),
     effect=f.Needed(TAINT_EFFECT),
 )
 

@@ -291,6 +291,9 @@ def not_negative(*names: str) -> Fields:
     return Fields(**dict.fromkeys(names, NOT_NEGATIVE))
 
 
+_NOT_OF_REPLICAS = ("observedGeneration", "terminatingReplicas", "unavailableReplicas")
+
+
 def check_status_counts(status: Mapping[str, Any], names: Collection[str]) -> Iterator[Cause]:
     """Check the counts in a status. None is negative. If they are of replicas, none is greater than the total."""
     yield from not_negative(*names)(status, "status")
@@ -298,7 +301,7 @@ def check_status_counts(status: Mapping[str, Any], names: Collection[str]) -> It
         return
     total, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     for name in names:
-        if name not in ("observedGeneration", "unavailableReplicas") and (count := status.get(name, 0)) > total:
+        if name not in _NOT_OF_REPLICAS and (count := status.get(name, 0)) > total:
             yield invalid(f"status.{name}", count, "cannot be greater than status.replicas")
     if (available := status.get("availableReplicas", 0)) > ready:
         yield invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")

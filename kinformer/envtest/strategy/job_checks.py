@@ -221,11 +221,8 @@ def _check_hostnames(job: Obj, _path: str) -> Iterator[Cause]:
         yield invalid("metadata.name", name, f"will not able to create pod with invalid DNS label: {longest}")
 
 
-JOB = f.Every(
-    _check_generated,
-    f.Fields(spec=f.Every(_JOB, f.Fields(selector=f.Present(f.LABEL_SELECTOR)), check_selects)),
-    _check_hostnames,
-)
+_SPEC = f.Fields(spec=f.Every(_JOB, f.Fields(selector=f.Present(f.LABEL_SELECTOR)), check_selects))
+JOB = f.Every(_check_generated, _SPEC, _check_hostnames)
 
 # -- changes -----------------------------------------------------------------------------------------------------------
 
@@ -235,7 +232,8 @@ _FREE_IN_POD = ("nodeSelector", "tolerations", "schedulingGates")
 
 
 def check_job_change(job: Obj, old: Obj) -> Iterator[Cause]:
-    """Check the change of a job's spec. A queue of jobs may change the template of a job that has no pods yet."""
+    """Check a changed job's spec again. A queue of jobs may change the template of a job that has no pods yet."""
+    yield from _SPEC(job, "")
     spec, before = job["spec"], old["spec"]
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     for name in ("selector",) if elastic else ("completions", "selector"):

@@ -13,6 +13,7 @@ from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
     BAD_ADDRESS,
     BAD_NETWORK,
+    check_address,
     check_endpoint_address,
     check_ingress_point,
     check_port,
@@ -259,10 +260,13 @@ def _check_some_address(subset: Obj, path: str) -> Iterator[Cause]:
         yield required(path, "must specify `addresses` or `notReadyAddresses`")
 
 
-_ADDRESSES = f.Each(f.Fields(ip=check_endpoint_address, hostname=f.Filled(f.DNS_LABEL)))
+_ADDRESSES = f.Each(
+    f.Fields(ip=check_address, hostname=f.Filled(f.DNS_LABEL), nodeName=f.Given(f.DNS_SUBDOMAIN)),
+    f.Fields(ip=check_endpoint_address),
+)
 
 
-_ENDPOINT_PORTS = f.ports_of(f.Fields(port=check_port, protocol=f.PROTOCOL))
+_ENDPOINT_PORTS = f.ports_of(f.Fields(port=check_port, protocol=f.PROTOCOL, appProtocol=f.Given(f.QUALIFIED_NAME)))
 CHECK_ENDPOINTS = f.Fields(
     subsets=f.Each(
         _check_some_address,

@@ -144,9 +144,8 @@ class JobStrategy(Strategy):
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_job_status(obj, old)) if subresource == "status" else []
 
-    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        errors = self.validate(obj)
-        return [*errors, *errors, *check_job_change(obj, old)]
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(check_job_change(obj, old))
 
 
 _LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
