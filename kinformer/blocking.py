@@ -25,7 +25,7 @@ from typing import Final
 
 from kinformer.logs import escaped, get_logger
 
-__all__ = ("Blocks", "blocked_seconds", "warn_when_blocked")
+__all__ = ("Blocks", "blocked_seconds", "running_loop", "warn_when_blocked")
 
 log = get_logger(__name__)
 
@@ -44,10 +44,24 @@ _QUIET: Final = 60.0
 _watched: dict[asyncio.AbstractEventLoop, _Watch] = {}
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """
+    The event loop of asyncio that runs this code.
+
+    :raises RuntimeError: if there is none
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "kinformer runs on asyncio: leave backend='trio' out; in tests, a fixture anyio_backend returns 'asyncio'"
+        ) from None
+
+
 @contextmanager
 def warn_when_blocked() -> Iterator[None]:
     """Watch the running event loop. Several users of one loop share one thread."""
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     watch = _watched.get(loop)
     if watch is None:
         limit = _limit(loop)

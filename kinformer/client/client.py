@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from kinformer.arguments import want
+from kinformer.blocking import running_loop
 from kinformer.client.codec import decode_as
 from kinformer.client.config import Endpoint, ServerParams, endpoint_from_url, load_endpoint
 from kinformer.client.credentials import checked_header
@@ -77,6 +78,7 @@ def connect(
         # aiohttp takes 0.2 s to import. Code that only needs types of kinformer.client does not pay for it.
         from kinformer.client.transport import Transport
 
+        running_loop()  # raises if this is not asyncio
         check_names(server, ServerParams)
         if server and (url is None or endpoint is not None):
             raise ConfigError(f"connect() has {', '.join(server)} and no url: a kubeconfig or an endpoint has its own")

@@ -22,8 +22,7 @@ the test is over::
 
 To change the server's parameters, override the fixture `kinformer_api_server_options`; they are those of
 :class:`ApiServer`. With ``kinformer_short_fixtures = true`` in pytest's configuration, the fixtures also have shorter
-names (`api_server`, `client`, `fake_nodes`, `api_server_options`, `budget`), for projects that have no fixtures with
-these names.
+names (`api_server`, `client`, `fake_nodes`, `api_server_options`, `budget`), for projects without such fixtures.
 """
 
 from __future__ import annotations
@@ -126,10 +125,11 @@ async def _in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T
     """
     Enter and leave a context in one task.
 
-    pytest-asyncio sets a fixture up in one task and takes it down in another. A cancel scope or a task group cannot be
-    left by another task than the one that entered it.
+    pytest-asyncio sets a fixture up in one task and takes it down in another. A cancel scope needs one for both.
     """
-    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    from kinformer.blocking import running_loop
+
+    entered: asyncio.Future[T] = running_loop().create_future()
     over = asyncio.Event()
 
     async def hold() -> None:

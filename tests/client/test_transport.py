@@ -218,6 +218,11 @@ async def test_a_name_that_does_not_resolve_is_one_line(monkeypatch: pytest.Monk
             await client.request("GET", "/x")
 
 
+def test_a_client_outside_asyncio_says_so() -> None:
+    with pytest.raises(RuntimeError, match="kinformer runs on asyncio: leave backend='trio' out"):
+        connect(url="http://127.0.0.1:1").__aenter__().send(None)
+
+
 async def test_a_server_without_tls_is_named() -> None:
     async with ApiServer() as server, connect(url=server.url.replace("http:", "https:")) as client:
         with pytest.raises(ServerUnreachable, match="it does not speak TLS there: want http:// for https://"):

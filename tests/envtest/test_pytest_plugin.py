@@ -10,6 +10,7 @@ import pytest
 from kinformer.client import Client
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import FakeNodes
+from kinformer.envtest.pytest_plugin import _in_a_task
 from kinformer.models import V1ConfigMap, V1Pod, from_dict
 from tests.forked import Ended, run
 
@@ -33,6 +34,11 @@ async def test_pods_run_on_the_fake_nodes(kinformer_client: Client, kinformer_fa
             async for batch in watch:
                 if any(event.object.status.phase == "Running" for event in batch):
                     break
+
+
+def test_a_fixture_outside_asyncio_says_so() -> None:
+    with pytest.raises(RuntimeError, match=r"kinformer runs on asyncio: .*; in tests, a fixture anyio_backend returns"):
+        _in_a_task(ApiServer()).__aenter__().send(None)
 
 
 TESTS = """
