@@ -39,7 +39,13 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector the objects that were imported and collected: they stay to the end."""
+    """
+    Spare the garbage collector the objects that were imported and collected: they stay to the end.
+
+    It looks at the others seldom. With Python's threshold of 700, it took 23 % of the CPU time of a sample of the tests
+    of controllers, caches and golden cases, and 13 % with this one, most of it for freeing what it found.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     gc.enable()
