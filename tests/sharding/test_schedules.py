@@ -73,12 +73,6 @@ def test_it_is_found_if_running_syncs_are_not_waited_for(monkeypatch: pytest.Mon
     assert not {"syncs", "leader"}.isdisjoint(found(range(7, 41)))
 
 
-def test_the_same_is_found_where_one_namespace_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RangeGate, "drained", RangeGate.draining)
-
-    assert not {"syncs", "leader"}.isdisjoint(found(range(7, 41), BY_OWNER))
-
-
 def test_keys_that_are_not_divided_by_their_owner_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OwnUid, "__call__", lambda self, key: KeyShard(key))
 

@@ -42,8 +42,9 @@ async def test_this_seed_settles_as_with_kubernetes_controllers(family: str, see
     assert not problem, problem
 
 
-@pytest.mark.parametrize("family", ["namespaces", "owners", "overlaps", "volumes"])
-async def test_a_seed_settles_the_same_if_managers_are_killed(family: str) -> None:
+async def test_a_seed_settles_the_same_if_managers_are_killed() -> None:
+    """Managers that are killed at many places are played by the simulator. Here they meet what a cluster recorded."""
+    family = "owners"
     seed = min(RECORDED[family])
     chance = random.Random(seed)
     clock = scenario_clock()
