@@ -12,11 +12,13 @@ import pytest
 
 from kinformer import models
 from tests.models.stubs import STUB, stub
+from tests.typed import copied_cache
 
 ROOT = Path(__file__).parents[2]
 
 #: What users write, and what each checker must find: a line that ends with a comment has the error of that name.
 PROGRAM = """\
+# mypy: warn-unreachable
 from typing import assert_type
 
 import msgspec
@@ -95,7 +97,9 @@ def test_mypy_knows_the_models(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "mypy", "--strict", "--warn-unreachable", "--config-file=", str(program)]
+    cache = copied_cache(tmp_path / "known")
+    options = ("--strict", "--python-version", "3.11", "--config-file=", "--cache-dir", str(cache))
+    command = [sys.executable, "-m", "mypy", *options, str(program)]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
 
