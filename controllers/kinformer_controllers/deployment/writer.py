@@ -15,6 +15,7 @@ from kinformer.models import (
     V1ObjectMeta,
     V1ReplicaSet,
     V1ReplicaSetSpec,
+    complete,
 )
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.deployment.annotations import (
@@ -45,6 +46,7 @@ def _new_replica_set(rollout: Rollout) -> V1ReplicaSet:
     """
     deployment, spec = rollout.deployment, rollout.deployment.spec
     meta = deployment.metadata
+    complete(spec.template)  # otherwise its containers are decoded for the hash, for the ReplicaSet and for the status
     hash_ = template_hash(spec.template, rollout.status.collision_count)
     template = copy.copy(spec.template)
     template.metadata = copy.copy(spec.template.metadata) or V1ObjectMeta()
