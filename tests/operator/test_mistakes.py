@@ -183,7 +183,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "a reconciler without a name": (lambda _: reconciler(name=""), r"Bares has no name: want a class attribute"),
     "a misspelt controller": (
         lambda _: select_controllers(["site-operater"], ["site-operator"]),
-        r"'site-operater' \(did you mean site-operator\?\): want",
+        r"unknown controller 'site-operater': did you mean site-operator\?",
     ),
     "a naive time": (
         lambda _: set_condition(None, "Ready", True, reason="R", now=WRONG["naive"]),
