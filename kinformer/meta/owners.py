@@ -6,7 +6,6 @@ references may be models, Structs or dicts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,8 +23,6 @@ __all__ = (
     "is_controlled_by",
     "new_controller_ref",
     "owner_ref",
-    "owner_refs",
-    "owner_with_uid",
 )
 
 
@@ -66,11 +63,6 @@ def owner_ref(reference: Any) -> OwnerRef:
     )
 
 
-def owner_refs(obj: Any) -> Sequence[OwnerRef]:
-    """All owner references of `obj`."""
-    return [owner_ref(reference) for reference in accessor_of(obj).owner_references(obj)]
-
-
 def get_controller_of(obj: Any) -> OwnerRef | None:
     """The reference of `obj` to its controller; None if it has none."""
     for reference in accessor_of(obj).owner_references(obj):
@@ -85,14 +77,6 @@ def is_controlled_by(obj: Any, uid: str) -> bool:
         if read(reference, "controller"):
             return bool(read(reference, "uid") == uid)
     return False
-
-
-def owner_with_uid(obj: Any, uid: str) -> OwnerRef | None:
-    """The reference of `obj` to the owner with that uid; None if it has none. The owner need not be the controller."""
-    for reference in accessor_of(obj).owner_references(obj):
-        if read(reference, "uid") == uid:
-            return owner_ref(reference)
-    return None
 
 
 def new_controller_ref(owner: Any, gvk: GroupVersionKind | None = None) -> V1OwnerReference:

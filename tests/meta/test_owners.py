@@ -12,8 +12,6 @@ from kinformer.meta.owners import (
     is_controlled_by,
     new_controller_ref,
     owner_ref,
-    owner_refs,
-    owner_with_uid,
 )
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, to_dict
 
@@ -62,16 +60,6 @@ def test_an_object_may_have_no_controller(obj: Any) -> None:
     assert get_controller_of(obj) is None
     assert not is_controlled_by(obj, "u0")
     assert not is_controlled_by(obj, "")
-
-
-@pytest.mark.parametrize("obj", OWNED)
-def test_owners_can_be_found_by_uid(obj: Any) -> None:
-    owner = owner_with_uid(obj, "u0")
-
-    assert owner is not None
-    assert owner.name == "c"
-    assert owner_with_uid(obj, "u9") is None
-    assert [owner.uid for owner in owner_refs(obj)] == ["u0", "u1"]
 
 
 @pytest.mark.parametrize("owner", [{"metadata": {"name": "rc", "uid": "u2"}}, Thing(Meta("rc", "u2"))])

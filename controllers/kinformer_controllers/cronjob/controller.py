@@ -14,13 +14,14 @@ After a change of the schedule, the CronJob is queued for the time of its next r
 
 from __future__ import annotations
 
-from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
+from kinformer.cache import Deleted, deletion_handling_key
 from kinformer.clock import Clock
 from kinformer.controllerutil.owning import controller_of, named_owner
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
+from kinformer.manager.predicates import resource_version_changed
 from kinformer.meta import meta_namespace_key
-from kinformer.models import V1CronJob, V1Job, V1OwnerReference
+from kinformer.models import V1CronJob, V1Job
 from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.cronjob.jobs import KIND, add_job_index, jobs_of, schedule_text
@@ -32,7 +33,6 @@ from kinformer_controllers.cronjob.syncing import CronJobSync
 __all__ = (
     "CronJobController",
     "CronJobHandler",
-    "JobHandler",
     "make_controller",
 )
 
@@ -60,9 +60,13 @@ class CronJobController:
         self._cron_jobs, self._jobs = cron_jobs.indexer, jobs.indexer
         self._cron_job_server, self._job_server = context.client.resource(V1CronJob), context.client.resource(V1Job)
         self.controller = Controller("cronjob", self.sync, workers=workers, consistent=True, clock=self._clock)
-        queue = self.controller.queue
-        self.controller.handle(jobs, JobHandler(queue, cron_jobs.indexer))
-        self.controller.handle(cron_jobs, CronJobHandler(queue, recorder, self._clock))
+        self.controller.watch_mapped(jobs, self.owners_of, resource_version_changed)
+        self.controller.handle(cron_jobs, CronJobHandler(self.controller.queue, recorder, self._clock))
+
+    def owners_of(self, job: V1Job) -> list[str]:
+        """Return the key of the CronJob that a job belongs to, if it exists."""
+        cron_job = named_owner(self._cron_jobs, KIND.kind, job.metadata.namespace, controller_of(job))
+        return [meta_namespace_key(cron_job)] if cron_job is not None else []
 
     async def sync(self, key: str) -> float | None:
         """
@@ -110,32 +114,3 @@ class CronJobHandler:
 
     def on_delete(self, obj: Deleted[V1CronJob], /) -> None:
         self._queue.add(deletion_handling_key(obj))
-
-
-class JobHandler:
-    """An event handler for Jobs: queues the CronJob that a job belongs to."""
-
-    def __init__(self, queue: RateLimitingQueue[str], cron_jobs: Indexer[V1CronJob]) -> None:
-        self._queue = queue
-        self._cron_jobs = cron_jobs
-
-    def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
-        self._wake(job, controller_of(job))
-
-    def on_update(self, old: V1Job, new: V1Job, /) -> None:
-        if old.metadata.resource_version == new.metadata.resource_version:
-            return  # a resync
-        reference, old_reference = controller_of(new), controller_of(old)
-        if reference != old_reference:
-            self._wake(old, old_reference)
-        self._wake(new, reference)
-
-    def on_delete(self, obj: Deleted[V1Job], /) -> None:
-        job = last_state(obj)
-        if job is not None:
-            self._wake(job, controller_of(job))
-
-    def _wake(self, job: V1Job, reference: V1OwnerReference | None) -> None:
-        cron_job = named_owner(self._cron_jobs, KIND.kind, job.metadata.namespace, reference)
-        if cron_job is not None:
-            self._queue.add(meta_namespace_key(cron_job))

@@ -175,11 +175,6 @@ class Rollout:
         """All ReplicaSets. The new one is the last."""
         return [*self.old, *([self.new] if self.new is not None else [])]
 
-    @property
-    def key(self) -> str:
-        meta = self.deployment.metadata
-        return f"{meta.namespace}/{meta.name}"
-
     def replace(self, replica_set: V1ReplicaSet) -> None:
         """Replace a ReplicaSet by its written version."""
         uid = replica_set.metadata.uid

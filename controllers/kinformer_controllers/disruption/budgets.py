@@ -8,7 +8,7 @@ with one of the budget's labels. A budget is queued when it changes, or when a p
 
 from __future__ import annotations
 
-from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
+from kinformer.cache import Deleted, Indexer, last_state
 from kinformer.clock import Clock
 from kinformer.controllerutil.pods import counts_otherwise
 from kinformer.controllerutil.selecting import selected_by
@@ -20,7 +20,6 @@ from kinformer_controllers.disruption.stale_pods import stale_in
 
 __all__ = (
     "LABEL_INDEX",
-    "BudgetHandler",
     "Budgets",
     "PodHandler",
     "label_index",
@@ -79,9 +78,9 @@ class Budgets:
         selector = label_selector_as_selector(budget.spec.selector)
         return selected_by(self._pods, budget.metadata.namespace, selector)
 
-    def forget(self, budget: V1PodDisruptionBudget) -> None:
+    def forget(self, key: str, uid: str) -> None:
         """Forget a budget that is gone."""
-        self._compiled.pop(budget.metadata.uid, None)
+        self._compiled.pop(uid, None)
 
     def _selector_of(self, budget: V1PodDisruptionBudget) -> Selector | None:
         meta = budget.metadata
@@ -94,28 +93,6 @@ class Budgets:
             selector = None
         self._compiled[meta.uid] = meta.resource_version, selector
         return selector
-
-
-class BudgetHandler:
-    """An event handler for budgets."""
-
-    def __init__(self, queue: RateLimitingQueue[str], budgets: Budgets) -> None:
-        self._queue = queue
-        self._budgets = budgets
-
-    def on_add(self, obj: V1PodDisruptionBudget, is_in_initial_list: bool, /) -> None:
-        self._queue.add(meta_namespace_key(obj))
-
-    def on_update(self, old: V1PodDisruptionBudget, new: V1PodDisruptionBudget, /) -> None:
-        if old.metadata.uid != new.metadata.uid:
-            self._budgets.forget(old)
-        self._queue.add(meta_namespace_key(new))
-
-    def on_delete(self, obj: Deleted[V1PodDisruptionBudget], /) -> None:
-        self._queue.add(deletion_handling_key(obj))
-        budget = last_state(obj)
-        if budget is not None:
-            self._budgets.forget(budget)
 
 
 class PodHandler:

@@ -21,6 +21,7 @@ from kinformer.client.errors import (
     Timeout,
     TooManyRequests,
 )
+from kinformer.controllerutil.handlers import OwnerHandler
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.models import (
@@ -32,7 +33,7 @@ from kinformer.models import (
     V1ReplicationController,
     V1StatefulSet,
 )
-from kinformer_controllers.disruption.budgets import LABEL_INDEX, BudgetHandler, Budgets, PodHandler, label_index
+from kinformer_controllers.disruption.budgets import LABEL_INDEX, Budgets, PodHandler, label_index
 from kinformer_controllers.disruption.counting import BudgetCounter, ScaleFinder
 from kinformer_controllers.disruption.stale_pods import StalePods
 from kinformer_controllers.disruption.status import failed_status, is_up_to_date
@@ -92,7 +93,7 @@ class DisruptionController:
             "disruption-stale-pods", self.stale.sync, queue_name="stale_pod_disruption", clock=self._clock
         )
         queues = self.controller.queue, self.stale_pods.queue
-        self.controller.handle(budgets, BudgetHandler(self.controller.queue, self.budgets))
+        self.controller.handle(budgets, OwnerHandler(self.controller.queue.add, self.budgets.forget))
         self.controller.handle(pods, PodHandler(*queues, self.budgets, recorder, self._clock))
         self.controller.wait_for(replication_controllers).wait_for(replica_sets)
         self.controller.wait_for(deployments).wait_for(stateful_sets)

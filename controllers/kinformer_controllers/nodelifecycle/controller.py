@@ -10,10 +10,12 @@ Pods are evicted because of the taints by another controller, the taint eviction
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from kinformer.cache import deletion_handling_key
+from kinformer.cache import (
+    Deleted,
+    ResourceEventHandlerDetailedFuncs,
+    ResourceEventHandlerFuncs,
+    deletion_handling_key,
+)
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.logs import get_logger
@@ -90,11 +92,34 @@ class NodeLifecycleController:
             queue_name="node_lifecycle_controller_pods",
             clock=clock,
         )
-        self.controller.handle(nodes, _NodeHandler(self.controller.queue.add, self.monitor.forget))
-        self.pod_controller.handle(pods, _PodHandler(self.pod_controller.queue.add))
+        self.controller.handle(nodes, ResourceEventHandlerFuncs(self._node_seen, self._node_changed, self._node_gone))
+        self.pod_controller.handle(pods, ResourceEventHandlerDetailedFuncs(self._pod_added, self._pod_changed))
         self.checks = Periodic("node-health", self.monitor.check, options.node_monitor_period, clock=clock)
         beside = Group(self.tainter, self.checks, after=(nodes, pods, leases))
         self.group = Group(self.controller, self.pod_controller, beside)
+
+    def _node_seen(self, node: V1Node) -> None:
+        self.controller.queue.add(node.metadata.name)
+
+    def _node_changed(self, old: V1Node, new: V1Node) -> None:
+        self.controller.queue.add(new.metadata.name)
+
+    def _node_gone(self, node: Deleted[V1Node]) -> None:
+        self.monitor.forget(deletion_handling_key(node))
+
+    def _pod_added(self, pod: V1Pod, is_in_initial_list: bool) -> None:
+        """
+        Queue a pod that is bound to a node.
+
+        Pods of the first list are left alone: they came to their nodes before this process started. Their kubelets may
+        have reported since then that they are ready.
+        """
+        if pod.spec.node_name and not is_in_initial_list:
+            self.pod_controller.queue.add(meta_namespace_key(pod))
+
+    def _pod_changed(self, old: V1Pod, new: V1Pod) -> None:
+        if new.spec.node_name and new.spec.node_name != old.spec.node_name:
+            self.pod_controller.queue.add(meta_namespace_key(new))
 
     async def sync_node(self, name: str) -> None:
         """Update a node's NoSchedule taints and labels."""
@@ -127,50 +152,3 @@ class NodeLifecycleController:
         except NotFound:
             return False
         return ready is not None and ready.status != "True"
-
-
-class _NodeHandler:
-    """
-    Queues every changed node.
-
-    :param add: called with the name of each changed node
-    :param forget: called with the name of each node that is gone
-    """
-
-    def __init__(self, add: Callable[[str], object], forget: Callable[[str], object]) -> None:
-        self._add = add
-        self._forget = forget
-
-    def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
-        self._add(node.metadata.name)
-
-    def on_update(self, old: V1Node, new: V1Node, /) -> None:
-        self._add(new.metadata.name)
-
-    def on_delete(self, obj: Any, /) -> None:
-        self._forget(deletion_handling_key(obj))
-
-
-class _PodHandler:
-    """
-    Queues pods that were bound to a node.
-
-    Pods of the first list are left alone: they came to their nodes before this process started. Their kubelets may have
-    reported since then that they are ready.
-
-    :param add: called with the key of each such pod
-    """
-
-    def __init__(self, add: Callable[[str], object]) -> None:
-        self._add = add
-
-    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
-        if pod.spec.node_name and not is_in_initial_list:
-            self._add(meta_namespace_key(pod))
-
-    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
-        if new.spec.node_name and new.spec.node_name != old.spec.node_name:
-            self._add(meta_namespace_key(new))
-
-    def on_delete(self, obj: Any, /) -> None:
-        """Do nothing: the pod is gone."""

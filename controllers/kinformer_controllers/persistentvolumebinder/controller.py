@@ -7,6 +7,7 @@ bound at the same time could choose the same volume.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -106,8 +107,8 @@ class PersistentVolumeBinder(Group):
             self.claims.queue.add,
             reclaimer.reclaim,
         )
-        self.claims.handle(claims, _Handler(self.claims.queue.add, self._claim_gone))
-        self.volumes.handle(volumes, _Handler(self.volumes.queue.add, self._volume_gone))
+        self.claims.handle(claims, _handler(self.claims.queue.add, self._claim_gone))
+        self.volumes.handle(volumes, _handler(self.volumes.queue.add, self._volume_gone))
         self.volumes.handle(volumes, ResourceEventHandlerFuncs(update=self._volume_changed))
         for controller, other in ((self.claims, volumes), (self.volumes, claims)):
             controller.wait_for(other).wait_for(classes).wait_for(pods)
@@ -162,21 +163,13 @@ class PersistentVolumeBinder(Group):
             self.claims.queue.add(claimed)
 
 
-class _Handler:
+def _handler(add: Callable[[str], object], gone: Callable[[str, Any], object]) -> ResourceEventHandlerFuncs[Any]:
     """An event handler that queues changed objects, and calls `gone` for deleted ones."""
-
-    def __init__(self, add: Any, gone: Any) -> None:
-        self._add = add
-        self._gone = gone
-
-    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        self._add(meta_namespace_key(obj))
-
-    def on_update(self, old: Any, new: Any, /) -> None:
-        self._add(meta_namespace_key(new))
-
-    def on_delete(self, obj: Any, /) -> None:
-        self._gone(deletion_handling_key(obj), last_state(obj))
+    return ResourceEventHandlerFuncs(
+        lambda obj: add(meta_namespace_key(obj)),
+        lambda old, new: add(meta_namespace_key(new)),
+        lambda obj: gone(deletion_handling_key(obj), last_state(obj)),
+    )
 
 
 def _leave(claim: Claim) -> None:

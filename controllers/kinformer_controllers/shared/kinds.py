@@ -225,11 +225,6 @@ class KindMonitor:
         """The informers of the followed kinds whose caches have synced."""
         return [one.informer for one in self._followed.values() if one.informer.has_synced]
 
-    def informer(self, resource: GroupResource) -> SharedIndexInformer[Any] | None:
-        """Return the informer of a resource; None if the resource is not followed."""
-        found = self._followed.get(resource)
-        return found.informer if found is not None else None
-
     async def wait_synced(self) -> None:
         """Wait until the first discovery has succeeded and its kinds' caches have synced, or `period` is over."""
         await self._ready.wait()

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.manager import EnqueueKeys
+from kinformer.manager.predicates import resource_version_changed
 from kinformer.models import V1CronJob, V1Job
-from kinformer_controllers.cronjob.controller import CronJobHandler, JobHandler
+from kinformer_controllers.cronjob.controller import CronJobHandler
 from tests.controllers.cronjob.test_sync import HOUR, KEY, World, cron_job, job_of
 
 BEFORE = HOUR - timedelta(seconds=1)
@@ -19,7 +21,7 @@ def handlers(world: World, type_: type[Any]) -> Any:
     queue = world.controller.controller.queue
     if type_ is V1CronJob:
         return CronJobHandler(queue, world.recorder, world.clock)
-    return JobHandler(queue, world.informers.informer_for(V1CronJob).indexer)
+    return EnqueueKeys(queue.add, world.controller.owners_of, [resource_version_changed])
 
 
 def woken(world: World) -> list[str]:

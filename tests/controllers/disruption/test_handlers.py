@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.controllerutil.handlers import OwnerHandler
 from kinformer.models import V1PodDisruptionBudget
-from kinformer_controllers.disruption.budgets import BudgetHandler, Budgets, PodHandler
+from kinformer_controllers.disruption.budgets import Budgets, PodHandler
 from tests.controllers.disruption.world import NOW, World
 
 
@@ -129,7 +130,7 @@ async def test_a_pod_with_the_condition_is_looked_at_when_it_is_stale(world: Wor
 
 def test_a_changed_selector_is_compiled_again_and_a_deleted_budget_forgotten(world: World) -> None:
     budgets = world.disruption.budgets
-    handler = BudgetHandler(world.disruption.controller.queue, budgets)
+    handler = OwnerHandler(world.disruption.controller.queue.add, budgets.forget)
     world.budget(minAvailable=1)
     pod = world.pod("p")
     assert len(budgets.of_pod(pod)) == 1
@@ -146,7 +147,7 @@ def test_a_changed_selector_is_compiled_again_and_a_deleted_budget_forgotten(wor
 
 def test_nothing_is_remembered_of_a_namesake_that_was_replaced(world: World) -> None:
     budgets = Budgets(world.informers.informer_for(V1PodDisruptionBudget).indexer, None)  # type: ignore[arg-type]
-    handler = BudgetHandler(world.disruption.controller.queue, budgets)
+    handler = OwnerHandler(world.disruption.controller.queue.add, budgets.forget)
     world.budget(minAvailable=1)
     cache = world.informers.informer_for(V1PodDisruptionBudget).indexer
     old: V1PodDisruptionBudget = cache.get_by_key("ns/b")
