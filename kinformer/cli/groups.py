@@ -18,8 +18,9 @@ from kinformer.cli.flags import duration
 if TYPE_CHECKING:
     from kinformer.leaderelection import ElectionOptions
 
-__all__ = ("FlagGroup", "duration_flag", "fence_flag", "fenced_by", "lease_times_of", "switch", "with_flags")
+__all__ = ("F", "FlagGroup", "duration_flag", "fence_flag", "fenced_by", "lease_times_of", "switch", "with_flags")
 
+#: A command, or the function that becomes one.
 F = TypeVar("F", bound=Callable[..., Any])
 
 _RESOURCE: Final = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9][a-z0-9-]*)*")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from kinformer.cli.flags import NAMES
-from kinformer.cli.groups import FlagGroup, with_flags
+from kinformer.cli.groups import F, FlagGroup, with_flags
 
 if TYPE_CHECKING:
     from kinformer.recording import Recording
 
 __all__ = ("RecordingFlags", "recording_flags", "recording_of")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _MIB: Final = 2**20
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.groups import FlagGroup, with_flags
+from kinformer.cli.groups import F, FlagGroup, with_flags
 
 __all__ = ("RemoteFlags", "remote_flags")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _DEFAULT = "127.0.0.1:8080"
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from kinformer.cli.flags import NAMES
-from kinformer.cli.groups import FlagGroup, duration_flag, switch, with_flags
+from kinformer.cli.groups import F, FlagGroup, duration_flag, switch, with_flags
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from kinformer.manager.serving import ServerTls
 
 __all__ = ("ServingFlags", "address_of", "secure_serving_of", "serving_flags", "serving_with_reviewers")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)

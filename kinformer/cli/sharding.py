@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kinformer.cli.groups import FlagGroup, duration_flag, fence_flag, fenced_by, lease_times_of, with_flags
+from kinformer.cli.groups import F, FlagGroup, duration_flag, fence_flag, fenced_by, lease_times_of, with_flags
 
 if TYPE_CHECKING:
     from kinformer.sharding import Sharding
 
 __all__ = ("ShardingFlags", "sharding_flags", "sharding_of")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)

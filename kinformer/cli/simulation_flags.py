@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from kinformer.cli.groups import with_flags
+from kinformer.cli.groups import F, with_flags
 
 __all__ = ("exploration_flags", "schema_flags", "simulation_flags")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _OF_ALL: tuple[Callable[[Any], Any], ...] = (
     click.option("--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinformer.cli.groups import FlagGroup, switch, with_flags
+from kinformer.cli.groups import F, FlagGroup, switch, with_flags
 
 if TYPE_CHECKING:
     from kinformer.client import Client
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kinformer.operator.webhooks import WebhookServing
 
 __all__ = ("WebhookFlags", "namespaced_name", "webhook_flags", "webhook_rbac_flags")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
