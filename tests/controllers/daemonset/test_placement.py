@@ -130,7 +130,7 @@ def test_only_labels_and_taints_of_a_node_matter(new: V1Node, queued: bool) -> N
     assert is_news_of_node(make_node("n1", {"a": "b"}), new) is queued
 
 
-def test_a_new_node_is_looked_at_and_one_that_is_gone_is_not() -> None:
+def test_a_new_node_is_looked_at_and_a_deleted_one_is_not() -> None:
     assert is_news_of_node(None, make_node("n7"))
     assert not is_news_of_node(make_node("n7"), None)
 
