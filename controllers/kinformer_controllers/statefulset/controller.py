@@ -29,7 +29,7 @@ from kinformer.models import (
 from kinformer_controllers.statefulset.pods import KIND, is_member, parent_and_ordinal
 from kinformer_controllers.statefulset.revisions import StatefulSetRevisions
 from kinformer_controllers.statefulset.spec import StatefulSetOptions
-from kinformer_controllers.statefulset.status import StatefulSetStatusWriter
+from kinformer_controllers.statefulset.status import write_if_changed
 from kinformer_controllers.statefulset.updater import StatefulSetUpdater
 from kinformer_controllers.statefulset.writer import StatefulPodWriter
 
@@ -72,7 +72,6 @@ class StatefulSetController:
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
         writer = StatefulPodWriter(context.client, claims.indexer, recorder)
         self._updater = StatefulSetUpdater(writer)
-        self._status = StatefulSetStatusWriter(self._server)
         self._revisions = StatefulSetRevisions(context.client, history)
         owners = OwnersByReference(
             V1StatefulSet, KIND.kind, sets.indexer, min_ready_seconds=lambda one: one.spec.min_ready_seconds
@@ -120,7 +119,7 @@ class StatefulSetController:
             statefulset, pods, revisions.current, revisions.update, revisions.collisions, self._clock.now()
         )
         try:
-            await self._status.write(statefulset, outcome.status)
+            await write_if_changed(self._server, statefulset, outcome.status)
             await self._revisions.truncate(statefulset, revisions, pods)
         except Exception as error:
             if outcome.failure is None:

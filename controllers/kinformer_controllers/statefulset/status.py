@@ -12,7 +12,7 @@ from kinformer_controllers.statefulset.plan import is_available, is_created, is_
 from kinformer_controllers.statefulset.pods import replicas_of, revision_of
 
 __all__ = (
-    "StatefulSetStatusWriter",
+    "write_if_changed",
     "complete_rolling_update",
     "count_pods",
     "needs_writing",
@@ -91,21 +91,14 @@ def _compared(status: V1StatefulSetStatus) -> tuple[object, ...]:
     )
 
 
-class StatefulSetStatusWriter:
+async def write_if_changed(
+    server: Resource[V1StatefulSet], statefulset: V1StatefulSet, status: V1StatefulSetStatus
+) -> None:
     """
-    Writes the statuses of StatefulSets.
+    Write a status, if it has changed. If a rolling update has ended, it is completed in the status.
 
+    :raises ClientError: if the server refuses the write
     """
-
-    def __init__(self, server: Resource[V1StatefulSet]) -> None:
-        self._server = server
-
-    async def write(self, statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
-        """
-        Write the status, if it has changed. If a rolling update has ended, it is completed in the status.
-
-        :raises ClientError: if the server refuses the write
-        """
-        complete_rolling_update(statefulset, status)
-        if needs_writing(statefulset, status):
-            await write_status(self._server, statefulset, status, same=lambda *_: False)
+    complete_rolling_update(statefulset, status)
+    if needs_writing(statefulset, status):
+        await write_status(server, statefulset, status, same=lambda *_: False)
