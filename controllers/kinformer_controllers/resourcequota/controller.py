@@ -8,7 +8,7 @@ used before it is counted does not wait behind a full recount.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from kinformer.cache import NAMESPACE_INDEX
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic
 from kinformer.meta import GroupKind, GroupResource, accessor_of
-from kinformer.models import V1ResourceQuota
+from kinformer.models import V1ResourceQuota, resource_for
 from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
 from kinformer_controllers.resourcequota.recount import Recounter
 from kinformer_controllers.resourcequota.spec import ResourceQuotaOptions
@@ -35,11 +35,7 @@ from kinformer_controllers.shared.quota.registry import (
 )
 from kinformer_controllers.shared.quota.replenishment import (
     CHANGING,
-    GROUP_KINDS_TO_REPLENISH,
-    NoReplenishmentController,
-    ReplenishmentController,
-    ReplenishmentControllerFactory,
-    ReplenishmentControllerOptions,
+    TO_REPLENISH,
     ReplenishmentHandler,
     UpdateFilter,
     default_update_filter,
@@ -82,7 +78,7 @@ class ResourceQuotaController(Group):
         context: ControllerContext,
         *,
         discovery: bool = True,
-        group_kinds: Iterable[GroupKind] = GROUP_KINDS_TO_REPLENISH,
+        group_kinds: Iterable[GroupKind] = tuple(TO_REPLENISH),
         registry: Registry | None = None,
         live: Registry | None = None,
     ) -> None:
@@ -106,14 +102,17 @@ class ResourceQuotaController(Group):
         self.queues = QuotaQueues(self.primary.queue, self.priority.queue, self._quotas, self.registry)
         self.primary.handle(quota_informer, QuotaHandler(self.queues))
         update_filter = self._update_filter()
+
+        def handler_of(resource: GroupResource) -> ReplenishmentHandler:
+            return ReplenishmentHandler(resource, self.queues.replenish, update_filter)
+
         self.monitor: QuotaMonitor | None = None
-        self.replenishment_controllers: list[ReplenishmentController] = []
         if discovery:
             self.monitor = QuotaMonitor(
                 context.client,
                 informers,
                 self.registry,
-                lambda resource: ReplenishmentHandler(resource, self.queues.replenish, update_filter),
+                handler_of,
                 live=live,
                 resource_found=self.queues.resource_found,
                 clock=self._clock,
@@ -121,7 +120,7 @@ class ResourceQuotaController(Group):
         else:
             # Without discovery it is not known whether the server has ResourceClaims.
             self.registry.remove(DEVICE_CLAIMS)
-            self.replenishment_controllers = self._follow(group_kinds, update_filter)
+            self._follow(group_kinds, handler_of)
         recounts = (
             [Periodic("resourcequota-full-recount", self._add_all, period, clock=self._clock)] if period > 0 else []
         )
@@ -153,13 +152,9 @@ class ResourceQuotaController(Group):
             tasks = await stack.enter_async_context(anyio.create_task_group())
             # The tasks must also end if this method ends in another way than by cancellation.
             stack.callback(tasks.cancel_scope.cancel)
-            for replenishment in self.replenishment_controllers:
-                tasks.start_soon(replenishment.run)
             if self.monitor is not None:
                 tasks.start_soon(self.monitor.run)
                 await self.monitor.wait_synced()
-            for replenishment in self.replenishment_controllers:
-                await replenishment.informer.wait_synced()
             await self._informers.informer_for(V1ResourceQuota).wait_synced()
             await super().run()
 
@@ -181,16 +176,17 @@ class ResourceQuotaController(Group):
 
         return matters_to_a_quota
 
-    def _follow(self, group_kinds: Iterable[GroupKind], update_filter: UpdateFilter) -> list[ReplenishmentController]:
-        factory = ReplenishmentControllerFactory(self._informers, update_filter=update_filter)
-        controllers = []
+    def _follow(
+        self, group_kinds: Iterable[GroupKind], handler_of: Callable[[GroupResource], ReplenishmentHandler]
+    ) -> None:
         for group_kind in group_kinds:
-            try:
-                options = ReplenishmentControllerOptions(group_kind, self.queues.replenish)
-                controllers.append(factory.new_controller(options))
-            except NoReplenishmentController as error:
-                log.warning("no_replenishment", group_kind=str(group_kind), error=str(error))
-        return controllers
+            model = TO_REPLENISH.get(group_kind)
+            if model is None:
+                log.warning("no_replenishment", group_kind=str(group_kind), counted="by full recounts only")
+                continue
+            informer = self._informers.informer_for(model)
+            self.primary.handle(informer, handler_of(resource_for(model).gvr.group_resource))
+            self.priority.wait_for(informer)
 
     def _source_of(self, resource: GroupResource) -> ObjectSource:
         is_found_later = self._discovery and resource not in WHOLE and resource != _QUOTAS

@@ -3,23 +3,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
-from kinformer.meta import GroupKind, GroupResource
+from kinformer.meta import GroupResource
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Secret, V1Service, from_dict
 from kinformer_controllers.shared.quota.counting import CLAIMS, SERVICES
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
 from kinformer_controllers.shared.quota.replenishment import (
-    GROUP_KINDS_TO_REPLENISH,
-    NoReplenishmentController,
-    ReplenishmentControllerFactory,
-    ReplenishmentControllerOptions,
     ReplenishmentHandler,
     default_update_filter,
 )
-from tests.controllers.objects import FakeInformers
 
 KINDS: Any = {PODS: V1Pod, SERVICES: V1Service, CLAIMS: V1PersistentVolumeClaim}
 
@@ -97,18 +90,3 @@ def test_a_delete_is_told_whether_it_was_seen_or_not() -> None:
     handler.on_delete(DeletedFinalStateUnknown("other/y", gone))
 
     assert heard == [(PODS, "ns"), (PODS, "other")]
-
-
-def test_there_are_controllers_for_six_kinds_and_errors_for_others() -> None:
-    informers: Any = FakeInformers()
-    factory = ReplenishmentControllerFactory(informers)
-    made = [
-        factory.new_controller(ReplenishmentControllerOptions(kind, lambda *_: None))
-        for kind in GROUP_KINDS_TO_REPLENISH
-    ]
-
-    assert {one.resource.resource for one in made} == {
-        "pods", "services", "replicationcontrollers", "persistentvolumeclaims", "secrets", "configmaps",
-    }  # fmt: skip
-    with pytest.raises(NoReplenishmentController, match=r"available for Job\.batch: changes are only accounted for"):
-        factory.new_controller(ReplenishmentControllerOptions(GroupKind("batch", "Job"), lambda *_: None))
