@@ -15,7 +15,9 @@ from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.plugins import StoredObjects
-from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
+from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS
+from kinformer_controllers.groupquota.server import WebhookServer
+from kinformer_controllers.groupquota.webhook import QuotaWebhook
 from tests.controllers.groupquota.webhook_proxy import GivenUids, proxy
 from tests.controllers.shared.quota.serving import make_namespace, quota_server
 from tests.turning import eventually, turn

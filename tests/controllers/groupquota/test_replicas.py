@@ -14,8 +14,7 @@ import yaml
 from kinformer.client import Client, Forbidden
 from kinformer.manager import LeaderElection
 from kinformer.operator.webhooks.reviews import read_admission
-from kinformer_controllers.groupquota import QuotaWebhook
-from kinformer_controllers.groupquota.webhook import Decision
+from kinformer_controllers.groupquota.webhook import Decision, QuotaWebhook
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_pod, quota_server

@@ -23,9 +23,11 @@ from kinformer.clock import FakeClock
 from kinformer.envtest.certificates import Authority, KeyPair
 from kinformer.manager import OptionError
 from kinformer.operator.webhooks.reviews import read_timeout
-from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
 from kinformer_controllers.groupquota.certificates import TLSFiles
 from kinformer_controllers.groupquota.command import _run, quota_webhook
+from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS
+from kinformer_controllers.groupquota.server import WebhookServer
+from kinformer_controllers.groupquota.webhook import QuotaWebhook
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_pod

@@ -17,10 +17,11 @@ from kinformer.client import ApiError, Forbidden, connect
 from kinformer.envtest.certificates import Authority
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
-from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer, record
+from kinformer_controllers.groupquota import record
 from kinformer_controllers.groupquota.certificates import TLSFiles, tls_context
-from kinformer_controllers.groupquota.server import BODY_LIMIT
-from kinformer_controllers.groupquota.webhook import MARGIN
+from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS
+from kinformer_controllers.groupquota.server import BODY_LIMIT, WebhookServer
+from kinformer_controllers.groupquota.webhook import MARGIN, QuotaWebhook
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.objects import FakeInformers

@@ -28,7 +28,8 @@ from kinformer.meta import GroupResource
 from kinformer.models import V1Pod
 from kinformer.simulation import Checks, Faults, World, WorldOptions
 from kinformer.simulation.process import Process, Program
-from kinformer_controllers.groupquota import QuotaWebhook, WebhookServer
+from kinformer_controllers.groupquota.server import WebhookServer
+from kinformer_controllers.groupquota.webhook import QuotaWebhook
 from tests.controllers.groupquota.setting import CRD, group_quota
 
 __all__ = ("CHECKS", "FAULTS", "OPTIONS", "Replicas", "crowd", "leader_is_behind", "room_for_all", "rush")
