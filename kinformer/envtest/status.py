@@ -15,6 +15,7 @@ import msgspec
 from kinformer.meta.names import GroupKind, GroupResource
 
 __all__ = (
+    "MEDIA_TYPES",
     "Cause",
     "StatusError",
     "already_exists",
@@ -43,7 +44,7 @@ __all__ = (
 )
 
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
-_MEDIA_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+MEDIA_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
 
 class Cause(NamedTuple):
@@ -205,12 +206,12 @@ def no_kubelet(what: str, plural: str, more: str = "") -> StatusError:
     return StatusError(405, "MethodNotAllowed", text, {})
 
 
-def not_acceptable() -> StatusError:
-    text = f"406: Not Acceptable\n\nAvailable representations: {_MEDIA_TYPES}"
-    return StatusError(406, "NotAcceptable", text, {})
+def not_acceptable(why: str = "") -> StatusError:
+    text = f"406: Not Acceptable\n\nAvailable representations: {MEDIA_TYPES}"
+    return StatusError(406, "NotAcceptable", why or text, None if why else {})
 
 
-def unsupported_media_type(accepted: str = _MEDIA_TYPES) -> StatusError:
+def unsupported_media_type(accepted: str = MEDIA_TYPES) -> StatusError:
     text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return StatusError(415, "UnsupportedMediaType", text)
 

@@ -37,8 +37,6 @@ from kinformer.meta.patch import (
 )
 
 __all__ = (
-    "APPLY_PATCH",
-    "Patcher",
     "patch_function",
     "read_patch",
     "refusal_of",

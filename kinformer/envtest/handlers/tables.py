@@ -22,6 +22,7 @@ __all__ = ("TableView",)
 Obj = dict[str, Any]
 
 _META = {"apiVersion": "meta.k8s.io/v1"}
+_CUSTOM = "Custom resource definition column (in JSONPath format): "
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 #: A column: name, type, priority (0 is always shown), and the function that reads its cell.
 Column = tuple[str, str, int, cells.Reader]
@@ -45,11 +46,18 @@ class TableView(View):
         self._now = now
         if resource.definition is None:
             self._columns = _columns_of(resource)
+            described = _descriptions_of(str(resource.group_resource))
         else:
-            self._columns = _custom_columns(resource.definition.get("additionalPrinterColumns") or [_AGE])
+            self._columns = _custom_columns(printed := resource.definition.get("additionalPrinterColumns") or [_AGE])
+            own = {one["name"]: one.get("description") or f"{_CUSTOM}{one.get('jsonPath')}" for one in printed}
+            described = {**_descriptions_of("all"), **(own if printed != [_AGE] else {})}
         #: Whether the kind has no columns of its own. An empty table then has null as its rows.
         self._is_plain = resource.definition is None and [name for name, *_ in self._columns] == ["Name", "Created At"]
-        self._told_columns = False
+        self._definitions: list[Obj] | None = [
+            {"name": name, "type": type_, "format": "name" if name == "Name" else "", "priority": priority}
+            | {"description": described.get(name, "")}
+            for name, type_, priority, _ in self._columns
+        ]
         self._shows_ends = (resource.group, resource.plural) == ("", "pods")
 
     def one(self, raw: bytes) -> bytes:
@@ -62,30 +70,16 @@ class TableView(View):
     def line(self, type_: str, raw: bytes) -> bytes:
         """The line of a watch event. Only the first one has the columns."""
         line = super().line(type_, raw)
-        self._told_columns = True
+        self._definitions = None
         return line
 
     def _table(self, objects: list[Obj], metadata: Obj) -> bytes:
-        definitions = (
-            None
-            if self._told_columns
-            else [
-                {
-                    "name": name,
-                    "type": type_,
-                    "format": "name" if name == "Name" and not priority else "",
-                    "description": "",
-                    "priority": priority,
-                }
-                for name, type_, priority, _ in self._columns
-            ]
-        )
-        table = {"kind": "Table", **_META, "metadata": metadata, "columnDefinitions": definitions}
+        table = {"kind": "Table", **_META, "metadata": metadata, "columnDefinitions": self._definitions}
         rows = [self._row(obj) for obj in objects]
         return msgspec.json.encode({**table, "rows": rows or (None if self._is_plain else [])})
 
     def _row(self, obj: Obj) -> Obj:
-        row: Obj = {"cells": [self._cell(obj, read) for _, _, _, read in self._columns]}
+        row: Obj = {"cells": [self._cell(obj, read) for _, _, _, read in self._columns], "object": None}
         if self._shows_ends and (conditions := pod_cells.pod_conditions(obj)):
             row["conditions"] = conditions
         if self._include == "Object":
@@ -106,8 +100,14 @@ class TableView(View):
 @cache
 def _columns_of(resource: Resource) -> list[Column]:
     """The columns of a built-in kind. A kind without its own columns has the name and the creation time."""
-    name = "events" if resource.plural == "events" else str(resource.group_resource)
-    return [_column(head, cell) for head, cell in read_yaml(__package__, "columns.yaml").get(name, _PLAIN).items()]
+    columns = read_yaml(__package__, "columns.yaml").get(str(resource.group_resource), _PLAIN)
+    return [_column(head, cell) for head, cell in columns.items()]
+
+
+@cache
+def _descriptions_of(kind: str) -> dict[str, str]:
+    texts = read_yaml(__package__, "descriptions.yaml")
+    return {**texts["all"], **texts.get(kind, {})}
 
 
 def _column(head: str, cell: str) -> Column:

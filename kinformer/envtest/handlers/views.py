@@ -22,7 +22,7 @@ from kinformer.envtest.storage import Version
 __all__ = ("View", "choose_view", "show")
 
 _META_V1 = {"apiVersion": "meta.k8s.io/v1"}
-_JSON = ("application/json", "application/*", "*/*")
+_JSON = ("application/json", "*/*")
 _MANAGED_FIELDS = "metadata.managedFields"
 
 
@@ -103,10 +103,6 @@ class _Metadata(msgspec.Struct, gc=False):
 _metadata = msgspec.json.Decoder(_Metadata).decode
 
 
-def _as_it_is(view: View) -> View:
-    return view
-
-
 def choose_view(operations: Operations, call: Call) -> View:
     """
     The view for the request's Accept header.
@@ -123,13 +119,21 @@ def choose_view(operations: Operations, call: Call) -> View:
         options = dict(option.strip().partition("=")[::2] for option in parameters.split(";") if option)
         form = options.get("as", "")
         # Several fields are separated by +. The server ignores those that it cannot drop.
-        dropping = WithoutManagedFields if _MANAGED_FIELDS in options.get("drop", "").split("+") else _as_it_is
+        drops = _MANAGED_FIELDS in options.get("drop", "").split("+")
         if form in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-            return dropping(MetadataView(call.resource))
-        if form == "Table":
+            if call.verb != "watch" and form.endswith("List") != (call.verb in ("list", "deletecollection")):
+                text = f"you requested {form}, but the requested object is {'not ' * form.endswith('List')}a list"
+                raise status.not_acceptable(text)
+            view: View = MetadataView(call.resource)
+        elif form == "Table":
             return TableView(call.resource, call.query.get("includeObject", "Metadata"), call.time)
-        if not form and type_.strip() != "text/plain":
-            return dropping(_whole(operations, call.resource))
+        elif form and type_.strip() != "text/plain":
+            raise status.not_acceptable(f"only the following media types are accepted: {status.MEDIA_TYPES}")
+        elif type_.strip() == "text/plain":
+            continue
+        else:
+            view = _whole(operations, call.resource)
+        return WithoutManagedFields(view) if drops else view
     raise status.not_acceptable()
 
 

@@ -20,7 +20,6 @@ from kinformer.envtest.datafiles import read_table
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 __all__ = (
-    "ALL_VERBS",
     "CUSTOM_VERBS",
     "METADATA",
     "SCALE",

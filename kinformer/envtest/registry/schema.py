@@ -31,7 +31,6 @@ from kinformer.models._source import model_names, shape_of
 
 __all__ = (
     "Problems",
-    "WrongType",
     "all_forms",
     "check",
     "check_model",
