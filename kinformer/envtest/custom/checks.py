@@ -37,7 +37,8 @@ def check_definition(obj: Obj) -> Iterator[Cause]:
     yield from _NAMES(names, "spec.names")
     common = _common(spec)
     if "schema" in common:
-        yield from _check_schema(common["schema"], "spec.validation", has_status=_has_status(spec))
+        has_status = any((one.get("subresources") or {}).get("status") is not None for one in spec.get("versions") or ())
+        yield from _check_schema(common["schema"], "spec.validation", has_status=has_status)
     yield from _check_parts(common, "spec", common.get("schema"))
     yield from _CONVERSION(spec.get("conversion"), "spec.conversion")
     yield from _check_stored(obj)
@@ -81,10 +82,6 @@ def _common(spec: Obj) -> dict[str, Any]:
         for name in ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
         if first.get(name) is not None and all(one.get(name) == first[name] for one in versions)
     }
-
-
-def _has_status(spec: Obj) -> bool:
-    return any((one.get("subresources") or {}).get("status") is not None for one in spec.get("versions") or ())
 
 
 def _check_versions(spec: Obj) -> Iterator[Cause]:

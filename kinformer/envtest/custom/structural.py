@@ -352,9 +352,5 @@ def _combined_problems(value: Any, schema: Schema, path: str) -> Iterator[Cause]
             yield from causes
         if any(failures):
             yield told(f"validate all the schemas (allOf){'' if [] in failures else '. None validated'}")
-    if (no := schema.get("not")) is not None and _fits(value, no, path):
+    if (no := schema.get("not")) is not None and next(problems_of(value, no, path), None) is None:
         yield told("not validate the schema (not)")
-
-
-def _fits(value: Any, schema: Schema, path: str) -> bool:
-    return next(problems_of(value, schema, path), None) is None

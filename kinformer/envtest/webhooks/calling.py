@@ -92,11 +92,9 @@ class Caller:
     async def _post(self, target: _Target, bundle: str, body: bytes) -> bytes:
         if self._session is None:
             # Each webhook has its own timeout, by the server's clock, and as many connections as there are requests.
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
-            )
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=None)
+            many, jar = aiohttp.TCPConnector(limit=0), aiohttp.DummyCookieJar()
+            self._session = aiohttp.ClientSession(connector=many, cookie_jar=jar, timeout=timeout)
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.host}
         context = self._context(bundle)
         async with self._session.post(
