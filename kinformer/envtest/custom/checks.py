@@ -37,7 +37,8 @@ def check_definition(obj: Obj) -> Iterator[Cause]:
     yield from _NAMES(names, "spec.names")
     common = _common(spec)
     if "schema" in common:
-        has_status = any((one.get("subresources") or {}).get("status") is not None for one in spec.get("versions") or ())
+        parts = ((one.get("subresources") or {}).get("status") for one in spec.get("versions") or ())
+        has_status = any(part is not None for part in parts)
         yield from _check_schema(common["schema"], "spec.validation", has_status=has_status)
     yield from _check_parts(common, "spec", common.get("schema"))
     yield from _CONVERSION(spec.get("conversion"), "spec.conversion")
