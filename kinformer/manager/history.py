@@ -163,6 +163,7 @@ _NEVER: Final[Any] = ()
 _telling: ContextVar[Source | _Delay | None] = ContextVar("telling", default=None)
 
 
+# More than 15 fields: each report of the queue is one call here, without an object of counters or of metrics between.
 class History:
     """
     The history of one controller's keys. The controller's queue reports to it as to its metrics.

@@ -532,7 +532,7 @@ _OWN = (
     ),
     _case(
         "volumeattributesclass-protection",
-        "volumeattributesclass-protection-controller",
+        "volumeattributesclass-protection-controller pvc-protection",
         create("VolumeAttributesClass", "gold", "storage.k8s.io/v1", driverName="d.example.com", parameters={"a": "b"}),
         create("PersistentVolumeClaim", "c", spec=_CLAIM | {"volumeAttributesClassName": "gold"}),
         SETTLE,
