@@ -7,6 +7,8 @@ ones got, at the same moment:
 - A list or a watch waits for the next recorded one, and is answered as that one was, also with an error.
 - If a recorded watch is open at that moment, a new watch goes on with it from the version that was asked for, and a
   list is made of the objects. So it does not matter if a timer of the replay differs from a recorded one.
+- A recorded watch that was opened again after its end does not end in the replay. Informers wait for a random time
+  before they open one again, and another random time would bring the next event too late.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import msgspec
 from kinformer.client import ConnectionLost
 from kinformer.client.types import BOOKMARK
 from kinformer.meta import is_older
-from kinformer.recording.entries import Asked, Cached
+from kinformer.recording.entries import Cached
 from kinformer.simulation.incident.tape import Exchange
 
 __all__ = ("Channel", "ChannelKey", "Reader", "key_of_cache", "key_of_request")
@@ -132,6 +134,8 @@ class Channel:
         self._opening: deque[asyncio.Future[Exchange]] = deque()
         self._listing: deque[asyncio.Future[Exchange]] = deque()
         self._listed: deque[Exchange] = deque()
+        #: All recorded lists and watches, in the order in which they were asked for.
+        self._asked: list[Exchange] = []
         self._lists_ahead = 0
 
     # -- what was recorded --------------------------------------------------------------------------------------------
@@ -141,13 +145,14 @@ class Channel:
         for line in cached.objects.splitlines():
             self._put(line)
 
-    def note_ahead(self, asked: Asked) -> None:
-        """Note that a list is recorded."""
-        self._lists_ahead += not asked.is_watch
+    def note_ahead(self, exchange: Exchange) -> None:
+        """Note that a list or a watch is recorded."""
+        self._asked.append(exchange)
+        self._lists_ahead += not exchange.asked.is_watch
 
     def opened(self, exchange: Exchange) -> None:
         self._open.append(exchange)
-        if exchange.asked.params.get("sendInitialEvents") == "true" and not self._is_fresh:
+        if _has_everything(exchange.asked.params) and not self._is_fresh:
             self.objects.clear()  # all of them come now
         _give(self._opening, exchange)
 
@@ -175,10 +180,20 @@ class Channel:
         if exchange in self._open:
             self._open.remove(exchange)
         over = exchange.over
-        if over is not None and over.status and not self._open:  # the informer itself has not closed it
+        # The informer itself has not closed it, and has not opened it again.
+        if over is not None and over.status and not self._open and not self._goes_on(exchange):
             readers, self._readers = self._readers, []
             for reader in readers:
                 reader.end(exchange.error())
+
+    def _goes_on(self, exchange: Exchange) -> bool:
+        """Whether the next thing that informers got was a watch from the version that they had."""
+        for later in self._asked[self._asked.index(exchange) + 1 :]:
+            if not later.asked.is_watch or _has_everything(later.asked.params):
+                return False
+            if later.is_opened:
+                return True
+        return False
 
     def _take_list(self, exchange: Exchange) -> None:
         try:
@@ -214,7 +229,7 @@ class Channel:
 
         :raises ClientError: if the recorded one was refused
         """
-        wants_everything = params.get("sendInitialEvents") == "true"
+        wants_everything = _has_everything(params)
         if not self._open and not (wants_everything and self._is_fresh):
             exchange = await _next(self._opening)
             if (error := exchange.error()) is not None and not exchange.is_opened:
@@ -265,6 +280,11 @@ class Channel:
         }
         mark: dict[str, Any] = {"type": BOOKMARK, "object": {"kind": "List", "apiVersion": "v1", "metadata": meta}}
         return [*lines, msgspec.json.encode(mark) + b"\n"]
+
+
+def _has_everything(params: Mapping[str, str]) -> bool:
+    """Whether a watch begins with all objects."""
+    return params.get("sendInitialEvents") == "true"
 
 
 def _give(waiting: deque[asyncio.Future[Exchange]], exchange: Exchange) -> bool:
