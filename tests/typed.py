@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ("copied_cache",)
@@ -19,5 +20,6 @@ def copied_cache(folder: Path) -> Path:
     :param folder: where the copy is made, if nothing is there yet
     """
     if _CACHE.is_dir() and not folder.exists():
-        shutil.copytree(_CACHE, folder)
+        with suppress(shutil.Error):  # `make types` may write at the same time: what is missing is checked again
+            shutil.copytree(_CACHE, folder)
     return folder
