@@ -64,7 +64,8 @@ async def _do(run: _Run, steps: Sequence[Mapping[str, Any]]) -> None:
 class _Run(Run):
     def __init__(self, world: World) -> None:
         self._world = world
-        super().__init__(_Api(world.client), None, lambda: False, ())  # type: ignore[arg-type]
+        self._requests = _Api(world.client)
+        super().__init__(self._requests, None, lambda: False, ())  # type: ignore[arg-type]
 
     def _now(self) -> datetime:
         return datetime.now(UTC)  # the world's
@@ -94,19 +95,17 @@ class _Run(Run):
             spec = {"renewTime": self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "holderIdentity": what["node"]}
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
             if number == 0:
-                await self._world.client.request("POST", path, body={**body, "metadata": {"name": what["node"]}})
+                await self._requests.ask("POST", path, body={**body, "metadata": {"name": what["node"]}})
             else:
                 headers = {"Content-Type": PATCHES["merge"]}
-                await self._world.client.request(
-                    "PATCH", f"{path}/{what['node']}", body={"spec": spec}, headers=headers
-                )
+                await self._requests.ask("PATCH", f"{path}/{what['node']}", body={"spec": spec}, headers=headers)
             await self._world.sleep(10)
 
     async def _legacy_token(self, what: dict[str, str]) -> None:
         """A token as Kubernetes made them by itself before 1.24, in a cluster that has long noted which are used."""
         tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
         headers = {"Content-Type": PATCHES["merge"]}
-        await self._world.client.request("PATCH", tracking, body={"data": {"since": "2020-01-01"}}, headers=headers)
+        await self._requests.ask("PATCH", tracking, body={"data": {"since": "2020-01-01"}}, headers=headers)
         [account] = [found for found in await self._api.list("ServiceAccount") if _name(found) == what["account"]]
         annotations = {
             "kubernetes.io/service-account.name": what["account"],
@@ -140,39 +139,39 @@ class _Api:
 
     async def create(self, obj: dict[str, Any]) -> dict[str, Any]:
         path = self._path(obj["kind"], namespace=obj["metadata"].get("namespace", ""))
-        return await self._ask("POST", path, body=obj)
+        return await self.ask("POST", path, body=obj)
 
     async def list(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
         kind, _, suffix = kind.partition("@")
         kind = "Service" if kind == "LoadBalancer" else kind
         path = self._path(kind, namespace=f"{NAMESPACE}{suffix}" if suffix else "")
         params = {"labelSelector": selector} if selector else None
-        items: list[dict[str, Any]] = (await self._ask("GET", path, params=params))["items"]
+        items: list[dict[str, Any]] = (await self.ask("GET", path, params=params))["items"]
         return [{**item, "kind": kind} for item in items]
 
     async def patch(
         self, kind: str, name: str, body: Any, *, type_: str = "strategic", subresource: str = ""
     ) -> dict[str, Any]:
         path = self._path(kind, name, *([subresource] if subresource else []))
-        return await self._ask("PATCH", path, body=body, headers={"Content-Type": PATCHES.get(type_, type_)})
+        return await self.ask("PATCH", path, body=body, headers={"Content-Type": PATCHES.get(type_, type_)})
 
     async def delete(self, kind: str, name: str, options: dict[str, Any] | None = None) -> None:
         """:param name: for an object of another namespace than the scenario's, with this namespace before it"""
         namespace, _, name = name.rpartition("/")
-        await self._ask("DELETE", self._path(kind, name, namespace=namespace), body=options)
+        await self.ask("DELETE", self._path(kind, name, namespace=namespace), body=options)
 
     async def bind(self, pod: str, node: str) -> None:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
-        await self._ask("POST", self._path("Pod", pod, "binding"), body=body)
+        await self.ask("POST", self._path("Pod", pod, "binding"), body=body)
 
     async def get(self, namespace: str, plural: str, name: str) -> dict[str, Any]:
-        return await self._ask("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
+        return await self.ask("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
 
     def _path(self, kind: str, *rest: str, namespace: str = "") -> str:
         return path_of(kind, *rest, namespace=namespace or NAMESPACE)
 
-    async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    async def ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         again = False
         while True:
             try:
