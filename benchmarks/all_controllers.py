@@ -84,6 +84,7 @@ class Progress:
 
     def __init__(self, shape: Shape, kinds: Collection[str] = ()) -> None:
         self._shape = shape
+        self._teams = {app.team for app in shape.all_apps}
         apps = shape.teams * shape.apps
         wanted: dict[GroupVersionResource, tuple[Callable[[Obj], int], int]] = {
             objects.REPLICA_SETS: (lambda it: bool(it["spec"].get("replicas")) and self._is_full(it), apps),
@@ -99,8 +100,8 @@ class Progress:
         self._changed = anyio.Event()
 
     def saw(self, gvr: GroupVersionResource, key: str, obj: Obj | None) -> None:
-        """Count an object as it is now; None if it is gone."""
-        if gvr not in self._wanted:
+        """Count an object as it is now; None if it is gone. Others' objects do not count, such as the API server's."""
+        if gvr not in self._wanted or key.partition("/")[0] not in self._teams:
             return
         now = int(self._wanted[gvr][0](obj)) if obj is not None else 0
         self._right[gvr] += now - self._each.get((gvr, key), 0)

@@ -44,6 +44,12 @@ async def test_all_comes_right_and_each_change_is_seen(directly: bool) -> None:
             writer: Writer = InServer(server, OverHttp(client)) if directly else OverHttp(client)
             cluster = Cluster(writer, SMALL, tasks=1 if directly else 4)
             await cluster.load()
+            own = {
+                "kind": "Endpoints",
+                "metadata": {"name": "kubernetes"},
+                "subsets": [{"addresses": [{"ip": "10.0.0.1"}]}],
+            }
+            await client.request("POST", "/api/v1/namespaces/default/endpoints", body=own)  # kube-apiserver's
             async with cluster.living(), anyio.create_task_group() as tasks:
                 await cluster.reset()
                 tasks.start_soon(Manager(client, controllers=["builtin"]).run)
