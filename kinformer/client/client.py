@@ -9,9 +9,8 @@ or refuses the token.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
@@ -29,7 +28,6 @@ from kinformer.client.options import DEFAULT_OPTIONS, ClientOptions
 from kinformer.client.reachability import Reachability
 from kinformer.client.resource import Resource
 from kinformer.client.status import About
-from kinformer.client.tls import late_authorities
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from kinformer.models import ResourceInfo, builtin_resources, encode, resource_for
@@ -77,9 +75,8 @@ def connect(
 
     @asynccontextmanager
     async def connected() -> AsyncIterator[Client]:
-        # aiohttp takes 0.1 s to import. Code that only needs types of kinformer.client does not pay for it.
-        with nullcontext() if "aiohttp" in sys.modules else late_authorities():
-            from kinformer.client.transport import Transport
+        # aiohttp takes 0.2 s to import. Code that only needs types of kinformer.client does not pay for it.
+        from kinformer.client.transport import Transport
 
         running_loop()  # raises if this is not asyncio
         check_names(server, ServerParams)

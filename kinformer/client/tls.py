@@ -20,53 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kinformer.client.errors import ConfigError
 
-__all__ = ("ResumingContext", "TlsSource", "late_authorities", "pem_file")
+__all__ = ("ResumingContext", "TlsSource", "pem_file")
 
 PathLike = str | os.PathLike[str]
-
-
-class _LateContext(ssl.SSLContext):
-    """A context that reads the system's authorities with its first connection. Then it is a plain context."""
-
-    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
-        self._complete()
-        return self.wrap_bio(*args, **options)
-
-    def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
-        self._complete()
-        return self.wrap_socket(*args, **options)
-
-    def _complete(self) -> None:
-        self.load_default_certs()
-        # Only now: another thread may use it at the same time, and it may read them twice.
-        self.__class__ = ssl.SSLContext  # type: ignore[assignment]  # which has the same attributes
-
-
-@contextmanager
-def late_authorities() -> Iterator[None]:
-    """
-    In this block, plain client contexts are made without the system's authorities, and read them when they are used.
-
-    aiohttp makes such a context when it is imported: 46 ms of CPU, 6 % of a start of all controllers. Every client here
-    has a context of its own.
-    """
-    load = ssl.SSLContext.load_default_certs
-
-    def load_later(context: ssl.SSLContext, purpose: ssl.Purpose = ssl.Purpose.SERVER_AUTH) -> None:
-        if type(context) is ssl.SSLContext and purpose is ssl.Purpose.SERVER_AUTH:
-            context.__class__ = _LateContext
-        else:
-            load(context, purpose)
-
-    ssl.SSLContext.load_default_certs = load_later  # type: ignore[assignment,method-assign]  # until the end of the block
-    try:
-        yield
-    finally:
-        ssl.SSLContext.load_default_certs = load  # type: ignore[method-assign]  # as it was
 
 
 class ResumingContext(ssl.SSLContext):

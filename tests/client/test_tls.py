@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import ssl
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +14,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from kinformer.client.connection import Connections, Way
-from kinformer.client.tls import ResumingContext, TlsSource, late_authorities
+from kinformer.client.tls import ResumingContext, TlsSource
 from kinformer.clock import RealClock
 from tests.client.authority import Authority
 from tests.client.conftest import ScriptedServer
@@ -121,45 +117,3 @@ def test_it_is_set_up_as_the_default_context_is(authority: Authority, monkeypatc
     assert made.get_ciphers() == default.get_ciphers()
     assert made.get_ca_certs() == default.get_ca_certs()
     assert len(ResumingContext.trusting(b"").get_ca_certs()) == len(ssl.create_default_context().get_ca_certs())
-
-
-@pytest.fixture
-def late_context(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.ca))
-    with late_authorities():
-        return ssl.create_default_context()
-
-
-def test_a_late_context_reads_the_authorities_when_it_is_used(late_context: ssl.SSLContext) -> None:
-    before = late_context.cert_store_stats()["x509_ca"]
-    late_context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="kube.example")
-
-    assert (before, late_context.cert_store_stats()["x509_ca"]) == (0, 1)
-    assert type(late_context) is ssl.SSLContext
-    assert late_context.verify_mode is ssl.CERT_REQUIRED
-    assert late_context.check_hostname
-
-
-def test_a_late_context_makes_sockets_too(late_context: ssl.SSLContext) -> None:
-    with socket.socket() as plain, late_context.wrap_socket(plain, server_hostname="kube.example"):
-        assert late_context.cert_store_stats()["x509_ca"] == 1
-
-
-def test_contexts_after_the_block_have_their_authorities_at_once(late_context: ssl.SSLContext) -> None:
-    assert ssl.create_default_context().cert_store_stats()["x509_ca"] == 1
-
-
-def test_a_client_does_not_wait_for_the_authorities_that_aiohttp_reads(authority: Authority) -> None:
-    code = """
-import anyio
-from kinformer.client import connect
-async def main():
-    async with connect(url="http://127.0.0.1:1"):
-        import aiohttp.connector
-        print(aiohttp.connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509_ca"])
-anyio.run(main)
-"""
-    environment = {**os.environ, "SSL_CERT_FILE": str(authority.ca)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-
-    assert done.stdout == "0\n"
