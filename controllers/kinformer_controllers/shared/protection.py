@@ -100,6 +100,8 @@ class FreedHandler:
     :param add: called with the key of each object that is free of this user
     :param uses: the keys of what a user names
     :param is_over: whether a user needs nothing of this any more, although it exists
+    :param lets_go: whether a user may name other objects later. What pods name stays the same, so their volumes need
+        not be read at each change
     """
 
     def __init__(
@@ -107,8 +109,10 @@ class FreedHandler:
         add: Callable[[str], object],
         uses: Callable[[Any], Iterable[str]],
         is_over: Callable[[Any], bool] = lambda user: False,
+        *,
+        lets_go: bool = False,
     ) -> None:
-        self._add, self._uses, self._is_over = add, uses, is_over
+        self._add, self._uses, self._is_over, self._lets_go = add, uses, is_over, lets_go
 
     def on_add(self, user: Any, is_in_initial_list: bool, /) -> None:
         if self._is_over(user):
@@ -116,8 +120,12 @@ class FreedHandler:
 
     def on_update(self, old: Any, new: Any, /) -> None:
         self.on_add(new, False)
-        # It has let go of them, or it was deleted and created again, and the watch did not show the deletion.
-        self._free(set(self._uses(old)).difference(self._uses(new)))
+        if old.metadata.uid != new.metadata.uid:
+            # It was deleted and created again, and the watch did not show the deletion. What both name is queued, too:
+            # the claim of an ephemeral volume is kept only by its own pod, not by a later one of the same name.
+            self._free(self._uses(old))
+        elif self._lets_go:
+            self._free(set(self._uses(old)).difference(self._uses(new)))
 
     def on_delete(self, obj: Any, /) -> None:
         user = last_state(obj)

@@ -62,7 +62,7 @@ class ClassProtection(Protection[V1VolumeAttributesClass]):
     def _follow(self, users: SharedIndexInformer[Any], classes_of: Callable[[Any], set[str]]) -> None:
         if _INDEX not in users.indexer.get_indexers():
             users.add_indexers({_INDEX: classes_of})
-        self.controller.handle(users, FreedHandler(self.controller.queue.add, classes_of))
+        self.controller.handle(users, FreedHandler(self.controller.queue.add, classes_of, lets_go=True))
 
     async def is_used(self, found: V1VolumeAttributesClass) -> bool:
         name = found.metadata.name

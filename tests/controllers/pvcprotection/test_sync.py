@@ -12,6 +12,8 @@ from anyio import wait_all_tasks_blocked
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, from_dict
 from kinformer_controllers.pvcprotection.controller import FINALIZER, ClaimProtection
+from kinformer_controllers.shared.protection import FreedHandler
+from kinformer_controllers.shared.volumes.pods import is_pod_done
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
 
@@ -229,3 +231,18 @@ def test_claims_of_a_recreated_pod_are_checked() -> None:
     world.protection.pod_handler.on_update(pod("old", uid="uid-old"), pod("new"))
 
     assert world.queued == ["ns/old"]
+
+
+def test_the_ephemeral_claim_of_a_recreated_pod_is_checked() -> None:
+    world = World()
+
+    world.protection.pod_handler.on_update(pod(ephemeral=True, uid="uid-old"), pod(ephemeral=True))
+
+    assert world.queued == ["ns/p-c"]
+
+
+def test_a_change_of_a_pod_that_goes_on_reads_no_volumes() -> None:
+    def volumes_of(pod: V1Pod) -> list[str]:
+        raise AssertionError("the volumes were read")
+
+    FreedHandler(print, volumes_of, is_pod_done).on_update(pod(), pod())
