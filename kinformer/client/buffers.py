@@ -13,9 +13,10 @@ A small request and its answer go through a dozen methods of asyncio's TLS proto
 there is no second record. :class:`_ShortTls` has one method for each direction. It only takes what is whole at once,
 and leaves all else to asyncio's methods.
 
-There is no public way to do this. The private parts are a transport's ``_ssl_protocol``, and the protocol's attributes
-in :data:`_NEEDED`. If a version of asyncio or another loop lacks them, each connection keeps a buffer of its own, takes
-asyncio's way, and a test fails. All uses of asyncio's private parts are here.
+There is no public way to do this. The private parts are a transport's ``_ssl_protocol``, the protocol's ``_ssl_buffer``
+and ``_ssl_buffer_view``, and for the short way its attributes in :data:`_NEEDED`. If a version of asyncio or another
+loop lacks them, each connection keeps a buffer of its own, or takes asyncio's way, and a test fails. All uses of
+asyncio's private parts are here.
 """
 
 from __future__ import annotations
@@ -126,20 +127,22 @@ def share_buffer(transport: Any, loop: asyncio.AbstractEventLoop) -> Callable[[b
     :param transport: of a connection that has just been made, with its last protocol. One without TLS is left alone
     :return: what to write with
     """
-    protocol = getattr(transport, "_ssl_protocol", None)
-    if type(protocol) is not sslproto.SSLProtocol:
-        return transport.write  # type: ignore[no-any-return]
+    usual: Callable[[bytes], object] = transport.write
+    protocol: Any = getattr(transport, "_ssl_protocol", None)
+    made_by = type(protocol)
+    if made_by is not sslproto.SSLProtocol:
+        return usual
     own = getattr(protocol, "_ssl_buffer", None)
     if not isinstance(own, bytearray) or not isinstance(getattr(protocol, "_ssl_buffer_view", None), memoryview):
-        return transport.write  # type: ignore[no-any-return]
+        return usual
     # The first connection's buffer becomes the loop's. asyncio may replace it by a larger one, but never resizes it.
     shared = _of_loops.setdefault(loop, own)
-    protocol._ssl_buffer = shared  # type: ignore[attr-defined]  # checked above
-    protocol._ssl_buffer_view = memoryview(shared)  # type: ignore[attr-defined]
+    protocol._ssl_buffer, protocol._ssl_buffer_view = shared, memoryview(shared)
     if not all(hasattr(protocol, name) for name in _NEEDED):
-        return transport.write  # type: ignore[no-any-return]
+        return usual
     protocol.__class__ = _ShortTls
-    return protocol.send  # type: ignore[attr-defined, no-any-return]  # it has become one
+    short: Callable[[bytes], object] = protocol.send
+    return short
 
 
 def unsent(transport: asyncio.WriteTransport) -> int:

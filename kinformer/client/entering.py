@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 __all__ = ("AsyncEntering", "Entering")
 
@@ -12,9 +12,6 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class _OnlyEntered:
-    def __init__(self, context: Any):
-        self._context = context
-
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -24,22 +21,28 @@ class _OnlyEntered:
 class AsyncEntering(_OnlyEntered, AbstractAsyncContextManager[T_co]):
     _how = "`async with connect() as client:`"
 
+    def __init__(self, context: AbstractAsyncContextManager[T_co]) -> None:
+        self._context = context
+
     async def __aenter__(self) -> T_co:
-        return await self._context.__aenter__()  # type: ignore[no-any-return]
+        return await self._context.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool | None:
-        return await self._context.__aexit__(kind, error, trace)  # type: ignore[no-any-return]
+        return await self._context.__aexit__(kind, error, trace)
 
 
 class Entering(_OnlyEntered, AbstractContextManager[T_co]):
     _how = "`with connect() as client:`"
 
+    def __init__(self, context: AbstractContextManager[T_co]) -> None:
+        self._context = context
+
     def __enter__(self) -> T_co:
-        return self._context.__enter__()  # type: ignore[no-any-return]
+        return self._context.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool | None:
-        return self._context.__exit__(kind, error, trace)  # type: ignore[no-any-return]
+        return self._context.__exit__(kind, error, trace)

@@ -14,7 +14,6 @@ Both return errors, and do not raise them, because a controller writes its statu
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -84,11 +83,13 @@ async def slow_start(
     while start < len(items) and not errors:
         batch = items[start : start + size]
         first, *others = batch
-        async with anyio.create_task_group() if others else nullcontext() as tasks:
-            for item in others:
-                assert tasks is not None
-                tasks.start_soon(one_call, item)
-            await one_call(first)  # which needs no task of its own
+        if others:
+            async with anyio.create_task_group() as tasks:
+                for item in others:
+                    tasks.start_soon(one_call, item)
+                await one_call(first)  # which needs no task of its own
+        else:
+            await one_call(first)
         start += size
         size = 2 * size if most is None else min(2 * size, most)
     return SlowStart(successes, errors[0] if errors else None)

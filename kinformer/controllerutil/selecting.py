@@ -34,8 +34,9 @@ def selected_by(indexer: Indexer[T], namespace: str, selector: Selector) -> list
 
     :param indexer: an informer's cache of models, with its index by namespace
     """
+    found: list[Any] = _candidates(indexer, namespace, selector)
     matches = selector.matches
-    return [obj for obj in _candidates(indexer, namespace, selector) if matches(obj.metadata.labels)]  # type: ignore[attr-defined]
+    return [obj for obj in found if matches(obj.metadata.labels)]
 
 
 def _candidates(indexer: Indexer[T], namespace: str, selector: Selector) -> list[T]:

@@ -65,7 +65,7 @@ class _Run(Run):
     def __init__(self, world: World) -> None:
         self._world = world
         self._requests = _Api(world.client)
-        super().__init__(self._requests, None, lambda: False, ())  # type: ignore[arg-type]
+        super().__init__(self._requests, None, lambda: False, ())  # type: ignore[arg-type]  # it has the methods of Api
 
     def _now(self) -> datetime:
         return datetime.now(UTC)  # the world's
