@@ -50,8 +50,10 @@ from benchmarks import cluster_objects as objects
 from benchmarks.cluster_objects import SHAPES, App, Obj, Pod, Shape
 from benchmarks.cluster_writing import InServer, OverHttp, Writer
 from kinformer.bench.measure import cpu_seconds, current_kib, peak_kib
+from kinformer.bench.results import BenchError
 from kinformer.bench.servers import Commands, Remote, at_once, remote
-from kinformer.client import connect
+from kinformer.cache.tasks import sole_error
+from kinformer.client import ClientError, connect
 from kinformer.envtest import ApiServer
 from kinformer.meta import GroupVersionResource, Quantity
 
@@ -523,7 +525,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.what != "run" and not options.server:
         parser.error("--server is required")
-    anyio.run(partial(run, options))
+    if options.what == "measure" and not options.command:
+        parser.error("--command is required")
+    try:
+        anyio.run(partial(run, options))
+    except* (BenchError, ClientError, OSError) as errors:
+        sys.exit(f"all_controllers: {sole_error(errors)}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ while a manager runs is written without a request, because the server's process 
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
@@ -16,8 +15,7 @@ import anyio.lowlevel
 
 from benchmarks.cluster_objects import NODES, PODS, ZONE
 from kinformer.cache import Deleted, ResourceEventHandlerFuncs, deletion_handling_key
-from kinformer.client import Client
-from kinformer.client.errors import ApiError
+from kinformer.client import AlreadyExists, Client, PatchType
 from kinformer.envtest import ApiServer
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
@@ -32,8 +30,6 @@ Obj = dict[str, Any]
 
 #: Called with a resource, a key and an object; None for an object that is gone.
 Saw = Callable[[GroupVersionResource, str, "Obj | None"], None]
-
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 class Writer(Protocol):
@@ -69,31 +65,30 @@ class OverHttp:
     async def create(self, gvr: GroupVersionResource, obj: Obj, status: Obj | None = None) -> Obj:
         """See :meth:`Writer.create`."""
         namespace, name = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+        resource = self._client.resource(dict, gvr)
         try:
-            made = json.loads(await self._client.request("POST", _path(gvr, namespace), body=obj))
-        except ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
-            made = json.loads(await self._client.request("GET", _path(gvr, namespace, name)))
+            made = await resource.create(obj)
+        except AlreadyExists:
+            made = await resource.get(name, namespace)
         if status is not None:
             await self.patch(gvr, namespace, name, "status", {"status": status})
-        return made  # type: ignore[no-any-return]
+        return made
 
     async def patch(self, gvr: GroupVersionResource, namespace: str, name: str, part: str, patch: Obj) -> None:
         """See :meth:`Writer.patch`."""
-        path = _path(gvr, namespace, name) + (f"/{part}" if part else "")
-        await self._client.request("PATCH", path, body=patch, headers=_MERGE)
+        resource = self._client.resource(dict, gvr)
+        await resource.patch(name, patch, namespace, patch_type=PatchType.MERGE, subresource=part)
 
     async def empty(self, gvr: GroupVersionResource, namespace: str) -> None:
         """See :meth:`Writer.empty`."""
-        await self._client.request("DELETE", _path(gvr, namespace))
+        await self._client.resource(dict, gvr).delete_collection(namespace)
 
     @asynccontextmanager
     async def following(self, resources: Collection[GroupVersionResource], saw: Saw) -> AsyncIterator[None]:
         """See :meth:`Writer.following`."""
         async with SharedInformerFactory(self._client) as informers:
             for gvr in resources:
-                informer = informers.informer_for(dict, (gvr.group, gvr.version, gvr.resource))
+                informer = informers.informer_for(dict, gvr)
                 informer.add_event_handler(_handler(gvr, saw))
             informers.start()
             await informers.wait_for_cache_sync()
@@ -109,12 +104,6 @@ def _handler(gvr: GroupVersionResource, saw: Saw) -> ResourceEventHandlerFuncs[O
         update=lambda old, new: saw(gvr, meta_namespace_key(new), new),
         delete=gone,
     )
-
-
-def _path(gvr: GroupVersionResource, namespace: str, name: str = "") -> str:
-    root = f"/apis/{gvr.group}/{gvr.version}" if gvr.group else f"/api/{gvr.version}"
-    parts = [root, *(("namespaces", namespace) if namespace else ()), gvr.resource, *((name,) if name else ())]
-    return "/".join(parts)
 
 
 class InServer:
