@@ -198,7 +198,8 @@ class Cluster:
 
         :param rate: pods a second
         :param flip: one in so many becomes ready, or not ready
-        :return: how many pods a second it were; and for each flip in their order, the seconds until the slices say so
+        :return: how many pods were written a second; then for each flip, in the order in which the slices say so, the
+            seconds until they do
         """
         pods = [pod for app in self._apps for pod in self._shape.pods_of(app)]
         random.Random(8).shuffle(pods)

@@ -62,7 +62,7 @@ def counts_otherwise(old: V1Pod, new: V1Pod) -> bool:
     """
     Whether a change of a pod may change what its owner counts: owned, active, terminating, ready, and available pods.
 
-    Most changes of a pod that runs are of other things: a message, a restart, a condition of somebody else.
+    Most changes of a running pod are others: a message, a restart, a condition that is not of interest here.
     """
     before, after = old.metadata, new.metadata
     if (
