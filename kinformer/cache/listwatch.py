@@ -7,7 +7,7 @@ lister-watcher to them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -21,7 +21,15 @@ from kinformer.clock import Clock, RealClock
 from kinformer.meta import accessor_of, parse_selector
 from kinformer.meta.fields import parse_field_selector
 
-__all__ = ("ListAgain", "ListWatch", "ListerWatcher", "WatchableResource", "list_accepting", "reachability_of")
+__all__ = (
+    "ListAgain",
+    "ListWatch",
+    "ListerWatcher",
+    "WatchableResource",
+    "list_accepting",
+    "lists_at_once",
+    "reachability_of",
+)
 
 T = TypeVar("T")
 
@@ -57,6 +65,18 @@ class ListerWatcher(Protocol[T]):
 
         :raises ClientError: if the server refuses; while iterating, on an ERROR event or a broken connection
         """
+
+
+async def lists_at_once(lister_watcher: ListerWatcher[Any]) -> bool:
+    """
+    Whether a plain list of everything, at the most recent state, costs this server less than a streaming list.
+
+    False if the lister-watcher does not know.
+
+    :raises ClientError: if the server does not say what it can
+    """
+    ask: Callable[[], Awaitable[bool]] | None = getattr(lister_watcher, "lists_at_once", None)
+    return ask is not None and await ask()
 
 
 async def list_accepting(
@@ -125,6 +145,8 @@ class ListWatch(ListerWatcher[T]):
         never. Bookmarks come every 60 to 75 s. With a shorter time than that, each silence of that time costs a request
     :param supports_watch_list: False if the client asks for compressed lists, because streaming lists never are
     :param wanted: which objects a watch decodes; None: all. Lists have all of them
+    :param lists_at_once: asks whether a plain list costs the server less than a streaming one:
+        :meth:`Discovery.lists_at_once <kinformer.client.Discovery.lists_at_once>` of its client. None: it does not
     :raises ValueError: if a selector cannot be parsed
     """
 
@@ -136,6 +158,7 @@ class ListWatch(ListerWatcher[T]):
     shard_selector: str = ""
     idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT
     wanted: Wanted | None = None
+    lists_at_once: Callable[[], Awaitable[bool]] | None = None
 
     def __post_init__(self) -> None:
         self._narrowed(ListOptions())

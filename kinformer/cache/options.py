@@ -37,7 +37,9 @@ class InformerOptions:
         reflector that is used alone.
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
     :param queue: the queue between the reflector and the store. A reflector that is used alone has none.
-    :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
+    :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list.
+        ``"auto"``: not where a plain list of the most recent state costs the server less, see
+        :attr:`ListWatch.lists_at_once <kinformer.cache.ListWatch>`
     :param page_size: how many objects to ask for at once when listing; 0 leaves it to client-go's rules (500, or all
         where the server can answer from its watch cache)
     :param max_objects: the greatest number of objects in a list; a longer one is an error, because it has no end
@@ -50,6 +52,7 @@ class InformerOptions:
         the whole process; see :mod:`kinformer.collector`
     :param watch_error_handler: called for each failure of a list or watch, before the wait; None: it is logged
     :param random: draws the time after which a watch ends, and the jitter of waits
+    :raises ValueError: if `use_watch_list` is none of the three
     :raises ImportError: if `compress` is set, and the extra ``kinformer[zstd]`` is not installed
     """
 
@@ -57,7 +60,7 @@ class InformerOptions:
     compress: bool = False
     keep_managed_fields: bool = False
     queue: QueueKind = "delta"
-    use_watch_list: bool = True
+    use_watch_list: bool | Literal["auto"] = True
     page_size: int = 0
     max_objects: int = DEFAULT_MAX_OBJECTS
     min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT
@@ -68,6 +71,8 @@ class InformerOptions:
     random: Callable[[], float] = _random.random
 
     def __post_init__(self) -> None:
+        if self.use_watch_list not in (True, False, "auto"):
+            raise ValueError(f"use_watch_list is {self.use_watch_list!r}: want True, False or 'auto'")
         if self.compress and not compression_is_possible():
             raise ImportError(COMPRESSION_MISSING)
 

@@ -25,7 +25,7 @@ from kinformer.backoff import Backoff
 from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
 from kinformer.cache.contact import Contact
 from kinformer.cache.intake import Intake
-from kinformer.cache.listwatch import ListAgain, ListerWatcher, reachability_of
+from kinformer.cache.listwatch import ListAgain, ListerWatcher, lists_at_once, reachability_of
 from kinformer.cache.metrics import failures_total
 from kinformer.cache.options import DEFAULT_MIN_WATCH_TIMEOUT, DEFAULT_OPTIONS, InformerOptions, check_options
 from kinformer.cache.pager import DEFAULT_PAGE_SIZE, PagedList, list_in_pages
@@ -145,8 +145,10 @@ class Reflector(Generic[T]):
         self._paginated = False
         self._watch_error_handler = options.watch_error_handler or default_watch_error_handler
         self._use_watch_list = (
-            options.use_watch_list and lister_watcher.supports_watch_list and shows_end(self._accessor)
+            bool(options.use_watch_list) and lister_watcher.supports_watch_list and shows_end(self._accessor)
         )
+        #: Whether a plain list gives the most recent state and takes the place of a streaming list.
+        self._lists_at_once = False
         self.on_batch = on_batch or _nothing
         self._version_unavailable = False
         #: Whether the store was filled by others, and no watch has shown yet that the server still has its version.
@@ -221,7 +223,7 @@ class Reflector(Generic[T]):
         opened: _Opened[T] | None = None
         if self._begins_late:
             log.debug("watch_begins", reflector=self.name, resource_version=self._intake.resource_version)
-        elif self._use_watch_list:
+        elif self._use_watch_list and not await self._prefers_plain_list():
             try:
                 opened = await self._watch_list()
             except StreamingListIgnored as error:
@@ -317,6 +319,16 @@ class Reflector(Generic[T]):
 
     # --- the list
 
+    async def _prefers_plain_list(self) -> bool:
+        """Whether not to ask for a streaming list, although the server may have one."""
+        if self._options.use_watch_list == "auto":
+            try:
+                self._lists_at_once = await lists_at_once(self._lister_watcher)
+            except ClientError as error:
+                log.debug("server_version_unknown", reflector=self.name, error=str(error))
+                self._lists_at_once = False
+        return self._lists_at_once
+
     async def _list(self) -> None:
         self._intake.begin_list()
         first_version = self._relist_version()
@@ -361,7 +373,7 @@ class Reflector(Generic[T]):
     def _limit(self, resource_version: str) -> int:
         if self._options.page_size:
             return self._options.page_size
-        if not self._paginated and resource_version not in ("", "0"):
+        if self._lists_at_once or (not self._paginated and resource_version not in ("", "0")):
             # Without a limit the server can answer from its watch cache. With a limit it would ask etcd.
             return 0
         return DEFAULT_PAGE_SIZE
@@ -369,7 +381,7 @@ class Reflector(Generic[T]):
     def _relist_version(self) -> str:
         if self._version_unavailable:
             return ""
-        return self._intake.resource_version or "0"
+        return self._intake.resource_version or ("" if self._lists_at_once else "0")
 
     # --- the streaming list
 

@@ -223,7 +223,7 @@ async def run(
 
 def _informer_options(*, compress_caches: bool) -> InformerOptions:
     try:
-        return InformerOptions(compress=compress_caches)
+        return InformerOptions(compress=compress_caches, use_watch_list="auto")
     except ImportError as error:
         raise OptionError(f"--compress-caches: {error}") from None
 

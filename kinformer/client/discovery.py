@@ -10,6 +10,7 @@ As in client-go, a kind is also found by its name in lower case: ``deployment`` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +35,10 @@ _AGGREGATED: Final = ",".join(
 )
 
 
+#: Distributions write ``34+`` for a minor version.
+_LEADING_DIGITS: Final = re.compile("[0-9]+").match
+
+
 class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
     """The server's version, as it gives it at ``/version``."""
 
@@ -43,6 +48,11 @@ class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
     git_commit: str = ""
     build_date: str = ""
     platform: str = ""
+
+    def is_at_least(self, major: int, minor: int) -> bool:
+        """Whether this is that version of Kubernetes or a later one. False if its numbers cannot be read."""
+        found = [_LEADING_DIGITS(part) for part in (self.major, self.minor)]
+        return None not in found and [int(it[0]) for it in found if it] >= [major, minor]
 
 
 class ApiResource(msgspec.Struct, frozen=True):
@@ -178,10 +188,26 @@ class Discovery:
         #: The resources of the kinds that somebody has asked for, among those that are served.
         self._kinds: dict[GroupKind, list[ApiResource]] = {}
         self._asking = anyio.Lock()
+        #: The server's version, when it was last asked for.
+        self._version: ServerVersion | None = None
 
     async def server_version(self) -> ServerVersion:
         """The server's version. It is requested each time, because it is also the cheapest sign of life."""
-        return decode_as(ServerVersion, await self._get("/version", None), "/version")
+        self._version = decode_as(ServerVersion, await self._get("/version", None), "/version")
+        return self._version
+
+    async def lists_at_once(self) -> bool:
+        """
+        Whether a plain list of everything, at the most recent state, costs the server less than a streaming list.
+
+        Kubernetes 1.34 and later answer it from the watch cache (KEP-2340) and encode one object after the other
+        (KEP-5116). A streaming list encodes each object of JSON twice. The version is requested once.
+
+        :raises ClientError: if the server does not give its version
+        """
+        async with self._asking:
+            version = self._version or await self.server_version()
+        return version.is_at_least(1, 34)
 
     async def resources(self, *, refresh: bool = False) -> list[ApiResource]:
         """

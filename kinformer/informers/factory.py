@@ -334,6 +334,7 @@ class SharedInformerFactory:
                 namespace,
                 _all_of(self._label_selector, selection.label_selector, there.label_selector),
                 _all_of(self._field_selector, selection.field_selector, there.field_selector),
+                lists_at_once=self.client.discovery.lists_at_once,
             )
             for namespace, there in (namespaces if namespaced else {"": EVERYTHING}).items()
         }
@@ -350,7 +351,10 @@ class SharedInformerFactory:
         )
         namespaces = self._namespaces if namespaced else ("",)
         return SharedIndexInformer(
-            {namespace: ListWatch(resource, namespace) for namespace in namespaces},
+            {
+                namespace: ListWatch(resource, namespace, lists_at_once=self.client.discovery.lists_at_once)
+                for namespace in namespaces
+            },
             type_,
             name=f"{gvr.group_resource} (metadata)",
             transform=transform,

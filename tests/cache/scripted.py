@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -51,6 +51,9 @@ class ScriptedListerWatcher:
     :ivar calls: what was asked, in order
     :ivar open: how many watches are open
     """
+
+    #: Asks whether plain lists cost the server less than streaming ones, if a test says so.
+    lists_at_once: Callable[[], Awaitable[bool]] | None = None
 
     def __init__(self, *, supports_watch_list: bool = False):
         self.supports_watch_list = supports_watch_list

@@ -16,7 +16,7 @@ from kinformer.clock import FakeClock
 from kinformer.meta import accessor_for
 from kinformer.models import V1Pod
 from tests.cache.informers import running
-from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
+from tests.cache.scripted import Call, ScriptedListerWatcher, bookmark, event, obj, settle, status_error
 from tests.cache.test_reflector import Scene, throttled, transform_once
 
 END = bookmark(2, initial_events_end=True)
@@ -37,6 +37,39 @@ async def test_a_streaming_list_is_used_if_wanted_and_known_to_the_client(
         await scene.clock.settle()
 
         assert scene.server.calls[0].verb == verb
+
+
+@pytest.mark.parametrize(
+    ("answer", "call"),
+    [(True, Call("list", ListOptions())), (False, None), (status_error(403, "Forbidden"), None)],
+    ids=["at once", "not at once", "unknown"],
+)
+async def test_auto_takes_a_plain_list_of_now_where_it_costs_less(answer: Any, call: Call | None) -> None:
+    async def lists_at_once() -> bool:
+        if isinstance(answer, Exception):
+            raise answer
+        return bool(answer)
+
+    scene = Scene(supports_watch_list=True, options=InformerOptions(use_watch_list="auto"))
+    scene.server.lists_at_once = lists_at_once
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        first = scene.server.calls[0]
+        assert first == call if call is not None else first.options.send_initial_events
+
+
+async def test_auto_takes_a_streaming_list_where_nobody_knows() -> None:
+    scene = Scene(supports_watch_list=True, options=InformerOptions(use_watch_list="auto"))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.server.calls[0].options.send_initial_events
+
+
+def test_another_word_for_streaming_lists_is_refused() -> None:
+    with pytest.raises(ValueError, match="use_watch_list is 'never': want True, False or 'auto'"):
+        InformerOptions(use_watch_list="never")  # type: ignore[arg-type]
 
 
 def test_a_resource_knows_streaming_lists_unless_told_otherwise() -> None:

@@ -242,6 +242,20 @@ async def test_the_version(server: ScriptedServer, client: Client) -> None:
     assert (await client.server_version()).git_version == "v1.36.2"
 
 
+@pytest.mark.parametrize(
+    ("major", "minor", "at_once"),
+    [("1", "36", True), ("1", "34+", True), ("1", "33", False), ("2", "0", True), ("", "", False), ("1", "x", False)],
+)
+async def test_a_version_tells_whether_lists_are_cheap_at_once(
+    server: ScriptedServer, client: Client, major: str, minor: str, at_once: bool
+) -> None:
+    server.answer({"major": major, "minor": minor, "gitVersion": "v0"})
+
+    assert await client.discovery.lists_at_once() is at_once
+    assert await client.discovery.lists_at_once() is at_once
+    assert len(server.requests) == 1
+
+
 async def test_the_verbs_for_a_manifest(server: ScriptedServer, client: Client) -> None:
     script(server, "example.com")
 
