@@ -7,7 +7,7 @@ here, so that an object that does not fit its type never gets into the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Generic, TypeVar
 
 from kinformer.cache.metrics import cache_changes_total
@@ -30,6 +30,7 @@ class Finisher(Generic[T]):
     :param known: the stored objects, from which unchanged parts are taken over; None if nothing is to be taken over
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
     :param eager: decode every field now, not when it is first read
+    :param early: the attributes of new objects that are decoded now
     :param compressed: whether parts of the stored objects may be compressed
     """
 
@@ -43,12 +44,13 @@ class Finisher(Generic[T]):
         *,
         keep_managed_fields: bool,
         eager: bool,
+        early: Collection[str],
         compressed: bool,
     ):
         self._name = name
         self._told = False
         type_ = accessor.type
-        detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager)
+        detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager, early=early)
         intern = interner_for(type_)
 
         def begin(obj: T) -> None:
@@ -73,7 +75,7 @@ class Finisher(Generic[T]):
             on_changed=self._tell_of_change,
         )
         #: Finishes the last state of a deleted object.
-        self.last: Callable[[T], None] = detach
+        self.last: Callable[[T], None] = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager)
 
     def one(self, obj: T) -> None:
         """

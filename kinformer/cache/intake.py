@@ -13,7 +13,7 @@ No task, future or lock is used per event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
@@ -49,6 +49,7 @@ class Intake(Generic[T]):
     :param expected_kind: for dicts: objects of another kind are logged and left out
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
     :param eager: decode every field of a model as it arrives, not when it is first read
+    :param early: the fields of new objects that are decoded as they arrive
     :param compressed: whether parts of the stored objects may be compressed
     :param relax_collector: relax Python's cycle collector during a long list
     :param on_listed: called with each object of a list when it is finished, before it is stored
@@ -64,6 +65,7 @@ class Intake(Generic[T]):
         expected_kind: str,
         keep_managed_fields: bool,
         eager: bool,
+        early: Collection[str],
         compressed: bool,
         relax_collector: bool,
         on_listed: Callable[[T], None] | None,
@@ -96,6 +98,7 @@ class Intake(Generic[T]):
             known if self._transformer is None else None,
             keep_managed_fields=keep_managed_fields,
             eager=eager,
+            early=early,
             compressed=compressed,
         )
         #: The version of the last list or event that was passed to the store; empty before the first list.

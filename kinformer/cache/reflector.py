@@ -128,6 +128,7 @@ class Reflector(Generic[T]):
             expected_kind=expected_kind,
             keep_managed_fields=options.keep_managed_fields,
             eager=options.eager,
+            early=options.early,
             compressed=options.compress,
             relax_collector=options.relax_collector,
             on_listed=on_listed,

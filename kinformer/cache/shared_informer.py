@@ -486,6 +486,16 @@ class SharedIndexInformer(Generic[T]):
         self._check_not_started()
         self._options = replace(self._options, watch_error_handler=handler)
 
+    def decode_early(self, *fields: str) -> None:
+        """
+        Decode these fields of new objects as they arrive, because handlers or indexes read them of every object.
+
+        See :attr:`InformerOptions.early <kinformer.cache.InformerOptions>`. It has no effect on an informer that has
+        been started, or whose cache is compressed.
+        """
+        if not self._options.compress:
+            self._options = replace(self._options, early=tuple(dict.fromkeys((*self._options.early, *fields))))
+
     def _check_not_started(self) -> None:
         if self._feeds:
             raise InformerStateError(f"informer {self.name} has already started")

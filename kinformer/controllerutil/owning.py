@@ -184,6 +184,7 @@ def add_pod_node_index(informer: SharedIndexInformer[V1Pod]) -> None:
     """Add the index of pods by the node that they are bound to. If the informer already has it, nothing happens."""
     if POD_NODE_INDEX not in informer.indexer.get_indexers():
         informer.add_indexers({POD_NODE_INDEX: _node_of})
+        informer.decode_early("spec")
 
 
 def controller_key(namespace: str, reference: V1OwnerReference | None) -> str:

@@ -21,7 +21,7 @@ save, so the loop stays a loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -61,7 +61,9 @@ _CHECKED_EACH = 16
 _SHORT = 8
 
 
-def detacher_for(type_: type[T], *, keep_managed_fields: bool = False, eager: bool = False) -> Callable[[T], None]:
+def detacher_for(
+    type_: type[T], *, keep_managed_fields: bool = False, eager: bool = False, early: Collection[str] = ()
+) -> Callable[[T], None]:
     """
     Make the function to call on each decoded object of a type that is to be kept for long.
 
@@ -71,8 +73,10 @@ def detacher_for(type_: type[T], *, keep_managed_fields: bool = False, eager: bo
 
     :param eager: decode these fields now instead. The function then raises :exc:`ObjectDecodeError` for an object that
         does not fit its type
+    :param early: the attributes to decode now, as far as the type has them. Heavy parts in them stay bytes, and so
+        does a value that does not fit its type
     """
-    return _detacher_for(cast("Any", type_), keep_managed_fields, eager)
+    return _detacher_for(cast("Any", type_), keep_managed_fields, eager, tuple(early))
 
 
 def interner_for(type_: type[T]) -> Callable[[T], None]:
@@ -163,7 +167,9 @@ def _lazy_fields(type_: type[Any]) -> tuple[LazyField, ...]:
 
 
 @cache
-def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> Callable[[Any], None]:
+def _detacher_for(
+    type_: type[Any], keep_managed_fields: bool, eager: bool, early: tuple[str, ...]
+) -> Callable[[Any], None]:
     if type_ is dict:
         return detach_dict_eagerly if eager else detach_dict
     if not has_object_meta(type_) or not slots_can_be_covered():
@@ -171,6 +177,7 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
     fields = _lazy_fields(type_)
     # Called for every event, so the work of a LazyField is written out.
     slots = tuple((field.peek, field.poke) for field in fields)
+    read_by_all = tuple(type_.__lazy_fields__[name] for name in early if name in type_.__lazy_fields__)
     raw = msgspec.Raw
 
     def detach_eagerly(obj: Any) -> None:
@@ -180,6 +187,11 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
         complete(obj)
 
     def detach(obj: Any) -> None:
+        for field in read_by_all:
+            value = field.peek(obj)
+            if type(value) is raw:
+                with suppress(ObjectDecodeError):  # whoever reads it gets the error
+                    field.poke(obj, field.detached(obj, value))
         for peek, poke in slots:
             value = peek(obj)
             if type(value) is raw:

@@ -81,7 +81,7 @@ class LazyField:
     :param make_reader: called once, when such a field is first read; any thread may use its result
     """
 
-    __slots__ = ("_make_reader", "_reader", "json_name", "peek", "poke", "slot", "type_of")
+    __slots__ = ("_below", "_make_reader", "_reader", "json_name", "peek", "poke", "slot", "type_of")
 
     def __init__(
         self,
@@ -99,6 +99,8 @@ class LazyField:
         self.type_of = type_of
         self._make_reader = make_reader
         self._reader: Reader | None = None
+        #: How the lazy fields of a decoded value are read and stored.
+        self._below: tuple[tuple[Callable[[Any], Any], Callable[[Any, Any], None]], ...] = ()
 
     def cover(self, struct: type, attribute: str) -> None:
         """Make this field an attribute of a Struct: a property takes the place of the slot."""
@@ -143,8 +145,23 @@ class LazyField:
         # Outside the except, because decoders' errors quote their input and must not be the context of this one.
         raise ObjectDecodeError(named(obj), fault.under(self.json_name))
 
+    def detached(self, obj: Any, raw: msgspec.Raw) -> Any:
+        """
+        The same as :meth:`decoded`. The lazy fields of the value get bytes of their own, so that `raw` can be freed.
+
+        :raises ObjectDecodeError: if they do not fit the field's type
+        """
+        value = self.decoded(obj, raw)
+        for peek, poke in self._below:
+            part = peek(value)
+            if type(part) is msgspec.Raw:
+                poke(value, part.copy())
+        return value
+
     def _made_reader(self) -> Reader:
         # The reader is complete before it is published. Two threads may both get here; both readers are right.
+        below: dict[str, LazyField] = getattr(self.type_of(), "__lazy_fields__", {})
+        self._below = tuple((field.peek, field.poke) for field in below.values())
         self._reader = reader = self._make_reader()
         return reader
 

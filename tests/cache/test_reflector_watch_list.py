@@ -44,7 +44,7 @@ async def test_a_streaming_list_is_used_if_wanted_and_known_to_the_client(
     [(True, Call("list", ListOptions())), (False, None), (status_error(403, "Forbidden"), None)],
     ids=["at once", "not at once", "unknown"],
 )
-async def test_auto_takes_a_plain_list_of_now_where_it_costs_less(answer: Any, call: Call | None) -> None:
+async def test_auto_takes_a_plain_list_where_it_costs_less(answer: Any, call: Call | None) -> None:
     async def lists_at_once() -> bool:
         if isinstance(answer, Exception):
             raise answer

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -26,7 +27,7 @@ from kinformer.client import WatchEvent
 from kinformer.client.types import INITIAL_EVENTS_ANNOTATION
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupVersionResource
-from kinformer.models import V1Pod, decoder_for, from_dict
+from kinformer.models import V1Pod, V1PodSpec, decoder_for, encode, from_dict
 from tests.cache.informers import Told, running, short
 from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
 from tests.golden.adapters import shared_informer as golden
@@ -1059,6 +1060,27 @@ async def test_an_eager_informer_stores_objects_that_are_decoded_already(queue: 
         await clock.settle()
 
     assert [value and value.node_name for value in stored] == ["n", "m", None]
+
+
+@pytest.mark.parametrize("compress", [False, True])
+async def test_fields_that_all_read_are_decoded_before_they_are_stored(compress: bool) -> None:
+    server: Any = ScriptedListerWatcher()
+    server.will_list(decoder_for(V1Pod).decode(encode({**obj("a", 1), "spec": {"nodeName": "n"}, "status": {}})), rv=1)
+    clock = FakeClock()
+    informer = SharedIndexInformer(server, V1Pod, options=InformerOptions(compress=compress), clock=clock)
+    informer.decode_early("spec")
+    informer.decode_early("spec")
+    async with running(informer.run):
+        await clock.settle()
+
+    stored = informer.indexer.get_by_key("ns/a")
+    kinds = [type(V1Pod.__lazy_fields__[name].peek(stored)) for name in ("spec", "status")]  # type: ignore[attr-defined]
+    assert kinds == [msgspec.Raw if compress else V1PodSpec, msgspec.Raw]
+
+
+def test_early_fields_are_several_names() -> None:
+    with pytest.raises(TypeError, match=r"early is 'spec': want names of fields, as in \('spec',\)"):
+        InformerOptions(early="spec")
 
 
 @pytest.mark.parametrize("watch_list", [True, False])

@@ -291,6 +291,27 @@ def test_an_eager_object_that_does_not_fit_is_refused_at_once() -> None:
         detacher_for(V1Pod, eager=True)(lazily(b'{"spec": {"nodeName": 5}}'))
 
 
+def test_heavy_parts_of_an_early_field_have_their_own_bytes() -> None:
+    line = bytearray(POD)
+    pod = lazily(line)
+    detacher_for(V1Pod, early=("spec", "fields of other types"))(pod)
+    line[:] = bytes(len(line))
+
+    assert not raw(pod, "spec")
+    assert raw(pod.spec, "containers")
+    assert raw(pod, "status")
+    pod.metadata.managed_fields = decode(V1Pod, POD).metadata.managed_fields
+    assert pod == decode(V1Pod, POD)
+
+
+def test_an_early_field_that_does_not_fit_fails_its_reader() -> None:
+    pod = lazily(b'{"spec": {"nodeName": 5}}')
+    detacher_for(V1Pod, early=("spec",))(pod)
+
+    with pytest.raises(msgspec.ValidationError, match="nodeName"):
+        _ = pod.spec
+
+
 def test_decoded_pods_share_the_node_names_images_and_enums_that_recur() -> None:
     text = {
         "spec": {

@@ -94,6 +94,7 @@ class EndpointPods:
         found = _of_informers.get(informer)
         if found is None:
             found = _of_informers[informer] = cls()
+            informer.decode_early("status")
         return found
 
     def read(self, pod: V1Pod) -> EndpointPod:
