@@ -240,6 +240,8 @@ class _Group:
             inner = self.resolve(container["item"] or container["value"])
             if inner is None:
                 return None
+            if container["value"] and CONTAINER.fullmatch(container["value"]):
+                inner |= None  # Go writes a list that is nil as null, also within a map
             # The type is known only at run time.
             return list[inner] if container["item"] else dict[str, inner]  # type: ignore[valid-type]  # see above
         if type_ in self._under_way:

@@ -69,6 +69,12 @@ def test_a_model_has_kubernetes_asyncios_attributes() -> None:
     assert pod.metadata.deletion_timestamp is None
 
 
+def test_a_list_in_a_map_may_be_null_as_go_writes_it() -> None:
+    request = {"metadata": {}, "spec": {"extra": {"scopes": None, "groups": ["a"]}}}
+
+    assert from_dict(models.V1CertificateSigningRequest, request).spec.extra == {"scopes": None, "groups": ["a"]}
+
+
 def test_every_model_can_be_made_and_decodes_an_empty_object() -> None:
     for name in model_names():
         assert decode(getattr(models, name), b"{}") is not None, name

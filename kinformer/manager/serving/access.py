@@ -194,7 +194,7 @@ class Access:
         if status is None or not status.authenticated or status.user is None:
             return None
         user = status.user
-        extra = tuple(sorted((key, tuple(values)) for key, values in (user.extra or {}).items()))
+        extra = tuple(sorted((key, tuple(values or ())) for key, values in (user.extra or {}).items()))
         return Reviewer(user.username or "", user.uid or "", tuple(user.groups or ()), extra)
 
     async def _may(self, user: Reviewer, verb: str, path: str) -> bool:
