@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -39,6 +39,9 @@ from kinformer.meta.validation import dns1123_label_errors
 from kinformer.permissions import Rule
 
 __all__ = ("run",)
+
+#: Seconds. At the start, there are Events about each node while all statuses are written.
+_EVENT_PATIENCE: Final = 1.0
 
 
 async def run(
@@ -137,6 +140,8 @@ async def run(
         delete_burst=kube_api_delete_burst,
         outage=outage,
         lazy=True,
+        # A recording is played again with a client that does not wait.
+        event_patience=0.0 if recording.record else _EVENT_PATIENCE,
     )
     common: FleetOptions = {
         "controllers": selection,

@@ -133,6 +133,16 @@ class Client:
         """The record of whether the server can be reached. All users of this client wait for the server by it."""
         return self._transport.reachability
 
+    @property
+    def options(self) -> ClientOptions:
+        """How requests are sent."""
+        return self._transport.options
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request of this client is under way. Watches do not count."""
+        return self._transport.is_busy
+
     def through(self, wrap: Callable[[Transport], Any]) -> Client:
         """
         Make a client that sends all requests of this one through another transport.

@@ -39,6 +39,8 @@ class ClientOptions:
     :param lazy: leave spec and status of single objects in answers undecoded until they are read, as they are in lists
         and caches. Otherwise an answer that does not fit its type is a :exc:`DecodeError`; with this, reading the field
         raises :exc:`~kinformer.models.ObjectDecodeError`. Most answers to writes are never read.
+    :param event_patience: the seconds for which recorded Events wait for the end of other requests, so that the work
+        is not delayed by Events that tell of it. With 0, as in client-go, an Event is sent at once.
     :param outage: what to do while the server cannot be reached
     """
 
@@ -55,6 +57,7 @@ class ClientOptions:
     compression: bool = False
     max_answer: int = 2**28
     lazy: bool = False
+    event_patience: float = 0.0
     outage: OutageOptions | None = None
 
     def limiter(self, clock: Clock) -> RateLimiter | None:

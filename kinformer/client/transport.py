@@ -86,6 +86,11 @@ class Transport:
         return Connections(self.clock)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a request is under way. Watches do not count."""
+        return self._in_flight.value < self.options.max_in_flight
+
+    @property
     def connections(self) -> Connections:
         """
         The connections for requests.

@@ -31,6 +31,9 @@ log = get_logger(__name__)
 MAX_TRIES = 12
 RETRY_AFTER = 10.0
 
+#: Seconds after which it is looked again whether the client has other requests.
+LOOK_AGAIN = 0.02
+
 
 class EventSink(Protocol):
     """Stores events."""
@@ -49,12 +52,20 @@ class EventSink(Protocol):
 class ClientSink:
     """Stores events in an API server (core/v1)."""
 
-    __slots__ = ("_events",)
+    __slots__ = ("_client", "_events", "patience")
 
     def __init__(self, client: Client) -> None:
         from kinformer.models import CoreV1Event
 
+        self._client = client
         self._events = client.resource(CoreV1Event)
+        #: The seconds for which an event waits while :attr:`is_busy`.
+        self.patience = client.options.event_patience
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the client has other requests."""
+        return self._client.is_busy
 
     async def create(self, event: CoreV1Event) -> CoreV1Event:
         return await self._events.create(event)
@@ -65,9 +76,14 @@ class ClientSink:
 
 
 class EventWriter:
-    """Writes one broadcaster's events to one sink, one after the other."""
+    """
+    Writes one broadcaster's events to one sink, one after the other.
 
-    __slots__ = ("_clock", "_correlator", "_hurries", "_retry_after", "_sink", "_wait")
+    Events wait while a :class:`ClientSink` is busy: for its patience from the first of them on, until it was not busy
+    for once.
+    """
+
+    __slots__ = ("_busy_since", "_clock", "_correlator", "_hurries", "_retry_after", "_sink", "_wait")
 
     def __init__(
         self, sink: EventSink, correlator: EventCorrelator, clock: Clock, retry_after: float = RETRY_AFTER
@@ -78,6 +94,8 @@ class EventWriter:
         self._retry_after = retry_after
         self._hurries = False
         self._wait: anyio.CancelScope | None = None
+        #: Since when the sink was busy each time that an event was to be written.
+        self._busy_since: float | None = None
 
     def hurry(self) -> None:
         """From now on try each event once, and do not wait: the process is about to end."""
@@ -93,6 +111,8 @@ class EventWriter:
         event, patch, skip = self._correlator.correlate(event)
         if skip:
             return
+        if isinstance(self._sink, ClientSink) and self._sink.patience:
+            await self._wait_for_others(self._sink)
         tried = 0
         while tried < MAX_TRIES:
             tried += 1
@@ -102,10 +122,23 @@ class EventWriter:
                 break
             if tried < MAX_TRIES:
                 # The first wait is random, so that many clients do not return to a server at the same time.
-                with anyio.CancelScope() as self._wait:
-                    await self._clock.sleep(self._retry_after * (random.random() if tried == 1 else 1))
-                self._wait = None
+                await self._sleep(self._retry_after * (random.random() if tried == 1 else 1))
         log.error("event_given_up", tries=tried, **_named(event))
+
+    async def _wait_for_others(self, sink: ClientSink) -> None:
+        while sink.is_busy and not self._hurries:
+            now = self._clock.monotonic()
+            self._busy_since = now if self._busy_since is None else self._busy_since
+            if now - self._busy_since >= sink.patience:
+                return
+            await self._sleep(LOOK_AGAIN)
+        self._busy_since = None
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, unless :meth:`hurry` is called."""
+        with anyio.CancelScope() as self._wait:
+            await self._clock.sleep(seconds)
+        self._wait = None
 
     async def _try(self, event: CoreV1Event, patch: dict[str, Any] | None) -> bool:
         """Try once. Return whether the event needs no further try: it was written, or refused."""

@@ -445,8 +445,10 @@ async def test_only_so_many_requests_are_under_way_at_once(server: ScriptedServe
         await server.wait_for_requests(2)
         await anyio.wait_all_tasks_blocked()
         assert len(server.requests) == 2
+        assert client.is_busy
 
         await streams[0].end()
         await server.wait_for_requests(3)
         for stream in streams[1:]:
             await stream.end()
+    assert not client.is_busy

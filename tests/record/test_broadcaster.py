@@ -10,7 +10,7 @@ import structlog.testing
 from kinformer.client.errors import ConnectionLost, Status, error_from_status
 from kinformer.clock import FakeClock
 from kinformer.models import CoreV1Event, V1ObjectMeta, V1ReplicationController
-from kinformer.record import NORMAL, EventBroadcaster
+from kinformer.record import NORMAL, ClientSink, EventBroadcaster
 from kinformer.record.broadcaster import FLUSHED_AT_ONCE
 from tests.record.events import MemorySink
 
@@ -43,6 +43,57 @@ async def test_an_event_is_created_and_the_same_again_patched() -> None:
 
     assert sink.writes == ["create hello", "patch hello"]
     assert [event.count for event in sink.stored.values()] == [2]
+
+
+class PatientSink(MemorySink, ClientSink):
+    """A memory for a client that is busy as long as a test says."""
+
+    patience = 1.0
+    is_busy = True
+
+
+async def test_events_wait_while_the_client_has_other_requests() -> None:
+    clock, sink = FakeClock(), PatientSink()
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+    recorder.event(RC, NORMAL, "Seen", "first")
+
+    async with running(broadcaster):
+        await clock.advance(0.5)
+        assert sink.writes == []
+
+        sink.is_busy = False
+        await clock.advance(0.1)
+        assert sink.writes == ["create first"]
+
+
+async def test_events_wait_for_a_second_in_all_while_others_go_on() -> None:
+    clock, sink = FakeClock(), PatientSink()
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+    for word in ("first", "second"):
+        recorder.event(RC, NORMAL, "Seen", word)
+
+    async with running(broadcaster):
+        await clock.advance(0.9)
+        assert sink.writes == []
+
+        await clock.advance(0.2)
+        assert sink.writes == ["create first", "create second"]
+
+
+async def test_flushing_does_not_wait_for_other_requests() -> None:
+    clock, sink = FakeClock(), PatientSink()
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    broadcaster.new_recorder("test").event(RC, NORMAL, "Seen", "hello")
+
+    async with running(broadcaster):
+        await anyio.wait_all_tasks_blocked()
+        assert await broadcaster.flush(5.0) == 0
+        assert sink.writes == ["create hello"]
 
 
 async def test_an_event_is_tried_again_while_the_server_cannot_be_reached() -> None:
