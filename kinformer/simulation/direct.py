@@ -32,7 +32,7 @@ from yarl import URL
 from kinformer.client.connection import Connections, Fields, Route, Way, check_target
 from kinformer.client.permission import ask_permission
 from kinformer.client.response import Response
-from kinformer.clock import Clock, move_on_after
+from kinformer.clock import Clock
 from kinformer.envtest.serving import RequestHandler
 from kinformer.simulation.loop import OWNER, Owner
 from kinformer.simulation.network import HIGH, LOW, Network
@@ -86,10 +86,8 @@ class _DirectRoute(Route):
     ) -> Response:
         check_target(method, target)
         ask_permission()
-        with move_on_after(self._direct.clock, within):
-            line = Line(self._direct.network, method, URL(url, encoded=True), fields.headers, body)
-            return cast(Response, await line.send())
-        raise TimeoutError
+        line = Line(self._direct.network, method, URL(url, encoded=True), fields.headers, body)
+        return cast(Response, await line.send(self._direct.clock, within))
 
 
 class DirectResponse:
@@ -259,12 +257,14 @@ class Line(AbstractStreamWriter):
 
     # -- the client ---------------------------------------------------------------------------------------------------
 
-    async def send(self) -> DirectResponse:
+    async def send(self, clock: Clock, within: float | None) -> DirectResponse:
         """
         Send the request, and wait until the answer begins.
 
+        :param within: seconds that this may take; None: there is no limit
         :raises aiohttp.ClientConnectorError: if the server does not listen, or the process has no network
         :raises aiohttp.ClientOSError: if the line broke before the answer
+        :raises TimeoutError: if it takes too long
         """
         if self.owner is not None and not self.owner.may_send():
             # A process that was killed by this is cancelled here, and sees no error.
@@ -276,11 +276,15 @@ class Line(AbstractStreamWriter):
         self.network.lines[self] = None
         self._last_up = self._loop.now + self.network.latency()
         self._loop.call_at(self._last_up, self._arrive, context=self.server.context)
+        timer = clock.call_later(within, self._time_out) if within is not None else None
         try:
             return await self._waiter
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, TimeoutError):
             self.hang_up()
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def hang_up(self) -> None:
         """Let the client leave the line. The server gets to know it when everything sent before has arrived."""
@@ -290,6 +294,10 @@ class Line(AbstractStreamWriter):
             if not self._server_left and self.server is not None:
                 self._last_up = at = max(self._last_up, self._loop.now + self.network.latency())
                 self._loop.call_at(at, self._end_serving, context=self.server.context)
+
+    def _time_out(self) -> None:
+        if not self._waiter.done():
+            self._waiter.set_exception(TimeoutError())
 
     def break_off(self) -> None:
         """Break the line at the client's end, as :meth:`abort` does at the server's."""
