@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
+import anyio
+
 from kinformer.cache.feeds import Feed
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.tasks import plain_task_group
@@ -24,6 +26,7 @@ from kinformer.meta import accessor_of, is_older
 __all__ = (
     "CATCH_UP_TIMEOUT",
     "CacheBehind",
+    "CatchUps",
     "catch_up",
     "catch_up_with_server",
     "has_reached",
@@ -119,6 +122,33 @@ async def catch_up_with_server(feed: Feed[Any], clock: Clock) -> None:
     breaks = feed.contact.breaks
     await catch_up(feed, "", clock)
     feed.contact.mended(breaks)
+
+
+class CatchUps:
+    """The feeds that began with a snapshot, and may not have caught up with the server yet."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._feeds: set[Feed[Any]] = set()
+        self._lock = anyio.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._feeds)
+
+    def add(self, feed: Feed[Any]) -> None:
+        self._feeds.add(feed)
+
+    async def catch_up(self) -> None:
+        """Return once each of these feeds has shown what the server had at some time since it was added."""
+        if not self._feeds:
+            return
+        async with self._lock, plain_task_group() as tasks:
+            for feed in tuple(self._feeds):
+                tasks.start_soon(self._follow_up, feed, name=f"informer {feed.name} catches up")
+
+    async def _follow_up(self, feed: Feed[Any]) -> None:
+        await catch_up_with_server(feed, self._clock)
+        self._feeds.discard(feed)
 
 
 async def look_until(reached: Callable[[], bool], clock: Clock) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 import msgspec
@@ -16,11 +16,12 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from kinformer.blocking import warn_when_blocked
-from kinformer.cache.catching_up import catch_up_with_server, wait_for_version
+from kinformer.cache.catching_up import CatchUps, wait_for_version
 from kinformer.cache.compressing import Compressor
-from kinformer.cache.controller import Controller, delta_processor
+from kinformer.cache.controller import Controller
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.discards import warn_of_discards
+from kinformer.cache.distribution import distributor
 from kinformer.cache.division import KeyGate
 from kinformer.cache.feeds import Feed, Feeds, InNamespace
 from kinformer.cache.handlers import ResourceEventHandler, check_handler
@@ -31,10 +32,11 @@ from kinformer.cache.metrics import processing_latency_of, track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
 from kinformer.cache.options import DEFAULT_OPTIONS, InformerOptions, check_options
 from kinformer.cache.own_writes import wait_for_own_writes
-from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
-from kinformer.cache.queue import PopProcessFunc, Queue
+from kinformer.cache.processor import SYNCED, ProcessorListener, SharedProcessor
+from kinformer.cache.queue import Queue
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.reflector import Reflector
+from kinformer.cache.registrations import Registrations
 from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cache.state import CacheState, StateSource
 from kinformer.cache.store import Indexer, KeyListerGetter, TransformFunc
@@ -42,20 +44,14 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import LARGE, relax
-from kinformer.logs import get_logger
 from kinformer.meta import Accessor, GroupVersionResource, accessor_for, is_older
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
 
 T = TypeVar("T")
 
-log = get_logger(__name__)
-
 #: Seconds without an open watch after which an informer counts as not following the server.
 NOT_FOLLOWING_AFTER = 30.0
-
-#: Seconds. A shorter period is raised to this: the informer would do little but resync.
-MINIMUM_RESYNC_PERIOD = 1.0
 
 
 # More than 15 fields: it joins the indexer, the reflectors and the handlers, as client-go's does.
@@ -132,8 +128,6 @@ class SharedIndexInformer(Generic[T]):
         self._clock = clock or RealClock()
         self._processor: SharedProcessor[T] = SharedProcessor(self._clock)
         self._detector = mutation_detector or new_mutation_detector(self.name, clock=self._clock)
-        self._default_resync_period = resync_period
-        self._resync_check_period = resync_period
         self._transform = transform
         self._expected_kind = expected_kind
         self._options = options
@@ -143,20 +137,23 @@ class SharedIndexInformer(Generic[T]):
         #: Whether the cycle collector is to be relaxed when this cache is large, and was not yet.
         self._may_relax_collector = options.relax_collector
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
+        self._registrations: Registrations[T] = Registrations(
+            self.name,
+            self._processor,
+            resync_period,
+            synced=self._synced,
+            is_started=self._is_started,
+            there=self._changed_since,
+        )
         self._ended = anyio.Event()
         #: Says which keys may be synced in this process; None: all keys.
         self.key_gate: KeyGate | None = None
         #: Gives the state to begin with, instead of a list; None: list.
         self.state_source: StateSource | None = None
-        #: The feeds that began with such a state, and may not have caught up with the server yet.
-        self._begun: set[Feed[T]] = set()
-        self._catching_up = anyio.Lock()
+        #: The feeds that began with such a state.
+        self._begun = CatchUps(self._clock)
         #: Whether the cache is being filled with such a state. Handlers are called once it is complete.
         self._is_filling = False
-        #: Handlers that are held and not called yet; None while handlers are not held.
-        self._held: list[ProcessorListener[T]] | None = None
-        #: Handlers that resume from an earlier run. They wait for the first list, which shows what has changed since.
-        self._resuming: list[ProcessorListener[T]] = []
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}: {len(self._indexer)} objects>"
@@ -282,16 +279,7 @@ class SharedIndexInformer(Generic[T]):
         The first call costs a list of one object, and a watch of one second if nothing has changed since the snapshot.
         Controllers await it before their first sync. For a cache that began with a list, return at once.
         """
-        if not self._begun:
-            return
-
-        async def follow_up(feed: Feed[T]) -> None:
-            await catch_up_with_server(feed, self._clock)
-            self._begun.discard(feed)
-
-        async with self._catching_up, plain_task_group() as tasks:
-            for feed in tuple(self._begun):
-                tasks.start_soon(follow_up, feed, name=f"informer {feed.name} catches up")
+        await self._begun.catch_up()
 
     @property
     def is_following(self) -> bool:
@@ -384,35 +372,24 @@ class SharedIndexInformer(Generic[T]):
         check_handler(handler, self.name)
         if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the handler {handler!r} was not added")
-        requested = self._settle_resync_period(self._default_resync_period if resync_period is None else resync_period)
+        requested, effective = self._registrations.settle_resync_period(resync_period)
         listener = ProcessorListener(
             handler,
             informer_name=self.name,
             is_started=self._is_started,
             requested_resync_period=requested,
-            resync_period=self._effective_resync_period(requested),
+            resync_period=effective,
             cache_reaches=self._reaches,
             clock=self._clock,
             since=since,
         )
-        if self._held is None:
-            self._tell(listener)
-        else:
-            self._held.append(listener)
+        self._registrations.add(listener)
         return listener
 
-    def _tell(self, listener: ProcessorListener[T]) -> None:
-        if listener.since and not self._synced.synced:
-            self._resuming.append(listener)
-            return
-        if self._feeds and not self._is_filling:
-            # No change can come in between: this function does not await, and neither does the processing of a change.
-            listener.tell_of_all(self._changed_since(listener.since))
-            if self._synced.synced:
-                listener.pending.append((SYNCED, None, None))
-        self._processor.add(listener)
-
     def _changed_since(self, since: str) -> list[T]:
+        """The objects that a handler is called for first, if it is added now."""
+        if not self._feeds or self._is_filling:
+            return []
         objects = self._indexer.list()
         # A cache from a snapshot may be older than `since`. Whether it is of this cluster was checked at the start.
         if not since or (not self._begun and is_older(self.last_sync_resource_version, than=since)):
@@ -428,25 +405,15 @@ class SharedIndexInformer(Generic[T]):
         For a process that follows the server and may not act yet, such as one that waits for a lease. Its cache is
         complete, and nothing is queued for handlers.
         """
-        if self._held is None:
-            self._held = []
+        self._registrations.hold()
 
     def release_handlers(self) -> None:
         """Call the held handlers for everything, as if they were added now. Without held handlers, do nothing."""
-        held, self._held = self._held, None
-        for listener in held or ():
-            self._tell(listener)
+        self._registrations.release()
 
     def remove_event_handler(self, registration: ProcessorListener[T]) -> None:
         """Do not call this handler again, not even for changes that are pending. A second removal has no effect."""
-        self._remove(registration)
-
-    def _remove(self, registration: ProcessorListener[T]) -> None:
-        for waiting in (self._held or [], self._resuming):
-            if registration in waiting:
-                waiting.remove(registration)
-                registration.remove()
-        self._processor.remove(registration)
+        self._registrations.remove(registration)
 
     async def shut_down_event_handler(self, registration: ProcessorListener[T]) -> None:
         """
@@ -454,7 +421,7 @@ class SharedIndexInformer(Generic[T]):
 
         The handler itself must not call this: it would wait for its own end.
         """
-        self._remove(registration)
+        self._registrations.remove(registration)
         await registration.wait_idle()
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -500,32 +467,6 @@ class SharedIndexInformer(Generic[T]):
         if self._feeds:
             raise InformerStateError(f"informer {self.name} has already started")
 
-    # --- resync periods
-
-    def _settle_resync_period(self, requested: float) -> float:
-        """The period that is possible. Before the informer runs, its check period is shortened if necessary."""
-        if requested <= 0:
-            return 0.0
-        if requested < MINIMUM_RESYNC_PERIOD:
-            log.warning("resync_period_raised", informer=self.name, asked=requested, got=MINIMUM_RESYNC_PERIOD)
-            requested = MINIMUM_RESYNC_PERIOD
-        if requested < self._resync_check_period:
-            if self._feeds:
-                log.warning("resync_period_raised", informer=self.name, asked=requested, got=self._resync_check_period)
-                return self._resync_check_period
-            self._resync_check_period = requested
-            for listener in (*self._processor, *(self._held or ()), *self._resuming):
-                listener.resync_period = self._effective_resync_period(listener.requested_resync_period)
-        return requested
-
-    def _effective_resync_period(self, requested: float) -> float:
-        if requested == 0 or self._resync_check_period == 0:
-            if requested:
-                hint = "give the informer, or its factory, a resync_period"
-                log.warning("resync_not_supported", informer=self.name, asked=requested, hint=hint)
-            return 0.0
-        return max(requested, self._resync_check_period)
-
     # --- running
 
     async def run(self) -> None:
@@ -549,11 +490,9 @@ class SharedIndexInformer(Generic[T]):
                         await self._fill(self.state_source, tasks)
                     await self._feeds.run()
         finally:
-            self._processor.stop()
             self._ended.set()
             self._synced.close()
-            for listener in (*(self._held or ()), *self._resuming):
-                listener.remove()  # a caller that waits for it gets an error: the informer has stopped
+            self._registrations.close()
 
     async def _fill(self, source: StateSource, tasks: TaskGroup) -> None:
         """Begin with a state instead of a list, if there is one."""
@@ -593,7 +532,8 @@ class SharedIndexInformer(Generic[T]):
         """Make what follows one lister-watcher and fills the cache that all of them share."""
         alone = len(self._sources) == 1
         name = self.name if alone else f"{self.name} in {namespace}"
-        storage, process = self._indexer.storage, self._new_process(in_order=alone)
+        storage = self._indexer.storage
+        process = distributor(self._accessor, self._indexer, self._detector, self._processor, in_order=alone)
         is_due = self._processor.should_resync
 
         def reached(version: str) -> None:
@@ -606,7 +546,7 @@ class SharedIndexInformer(Generic[T]):
             self.type,
             queue,
             name=name,
-            resync_period=self._resync_check_period,
+            resync_period=self._registrations.check_period,
             should_resync=is_due if alone else lambda: self._feeds.should_resync(feed, is_due),
             expected_kind=self._expected_kind,
             known=storage,
@@ -631,46 +571,11 @@ class SharedIndexInformer(Generic[T]):
             return RealFIFO(self._accessor, known, transformer=self._transform, name=name)
         return DeltaFIFO(self._accessor, known, emit_delta_type_replaced=True, transformer=self._transform, name=name)
 
-    def _new_process(self, *, in_order: bool) -> PopProcessFunc:
-        """
-        The function that processes each pop: it updates the store, the mutation detector, the listeners' buffers.
-
-        :param in_order: whether it processes all changes of the store, so that each of them moves the store's version
-        """
-        same_version = self._accessor.same_version
-        distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
-        everyone = self._processor.everyone
-        watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
-
-        def on_add(obj: T, is_in_initial_list: bool) -> None:
-            if watch_over is not None:
-                watch_over(obj)
-            distribute((ADD, obj, is_in_initial_list))
-
-        def on_update(old: T, new: T) -> None:
-            if watch_over is not None:
-                watch_over(new)
-            # The same version again is a resync, or a list that found nothing new.
-            if same_version(old, new):
-                distribute_sync((UPDATE, old, new))
-                return
-            # distribute(...), written out: nearly all changes come here.
-            notification = (UPDATE, old, new)
-            for append in everyone:
-                append(notification)
-
-        def on_delete(obj: Any) -> None:
-            distribute((DELETE, obj, None))
-
-        return delta_processor(self._indexer, on_add, on_update, on_delete, in_order=in_order)
-
     def _after_slice(self) -> None:
         if not self._synced.synced and self._feeds.has_synced:
             self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
-            resuming, self._resuming = self._resuming, []
-            for listener in resuming:
-                self._tell(listener)
+            self._registrations.resume()
             handlers = [(listener.handler_name, listener.handler) for listener in self._processor]
             warn_of_discards(self.name, handlers, self._indexer.list(), self._accessor.labels)
         if self._may_relax_collector and len(self._indexer) >= LARGE:

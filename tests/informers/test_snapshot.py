@@ -17,7 +17,7 @@ from kinformer.cache import (
     InformerOptions,
     ProcessorListener,
     SharedIndexInformer,
-    shared_informer,
+    catching_up,
 )
 from kinformer.cache.feeds import Feed
 from kinformer.client import Client, connect
@@ -377,7 +377,7 @@ async def test_a_controller_catches_up_with_all_its_caches_at_once(
     async def sync(key: str) -> None:
         pass
 
-    monkeypatch.setattr(shared_informer, "catch_up_with_server", catch_up)
+    monkeypatch.setattr(catching_up, "catch_up_with_server", catch_up)
     for _ in range(2):
         controller = Controller("idle", sync)
         async with SharedInformerFactory(client, snapshot=tmp_path / "caches") as informers:
