@@ -94,10 +94,8 @@ from kinformer.client.remote_command import (
     CommandSession,
     RunOptions,
 )
-from kinformer.client.resource import (
-    Resource,
-    Subresource,
-)
+from kinformer.client.resource import Resource
+from kinformer.client.subresource import Subresource
 from kinformer.client.types import (
     ADDED,
     BOOKMARK,

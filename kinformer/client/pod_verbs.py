@@ -1,7 +1,7 @@
-"""What can be asked of pods alone: their logs, a command in a container, a connection to a port.
+"""What can be asked of pods alone: binding, eviction, logs, a command in a container, a connection to a port.
 
-These are verbs of every :class:`Resource`, as ``bind`` and ``evict`` are; a server refuses them for other kinds. None
-of them is sent again after it may have had an effect.
+These are verbs of every :class:`Resource`; a server refuses them for other kinds. A command or a connection is never
+asked for again after it may have had an effect.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from kinformer.client.remote_command import (
     command_params,
     run_command,
 )
+from kinformer.client.requests import Requests
 from kinformer.client.status import About
+from kinformer.client.subresource import Subresource
+from kinformer.client.types import DeleteOptions, WriteOptions
 
 if TYPE_CHECKING:
-    from kinformer.client.transport import BodyStream, Transport
+    from kinformer.client.transport import BodyStream
     from kinformer.client.websocket import WebSocket
-    from kinformer.meta import GroupVersionResource
 
 __all__ = ("PodVerbs",)
 
@@ -38,14 +40,30 @@ __all__ = ("PodVerbs",)
 _ACCEPT: Final = {"Accept": "application/json, */*"}
 
 
-class PodVerbs:
+class PodVerbs(Requests):
     """The part of a :class:`Resource` that only pods have."""
 
-    _transport: Transport
-    gvr: GroupVersionResource
+    async def bind(self, name: str, node: str, namespace: str, **options: Unpack[WriteOptions]) -> None:
+        """
+        Bind a pod to a node.
 
-    def path_of_one(self, namespace: str, name: str, subresource: str = "") -> str:
-        raise NotImplementedError
+        :raises Conflict: if it is bound already
+        """
+        body = {"metadata": {"name": name, "namespace": namespace}, "target": {"kind": "Node", "name": node}}
+        binding = Subresource(self, "binding", bytes, api_version="v1", kind="Binding")
+        await binding.create(name, body, namespace, **options)
+
+    async def evict(self, name: str, namespace: str, options: DeleteOptions | None = None) -> None:
+        """
+        Evict a pod. Unlike a deletion, a disruption budget may refuse this.
+
+        :raises TooManyRequests: if a budget does not allow it now
+        """
+        body: dict[str, Any] = {"metadata": {"name": name, "namespace": namespace}}
+        if options is not None and (said := options.body()) is not None:
+            body["deleteOptions"] = said
+        eviction = Subresource(self, "eviction", bytes, api_version="policy/v1", kind="Eviction")
+        await eviction.create(name, body, namespace)
 
     def logs(self, name: str, namespace: str, **options: Unpack[LogOptions]) -> LogStream:
         """

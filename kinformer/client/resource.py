@@ -11,22 +11,20 @@ Every verb raises subclasses of :exc:`ApiError` for refusals of the server, :exc
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, Unpack
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 from urllib.parse import quote
 
 import msgspec
 
-from kinformer.arguments import want_text
-from kinformer.client.codec import ObjectCodec, check_object
+from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import EndlessList, UnsupportedMediaType
 from kinformer.client.follow import Change, follow, until
 from kinformer.client.pod_verbs import PodVerbs
 from kinformer.client.status import About, Status
+from kinformer.client.subresource import SubresourceVerbs
 from kinformer.client.types import (
     DeleteOptions,
     ListOptions,
@@ -34,23 +32,20 @@ from kinformer.client.types import (
     ObjectList,
     PatchType,
     WriteOptions,
-    write_params,
 )
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT, Opener, WatchStream
 from kinformer.client.writes import note_deletion, note_write
-from kinformer.meta import GroupVersionResource, accessor_of
+from kinformer.meta import GroupVersionResource
 from kinformer.models import builtin_resources, encode, misfits, unknown_fields
 
 if TYPE_CHECKING:
     from kinformer.client.heads import Wanted
     from kinformer.client.reachability import Reachability
     from kinformer.client.transport import BodyStream, Transport
-    from kinformer.models import V1Scale
 
-__all__ = ("Resource", "Subresource")
+__all__ = ("Resource",)
 
 T = TypeVar("T")
-S = TypeVar("S")
 
 #: client-go's page size.
 PAGE_SIZE: Final = 500
@@ -61,10 +56,9 @@ _METADATA_ONLY: Final = ";as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _DROP_MANAGED_FIELDS: Final = ";drop=metadata.managedFields"
 
 _EVERYTHING: Final = ListOptions()
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
 
 
-class Resource(PodVerbs, Generic[T]):
+class Resource(SubresourceVerbs, PodVerbs, Generic[T]):
     """
     One kind of object, made by :meth:`Client.resource`.
 
@@ -83,24 +77,13 @@ class Resource(PodVerbs, Generic[T]):
         metadata_only: bool = False,
         drop_managed_fields: bool = False,
     ):
+        super().__init__(transport, gvr, namespaced, _accept("", metadata_only, drop_managed_fields))
         self.type = type_
-        self.gvr = gvr
         self.kind = kind
-        self.namespaced = namespaced
-        self._transport = transport
-        self._group_resource = gvr.group_resource
+        self._list_headers = _accept("List", metadata_only, drop_managed_fields)
         self._about_all = About(self._group_resource)
         self._codec: ObjectCodec[T] = ObjectCodec(type_, gvr.api_version, kind, lazy=transport.options.lazy)
-        self._prefix = f"/apis/{gvr.group}/{gvr.version}" if gvr.group else f"/api/{gvr.version}"
         self._strategic = gvr in _builtin_gvrs()
-        self._scales: Subresource[V1Scale] | None = None
-        self._headers: dict[str, str] = {}
-        self._list_headers: dict[str, str] = {}
-        if metadata_only or drop_managed_fields:
-            form = _METADATA_ONLY if metadata_only else ""
-            drop = _DROP_MANAGED_FIELDS if drop_managed_fields else ""
-            self._headers = {"Accept": f"{_JSON}{form.format('')}{drop}"}
-            self._list_headers = {"Accept": f"{_JSON}{form.format('List')}{drop}"}
 
     @property
     def reachability(self) -> Reachability:
@@ -419,188 +402,11 @@ class Resource(PodVerbs, Generic[T]):
             "DELETE", path, params=select.params(), body=_delete_body(options), about=self._about_all
         )
 
-    # Subresources
-
-    def subresource(self, name: str, type_: type[S]) -> Subresource[S]:
-        """A subresource of the same objects, as `type_`: ``pods.subresource("ephemeralcontainers", V1Pod)``."""
-        return Subresource(self, name, type_)
-
-    async def get_scale(self, name: str, namespace: str = "") -> V1Scale:
-        return await self._scale().get(name, namespace)
-
-    async def update_scale(
-        self, name: str, scale: Any, namespace: str = "", **options: Unpack[WriteOptions]
-    ) -> V1Scale:
-        return await self._scale().update(name, scale, namespace, **options)
-
-    async def patch_scale(
-        self,
-        name: str,
-        body: Any,
-        namespace: str = "",
-        *,
-        patch_type: PatchType = PatchType.MERGE,
-        **options: Unpack[WriteOptions],
-    ) -> V1Scale:
-        return await self._scale().patch(name, body, namespace, patch_type=patch_type, **options)
-
-    def _scale(self) -> Subresource[V1Scale]:
-        if self._scales is None:
-            from kinformer.models import V1Scale
-
-            self._scales = Subresource(self, "scale", V1Scale, api_version="autoscaling/v1", kind="Scale")
-        return self._scales
-
-    async def bind(self, name: str, node: str, namespace: str, **options: Unpack[WriteOptions]) -> None:
-        """
-        Bind a pod to a node.
-
-        :raises Conflict: if it is bound already
-        """
-        body = {"metadata": {"name": name, "namespace": namespace}, "target": {"kind": "Node", "name": node}}
-        binding = Subresource(self, "binding", bytes, api_version="v1", kind="Binding")
-        await binding.create(name, body, namespace, **options)
-
-    async def evict(self, name: str, namespace: str, options: DeleteOptions | None = None) -> None:
-        """
-        Evict a pod. Unlike a deletion, a disruption budget may refuse this.
-
-        :raises TooManyRequests: if a budget does not allow it now
-        """
-        body: dict[str, Any] = {"metadata": {"name": name, "namespace": namespace}}
-        if options is not None and (said := options.body()) is not None:
-            body["deleteOptions"] = said
-        eviction = Subresource(self, "eviction", bytes, api_version="policy/v1", kind="Eviction")
-        await eviction.create(name, body, namespace)
-
-    # What all verbs share
-
-    def path(
-        self, namespace: str = "", name: str | None = None, subresource: str = "", *, of_object: bool = False
-    ) -> str:
-        """
-        The path of the URL of these objects, or of one object or its subresource.
-
-        :param of_object: whether the namespace is that of an object that is to be written, so it must have one
-        :raises ValueError: if a name is invalid, or a namespace is needed and missing
-        """
-        path = self._prefix
-        if not isinstance(namespace, str) or not isinstance(name, (str, NoneType)):
-            self._check_names(namespace, "" if name is None else name)
-        if namespace:
-            if self.namespaced is False:
-                raise ValueError(f"{self.gvr.group_resource} belong to no namespace, but {namespace!r} was given")
-            path += f"/namespaces/{_segment(namespace, 'namespace')}"
-        elif self.namespaced and (of_object or name is not None):
-            own, _, alone = (name or "").rpartition("/")
-            example = f"{alone!r}, {own!r}" if own else f"{name!r}, 'default'"
-            remedy = "metadata.namespace of the object" if of_object else f"a name and a namespace, as in {example}"
-            raise ValueError(
-                f"{self.gvr.group_resource} belong to a namespace: an empty one may not be set; want {remedy}"
-            )
-        path += f"/{self.gvr.resource}"
-        if name is not None:
-            path += f"/{_segment(name, 'name')}"
-        return f"{path}/{quote(subresource)}" if subresource else path
-
-    def path_of_one(self, namespace: str, name: str, subresource: str = "") -> str:
-        """
-        The path of one object, or of its subresource.
-
-        :raises TypeError: if the name is None. :meth:`path` has the path of all objects then, so a deletion of one
-            object would delete them all.
-        """
-        if name is None:
-            self._check_names(namespace, name)
-        return self.path(namespace, name, subresource)
-
-    def _check_names(self, namespace: object, name: object) -> None:
-        kind = self.gvr.group_resource
-        want_text(name, f"the name of {kind}", "a text: the arguments are (name, …, namespace)")
-        want_text(namespace, f"the namespace of {kind}", "a text: the arguments are (name, …, namespace)")
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        name: str,
-        body: bytes | None = None,
-        options: WriteOptions | None = None,
-        headers: Mapping[str, str] | None = None,
-        params: Mapping[str, str] | None = None,
-    ) -> bytes:
-        if options:
-            params = write_params(options)
-        about = About(self._group_resource, name)
-        return await self._transport.request(
-            method, path, params=params, body=body, headers=headers or self._headers or None, about=about
-        )
-
     def _written(self, answer: bytes, path: str) -> T:
         """Decode the response to a write, and note the write in :mod:`kinformer.client.writes`."""
         written = self._codec.decode(answer, path)
         note_write(self._group_resource, written)
         return written
-
-    def _namespace_of(self, obj: Any) -> str:
-        if self.namespaced is False or isinstance(obj, bytes):
-            return ""
-        return _meta(obj, "namespace")
-
-    def _path_of(self, obj: Any) -> tuple[str, str]:
-        name = _meta(obj, "name")
-        return name, self.path(self._namespace_of(obj), name, of_object=True)
-
-
-class Subresource(Generic[S]):
-    """
-    One subresource of one kind, as one type.
-
-    :param api_version: added to a body that has none, like `kind`; by default nothing is added
-    """
-
-    def __init__(self, parent: Resource[Any], name: str, type_: type[S], *, api_version: str = "", kind: str = ""):
-        self._parent = parent
-        self._name = name
-        self._codec: ObjectCodec[S] = ObjectCodec(type_, api_version, kind, lazy=parent._transport.options.lazy)
-
-    async def get(self, name: str, namespace: str = "") -> S:
-        return await self._do("GET", name, namespace, None, {})
-
-    async def create(self, name: str, obj: Any, namespace: str = "", **options: Unpack[WriteOptions]) -> S:
-        return await self._do("POST", name, namespace, self._codec.encode(obj), options)
-
-    async def update(self, name: str, obj: Any, namespace: str = "", **options: Unpack[WriteOptions]) -> S:
-        """
-        Replace the subresource.
-
-        :raises Conflict: if the object has changed since `obj` was read
-        """
-        return await self._do("PUT", name, namespace, self._codec.encode(obj), options)
-
-    async def patch(
-        self,
-        name: str,
-        body: Any,
-        namespace: str = "",
-        *,
-        patch_type: PatchType = PatchType.MERGE,
-        **options: Unpack[WriteOptions],
-    ) -> S:
-        data = body if isinstance(body, bytes) else encode(body)
-        return await self._do("PATCH", name, namespace, data, options, {"Content-Type": patch_type.value})
-
-    async def _do(
-        self,
-        method: str,
-        name: str,
-        namespace: str,
-        body: bytes | None,
-        options: WriteOptions,
-        headers: Mapping[str, str] | None = None,
-    ) -> S:
-        path = self._parent.path_of_one(namespace, name, self._name)
-        return self._codec.decode(await self._parent._send(method, path, name, body, options, headers), path)
 
 
 @cache
@@ -608,32 +414,18 @@ def _builtin_gvrs() -> frozenset[GroupVersionResource]:
     return frozenset(info.gvr for info in builtin_resources().values())
 
 
+def _accept(suffix: str, metadata_only: bool, drop_managed_fields: bool) -> dict[str, str]:
+    """The headers of requests for objects in another form than the usual one."""
+    if not metadata_only and not drop_managed_fields:
+        return {}
+    form = _METADATA_ONLY.format(suffix) if metadata_only else ""
+    return {"Accept": f"{_JSON}{form}{_DROP_MANAGED_FIELDS if drop_managed_fields else ''}"}
+
+
 def _with(options: ListOptions, more: ListParams) -> ListOptions:
     return replace(options, **more) if more else options
-
-
-def _meta(obj: Any, field: Literal["name", "namespace"]) -> str:
-    """A field of an object's metadata, for all types of objects, including kubernetes_asyncio's own models."""
-    try:
-        accessor = accessor_of(obj)
-    except TypeError:
-        check_object(obj)
-        return getattr(getattr(obj, "metadata", None), field, None) or ""
-    return accessor.name(obj) if field == "name" else accessor.namespace(obj)
 
 
 def _delete_body(options: DeleteOptions | None) -> bytes | None:
     body = options.body() if options is not None else None
     return encode(body) if body is not None else None
-
-
-@lru_cache(maxsize=4096)
-def _segment(name: str, what: str) -> str:
-    """A name as a segment of a path, by the API's rules for such names."""
-    if not name:
-        raise ValueError(f"the {what} is empty: want metadata.name of the object, or the argument to be set")
-    if _PLAIN_NAME(name) and name not in (".", ".."):
-        return name
-    if name in (".", "..") or "/" in name or "%" in name:
-        raise ValueError(f"{name!r} cannot be a {what}: it may not be '.' or '..', nor contain '/' or '%'")
-    return quote(name, safe="")
