@@ -25,8 +25,7 @@ A controller guarantees:
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypedDict, TypeVar
 
@@ -37,33 +36,27 @@ from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
 from kinformer.cache.division import KeyGate, KeyShard, OwnUid
 from kinformer.cache.handlers import check_handler
-from kinformer.cache.tasks import plain_task_group
-from kinformer.cancellation import ends_worker, is_stray
-from kinformer.client.errors import Conflict, ServerUnreachable
+from kinformer.cancellation import is_stray
 from kinformer.client.writes import noting_writes
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.manager.activity import Activity
 from kinformer.manager.history import History, NotedQueue, Source
+from kinformer.manager.key_syncs import KeySyncs
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.own_writes import OwnWrites
 from kinformer.manager.predicates import Predicate
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.manager.syncs import (
-    AnswerError,
     NotAsync,
     Sync,
     SyncError,
-    SyncTimeout,
-    TerminalError,
     check_sync,
-    error_text,
-    is_of_the_world,
-    seconds_of,
 )
 from kinformer.meta import GroupKind, GroupResource, GroupVersionKind
 from kinformer.models import resource_for
 from kinformer.sharding.hashing import text_of_key
+from kinformer.cache.tasks import plain_task_group
 from kinformer.workqueue import RateLimiter, ShutDown
 
 __all__ = ("Controller", "ControllerOptions", "NotAsync", "Sync", "SyncError")
@@ -175,11 +168,11 @@ class Controller:
             clock=self._clock,
             prioritize=prioritize,
         )
-        self._sync = sync
-        self._limits = dict(limits or {})
-        self._timeout = sync_timeout
         self._own_writes = OwnWrites(self._caches, self.queue.add, self._clock, on_stale) if consistent else None
-        self._metrics = ControllerMetrics(name, workers, self.history)
+        metrics = ControllerMetrics(name, workers, self.history)
+        self._syncs = KeySyncs(
+            name, sync, self.queue, self.history, metrics, limits=limits, timeout=sync_timeout, clock=self._clock
+        )
         #: The class of the :class:`~kinformer.operator.Reconciler` that made it, None if none did.
         self.reconciler: type[Any] | None = None
         #: What it does beside its syncs: the daemons of a :class:`~kinformer.operator.Reconciler`.
@@ -212,7 +205,6 @@ class Controller:
         #: Set once every key of the first lists was synced once, with or without success.
         self.caught_up = anyio.Event()
         self._handlers_synced = False
-        self._refused_answers: set[str] = set()
 
     @property
     def has_synced(self) -> bool:
@@ -249,7 +241,7 @@ class Controller:
 
     def wrap_sync(self, wrap: Callable[[Sync], Sync]) -> None:
         """Wrap the sync function, for example in a span. Call this before :meth:`run`."""
-        self._sync = wrap(self._sync)
+        self._syncs.sync = wrap(self._syncs.sync)
 
     def watch(self, informer: SharedIndexInformer[Any], *predicates: Predicate) -> Controller:
         """Add the key of each object of the informer that changes."""
@@ -457,15 +449,15 @@ class Controller:
             try:
                 with self._entered(key) as may_sync:
                     if not may_sync:
-                        self._forget(key)
+                        self._syncs.forget(key)
                     elif own is None:
-                        await self._sync_key(key)
+                        await self._syncs.run(key)
                     elif own.must_wait(key):
                         self.history.dropped(key)
                     else:
                         with noting_writes() as writes:
                             try:
-                                await self._sync_key(key)
+                                await self._syncs.run(key)
                             finally:
                                 own.remember(key, writes)
             finally:
@@ -493,87 +485,3 @@ class Controller:
 
     def _caches(self) -> Iterable[SharedIndexInformer[Any]]:
         return dict.fromkeys((*self._informers, *self._read))
-
-    def _again(self, key: str) -> None:
-        """Sync a key now, because the server that it could not reach is back."""
-        self._forget(key)
-        self.queue.add(key)
-
-    def _retry(self, key: str, error: BaseException) -> None:
-        """Sync a key again, after the delay of the limiter for this class of errors."""
-        for class_ in type(error).__mro__ if self._limits else ():
-            if (limiter := self._limits.get(class_)) is not None:
-                self.history.retries += 1
-                self.queue.add_after(key, limiter.when(key))
-                return
-        self.queue.add_rate_limited(key)
-
-    def _forget(self, key: str) -> None:
-        """Forget the failures of a key: its next failure counts as its first."""
-        self.queue.forget(key)
-        for limiter in self._limits.values():
-            limiter.forget(key)
-
-    async def _in_time(self, answer: Awaitable[T], seconds: float) -> T:
-        """
-        Wait for a sync.
-
-        :raises SyncTimeout: if it takes longer than `seconds`
-        """
-        with move_on_after(self._clock, seconds):
-            return await answer
-        self._metrics.timeouts.inc()
-        raise SyncTimeout(seconds)
-
-    async def _sync_key(self, key: str) -> None:
-        failure = ""
-        try:
-            answer: Any = self._sync(key)
-            if not inspect.isawaitable(answer):
-                raise NotAsync(self.name, self._sync)
-            after = await (answer if self._timeout is None else self._in_time(answer, self._timeout))
-        except Conflict as error:
-            # Another client wrote the object first. Optimistic locking has found that, so this is no error.
-            self._metrics.sync_failed()
-            failure = error_text(error)
-            self._log.debug("sync_conflicted", key=key, error=failure)
-            self._retry(key, error)
-        except TerminalError as error:
-            self._metrics.sync_failed()
-            self._metrics.terminal.inc()
-            failure = error_text(error)
-            self._log.error("sync_failed_for_good", key=key, error=failure)
-            self._forget(key)
-        except ServerUnreachable as error:
-            self._metrics.sync_failed()
-            told = error.reachability is not None  # then the client has logged it, once for all keys
-            failure = error_text(error)
-            (self._log.debug if told else self._log.error)("sync_failed", key=key, error=failure)
-            self._retry(key, error)
-            if error.reachability is not None:
-                error.reachability.call_when_back((id(self), key), functools.partial(self._again, key))
-        except BaseException as error:  # whatever one sync raises, the other keys must still be synced
-            failure = error_text(error)
-            if ends_worker(error):
-                raise
-            self._metrics.sync_failed()
-            tell = self._log.error if is_of_the_world(error) else self._log.exception
-            tell("sync_failed", key=key, error=failure)
-            self._retry(key, error)
-        else:
-            self._forget(key)
-            try:
-                seconds = seconds_of(self.name, after)
-            except AnswerError as error:
-                # The sync itself has succeeded. A retry would only repeat its work.
-                seconds = None
-                if error.what not in self._refused_answers:
-                    self._refused_answers.add(error.what)
-                    self._log.error("sync_answer_ignored", key=key, error=str(error))
-            if seconds is None:
-                self._metrics.succeeded.inc()
-            else:
-                self._metrics.requeued.inc()
-                self.queue.add_after(key, seconds)
-        finally:
-            self._metrics.seconds.observe(self.history.ended(key, failure))
