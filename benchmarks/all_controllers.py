@@ -52,10 +52,10 @@ from benchmarks.cluster_writing import InServer, OverHttp, Writer
 from kinformer.bench.measure import cpu_seconds, current_kib, peak_kib
 from kinformer.bench.results import BenchError
 from kinformer.bench.servers import Commands, Remote, at_once, remote
-from kinformer.cache.tasks import sole_error
 from kinformer.client import ClientError, connect
 from kinformer.envtest import ApiServer
 from kinformer.meta import GroupVersionResource, Quantity
+from kinformer.tasks import sole_error
 
 T = TypeVar("T")
 

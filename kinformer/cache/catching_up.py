@@ -16,12 +16,12 @@ import anyio
 
 from kinformer.cache.feeds import Feed
 from kinformer.cache.listwatch import ListerWatcher
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client.errors import ClientError
 from kinformer.client.types import BOOKMARK, ListOptions
 from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of, is_older
+from kinformer.tasks import plain_task_group
 
 __all__ = (
     "CATCH_UP_TIMEOUT",

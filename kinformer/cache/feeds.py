@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 from kinformer.cache.controller import Controller
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.store import Indexer, KeyListerGetter
-from kinformer.cache.tasks import plain_task_group
 from kinformer.meta import GroupVersionResource
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Feed", "Feeds", "InNamespace")
 

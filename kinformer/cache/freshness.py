@@ -22,9 +22,9 @@ from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, catch_up, catch_up_wit
 from kinformer.cache.feeds import Feed
 from kinformer.cache.shared_informer import SharedIndexInformer
 from kinformer.cache.starting import InformerStateError
-from kinformer.cache.tasks import plain_task_group
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.logs import get_logger
+from kinformer.tasks import plain_task_group
 
 __all__ = (
     "is_as_new_as",

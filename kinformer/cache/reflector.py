@@ -31,7 +31,6 @@ from kinformer.cache.options import DEFAULT_MIN_WATCH_TIMEOUT, DEFAULT_OPTIONS, 
 from kinformer.cache.pager import DEFAULT_PAGE_SIZE, PagedList, list_in_pages
 from kinformer.cache.store import ReflectorStore
 from kinformer.cache.streaming_list import InitialEvents, StreamedList, StreamingListIgnored, shows_end
-from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cache.watch_errors import (
     ListNotStored,
@@ -59,6 +58,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for, is_older
+from kinformer.tasks import plain_task_group
 
 __all__ = ("DEFAULT_PAGE_SIZE", "Reflector")
 

@@ -40,11 +40,11 @@ from kinformer.cache.registrations import Registrations
 from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cache.state import CacheState, StateSource
 from kinformer.cache.store import Indexer, KeyListerGetter, TransformFunc
-from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import LARGE, relax
 from kinformer.meta import Accessor, GroupVersionResource, accessor_for, is_older
+from kinformer.tasks import plain_task_group
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 
 import anyio
 
+from kinformer.tasks import sole_error
+
 __all__ = ("Interruption", "run_until_signal")
 
 
@@ -80,7 +82,7 @@ async def _until_signal(command: Callable[[], Awaitable[int]], interrupted: int,
             try:
                 status = await command()
             except Exception as error:
-                failure = _alone(error)
+                failure = sole_error(error)
             finally:
                 hearing.cancel()
             tasks.cancel_scope.cancel()
@@ -93,10 +95,3 @@ def _end_now() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
-
-
-def _alone(error: Exception) -> Exception:
-    """The exception itself, if task groups have wrapped it alone."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

@@ -64,7 +64,7 @@ async def running(what: R) -> AsyncIterator[R]:
     If it raises, this is logged as an error, the body is cancelled, and the same exception is raised. If the body is a
     fixture's, the test's runner may show only that the test was cancelled. Then the log has the reason.
     """
-    from kinformer.cache.tasks import plain_task_group  # the server alone needs no caches
+    from kinformer.tasks import plain_task_group  # the server alone needs no caches
 
     async def run() -> None:
         try:

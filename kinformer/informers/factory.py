@@ -27,7 +27,6 @@ from kinformer.cache.division import Division
 from kinformer.cache.index import namespace_index_func
 from kinformer.cache.listwatch import ListerWatcher, WatchableResource
 from kinformer.cache.options import DEFAULT_OPTIONS, check_options
-from kinformer.cache.tasks import sole_error
 from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
 from kinformer.informers.borrowed import Borrowed, Running
@@ -36,6 +35,7 @@ from kinformer.informers.selection import EVERYTHING, Namespaces, Selection, by_
 from kinformer.informers.snapshot import Snapshot, SnapshotKeeper
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
+from kinformer.tasks import sole_error
 
 __all__ = ("InformerTypeConflict", "Selection", "SharedInformerFactory")
 

@@ -27,7 +27,6 @@ from anyio.lowlevel import checkpoint
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.state import CacheState
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.collector import LARGE, relax
@@ -37,6 +36,7 @@ from kinformer.informers.snapshot_file import Block, SnapshotFile, SnapshotUnusa
 from kinformer.logs import get_logger
 from kinformer.meta import is_older
 from kinformer.models import DECODE_ERRORS, compression_of, detacher_for, kept_form_of
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Snapshot", "SnapshotKeeper")
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from kinformer.cache import ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.models import MicroTime, V1beta1LeaseCandidate, V1beta1LeaseCandidateSpec, V1ObjectMeta
+from kinformer.tasks import plain_task_group
 from kinformer.workqueue import RateLimitingQueue
 
 __all__ = ("OLDEST_EMULATION_VERSION", "LeaseCandidate")

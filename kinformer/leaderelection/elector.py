@@ -24,12 +24,12 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.leaderelection.guard import Guard
 from kinformer.leaderelection.keeper import LeaseKeeper
 from kinformer.leaderelection.options import JITTER_FACTOR
 from kinformer.logs import get_logger
+from kinformer.tasks import plain_task_group
 
 __all__ = ("LeaderElector", "LeadershipLost", "new_identity")
 

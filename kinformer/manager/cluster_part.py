@@ -18,7 +18,6 @@ from prometheus_client import Counter
 
 from kinformer.backoff import Backoff
 from kinformer.cache import InformerOptions
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientOptions
 from kinformer.client.options import DEFAULT_OPTIONS
 from kinformer.clock import Clock
@@ -38,6 +37,7 @@ from kinformer.manager.syncs import error_text
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
 from kinformer.spec import declared_by
+from kinformer.tasks import plain_task_group
 
 __all__ = ("ClusterPart", "FleetOptions", "PartSettings")
 

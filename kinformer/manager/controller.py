@@ -56,7 +56,7 @@ from kinformer.manager.syncs import (
 from kinformer.meta import GroupKind, GroupResource, GroupVersionKind
 from kinformer.models import resource_for
 from kinformer.sharding.hashing import text_of_key
-from kinformer.cache.tasks import plain_task_group
+from kinformer.tasks import plain_task_group
 from kinformer.workqueue import RateLimiter, ShutDown
 
 __all__ = ("Controller", "ControllerOptions", "NotAsync", "Sync", "SyncError")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer, wait_until_each_is_as_new_as
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.leaderelection import (
@@ -27,6 +26,7 @@ from kinformer.leaderelection import (
 from kinformer.manager import beside
 from kinformer.meta import GroupVersionResource
 from kinformer.record import ClientSink, EventBroadcaster
+from kinformer.tasks import plain_task_group
 
 __all__ = ("DEFAULT_LEASE", "Election", "LeaderElection")
 

@@ -32,7 +32,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kinformer.arguments import want
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientOptions
 from kinformer.client.options import DEFAULT_OPTIONS
 from kinformer.clock import Clock, RealClock
@@ -56,6 +55,7 @@ from kinformer.manager.starting import CACHE_SYNC_TIMEOUT
 from kinformer.manager.stopping import SHUTDOWN_GRACE
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Fleet",)
 

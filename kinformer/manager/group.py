@@ -19,7 +19,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
@@ -27,6 +26,7 @@ from kinformer.manager.activity import Activity
 from kinformer.manager.context import Runnable
 from kinformer.manager.controller import Controller
 from kinformer.manager.syncs import error_text
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Group", "Periodic")
 

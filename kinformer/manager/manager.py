@@ -20,7 +20,6 @@ import anyio
 
 from kinformer.arguments import want
 from kinformer.cache import InformerOptions, SharedIndexInformer
-from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
@@ -58,6 +57,7 @@ from kinformer.manager.webhooks import ServedWebhooks, WebhookSettings
 from kinformer.options import OptionError
 from kinformer.recording import Recorder, Recording
 from kinformer.sharding import Sharding
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Manager",)
 

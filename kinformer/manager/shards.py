@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
@@ -13,6 +12,7 @@ from kinformer.leaderelection import fenced_client, guarded_client
 from kinformer.manager.loading import Made
 from kinformer.options import OptionError
 from kinformer.sharding import InformerCaches, Ranges, Sharding, ShardMember, ShardsSnapshot
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Shards",)
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Forbidden, NotFound
 from kinformer.clock import Clock, move_on_after
 from kinformer.logs import get_logger
 from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
+from kinformer.tasks import plain_task_group
 
 __all__ = ("CACHE_SYNC_TIMEOUT", "ControllerNotStarted", "Starting")
 

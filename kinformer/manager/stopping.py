@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.logs import get_logger
 from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
 from kinformer.record import EventBroadcaster
+from kinformer.tasks import plain_task_group
 
 __all__ = ("FLUSH", "SHUTDOWN_GRACE", "drain", "flush")
 

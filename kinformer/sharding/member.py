@@ -19,7 +19,6 @@ from functools import partial
 
 import anyio
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientError
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.leaderelection import guarded_client
@@ -34,6 +33,7 @@ from kinformer.sharding.metrics import ShardMetrics
 from kinformer.sharding.options import Sharding
 from kinformer.sharding.rounds import Rounds
 from kinformer.sharding.snapshot import MemberSnapshot, ShardsSnapshot
+from kinformer.tasks import plain_task_group
 
 __all__ = ("ShardMember",)
 

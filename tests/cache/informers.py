@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 
 from kinformer.cache import DeletedFinalStateUnknown
-from kinformer.cache.tasks import plain_task_group
 from kinformer.clock import FakeClock
+from kinformer.tasks import plain_task_group
 
 __all__ = ("Told", "passing", "running", "short")
 

@@ -13,13 +13,13 @@ from typing import Final
 import anyio
 
 from kinformer.cache import wait_until_current
-from kinformer.cache.tasks import plain_task_group
 from kinformer.deletion.graph import Graph, Node, ReferenceLike
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Runnable
 from kinformer.meta import GroupResource
 from kinformer.models import V1ObjectReference
 from kinformer.record import WARNING
+from kinformer.tasks import plain_task_group
 from kinformer.workqueue import PrometheusMetrics, default_provider
 from kinformer_controllers.garbagecollector.collecting import Collector
 from kinformer_controllers.garbagecollector.following import CachedHeads, GraphFollower, is_followed

@@ -15,7 +15,6 @@ import anyio
 import msgspec
 
 from kinformer.cache import InformerStateError
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.client.errors import ClientError, Conflict
 from kinformer.clock import Clock, RealClock
@@ -27,6 +26,7 @@ from kinformer.manager.election import Election
 from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
 from kinformer.operator.webhooks.reviews import RawRequest
+from kinformer.tasks import plain_task_group
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.controller import GroupQuotaController
 from kinformer_controllers.groupquota.group_quota import (

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.operator.webhooks.reviews import read_admission
 from kinformer.simulation import Plan, World, run_world
 from kinformer.simulation.network import NetworkOptions
+from kinformer.tasks import plain_task_group
 from kinformer_controllers.groupquota.turns import Turns
 from kinformer_controllers.groupquota.webhook import Decision, QuotaWebhook
 from tests.controllers.groupquota.setting import Setting, group_quota, setting

@@ -20,7 +20,6 @@ from typing import Any, Final
 import anyio
 from aiohttp import web
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client import ApiError, ClientError, DeleteOptions, NotFound
 from kinformer.leaderelection import ElectionOptions
 from kinformer.manager import LeaderElection
@@ -28,6 +27,7 @@ from kinformer.meta import GroupResource
 from kinformer.models import V1Pod
 from kinformer.simulation import Checks, Faults, World, WorldOptions
 from kinformer.simulation.process import Process, Program
+from kinformer.tasks import plain_task_group
 from kinformer_controllers.groupquota.server import WebhookServer
 from kinformer_controllers.groupquota.webhook import QuotaWebhook
 from tests.controllers.groupquota.setting import CRD, group_quota

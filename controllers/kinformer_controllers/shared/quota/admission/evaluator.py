@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from kinformer.cache.tasks import plain_task_group
 from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
+from kinformer.tasks import plain_task_group
 from kinformer.workqueue import Queue, ShutDown
 from kinformer_controllers.shared.quota.admission.accessor import QuotaAccessor
 from kinformer_controllers.shared.quota.admission.check import (

@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from kinformer.cache.tasks import plain_task_group
+from kinformer.tasks import plain_task_group
 
 
 async def fail(error: Exception) -> None:
