@@ -32,12 +32,12 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, Manager
 from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSlice
-from kinformer_controllers.endpoint.controller import make_controller as make_endpoint
-from kinformer_controllers.endpointslice.controller import make_controller as make_endpointslice
+from kinformer_controllers.endpoint.controller import EndpointController
+from kinformer_controllers.endpointslice.controller import EndpointSliceController
 
 AND, SHUFFLED = " and ", "shuffled"
 NAMESPACE = "default"
-CONTROLLERS: dict[str, ControllerFactory] = {"endpoint": make_endpoint, "endpointslice": make_endpointslice}
+CONTROLLERS: dict[str, ControllerFactory] = {"endpoint": EndpointController, "endpointslice": EndpointSliceController}
 WRITTEN: dict[str, type[Any]] = {"endpoint": V1Endpoints, "endpointslice": V1EndpointSlice}
 _CHANGES = {"endpoint": "endpoint_controller_changes", "endpointslice": "endpoint_slice_controller_changes"}
 _PODS = GroupResource("", "pods")

@@ -44,9 +44,10 @@ class ControllerSpec:
     The declaration of one controller.
 
     :param name: the name in full: ``deployment-controller``
-    :param factory: ``module:name`` of a function, a method or a :class:`~kinformer.operator.Reconciler`. It is called
-        with a :class:`~kinformer.manager.ControllerContext` and gives a :class:`~kinformer.manager.Controller`, or
-        another object with ``async def run()``. Empty: there are only webhooks
+    :param factory: ``module:name`` of a function, a class, a method or a :class:`~kinformer.operator.Reconciler`. It is
+        called with a :class:`~kinformer.manager.ControllerContext` and gives a :class:`~kinformer.manager.Controller`,
+        another object with ``async def run()``, or an object that has one of these as ``controller``. Empty: there are
+        only webhooks
     :param aliases: further names that users may write, such as kube-controller-manager's older short names
     :param summary: what it does, as half a sentence: ``keeps the number of pods``
     :param options: the dataclass of its options (:mod:`kinformer.options`); None if it has none

@@ -12,6 +12,7 @@ from kinformer.client import connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext, find_name, known_controllers, long_name
 from kinformer.manager.checks import parts_of
+from kinformer.manager.loading import runnable_of
 from kinformer.options import options_of
 from kinformer.spec import ControllerSpec
 from scripts.catalogue import specs
@@ -76,7 +77,7 @@ async def test_controllers_that_count_what_they_have_made_wait_for_their_own_wri
         consistent = {
             part.name
             for _, spec in specs().values()
-            for part in parts_of(spec.load()(context))
+            for part in parts_of(runnable_of(spec(context)))
             if isinstance(part, Controller) and part.is_consistent
         }
 
@@ -90,7 +91,7 @@ async def test_every_builtin_controller_shows_its_queues_to_the_manager() -> Non
     async with connect(url="http://127.0.0.1:1") as client:
         context = ControllerContext(client, SharedInformerFactory(client), key_flags())
 
-        without = [name for name, (_, spec) in specs().items() if not parts_of(spec.load()(context))]
+        without = [name for name, (_, spec) in specs().items() if not parts_of(runnable_of(spec(context)))]
 
     assert not without
 

@@ -13,7 +13,15 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.options import OptionError, options_of, read_options
 from kinformer.record import ClientSink, EventBroadcaster, Recorder
 
-__all__ = ("ControllerContext", "ControllerDisabled", "ControllerFactory", "OptionError", "Options", "Runnable")
+__all__ = (
+    "ControllerContext",
+    "ControllerDisabled",
+    "ControllerFactory",
+    "HasController",
+    "OptionError",
+    "Options",
+    "Runnable",
+)
 
 T = TypeVar("T")
 
@@ -54,6 +62,13 @@ class Runnable(Protocol):
 
     async def run(self) -> None:
         """Run until cancelled."""
+
+
+class HasController(Protocol):
+    """An object around what a manager runs. So a class of an author's own can be the factory of its controller."""
+
+    @property
+    def controller(self) -> Runnable: ...
 
 
 @dataclass(eq=False, slots=True)
@@ -130,5 +145,5 @@ class ControllerContext:
         return value
 
 
-#: An entry point of the group ``kinformer.controllers`` refers to such a function.
-ControllerFactory: TypeAlias = Callable[[ControllerContext], Runnable]
+#: An entry point of the group ``kinformer.controllers`` refers to such a function or class.
+ControllerFactory: TypeAlias = Callable[[ControllerContext], Runnable | HasController]

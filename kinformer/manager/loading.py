@@ -29,6 +29,7 @@ __all__ = (
     "known_controllers",
     "load_factory",
     "make_controllers",
+    "runnable_of",
     "webhooks_of",
 )
 
@@ -173,14 +174,14 @@ def _leaving_out_disabled(name: str) -> Iterator[None]:
 
 def _checked(name: str, made: Any) -> Runnable:
     """
-    What a factory gave, if it can be run; of a :class:`~kinformer.operator.Reconciler`, its controller.
+    What a factory gave, if it can be run.
 
     :raises TypeError: if it cannot
     """
     if inspect.iscoroutine(made):
         made.close()
         raise TypeError(f"the factory of controller {name} is async: want a plain function that returns a Controller")
-    runnable = made.controller() if _is_reconciler(made) else made
+    runnable = runnable_of(made)
     if not callable(getattr(runnable, "run", None)):
         raise TypeError(
             f"the factory of controller {name} returned {made!r}: want a Controller, or an object that has a run()"
@@ -206,8 +207,17 @@ def _declaring(name: str, factory: Any, made: Runnable) -> Any:
     return factory
 
 
-def _is_reconciler(made: Any) -> bool:
-    return callable(getattr(made, "controller", None))
+def runnable_of(made: Any) -> Any:
+    """
+    What to run of that which a factory gave.
+
+    :param made: a :class:`~kinformer.operator.Reconciler`, which makes its controller; an object with `run`; or an
+        object with `controller`, which is such an object
+    """
+    held = getattr(made, "controller", None)
+    if callable(held):
+        return held()
+    return made if held is None or hasattr(made, "run") else held
 
 
 def load_factory(entry: Any) -> Any:

@@ -44,7 +44,7 @@ from kinformer_controllers.attachdetach.volumes import Resolver
 from kinformer_controllers.shared.volumes.facts import claimed_key
 from kinformer_controllers.shared.volumes.pods import add_claim_index, pods_of_claim
 
-__all__ = ("COMPONENT", "AttachDetachController", "make_controller")
+__all__ = ("COMPONENT", "AttachDetachController")
 
 log = get_logger(__name__)
 
@@ -53,11 +53,6 @@ COMPONENT: Final = "attachdetach-controller"
 #: Seconds between a change and the look at a volume or the write of a node. Kubernetes looks that often. What changes
 #: together, such as a pod and the node that used its volume, is seen together.
 _DELAY: Final = 0.1
-
-
-def make_controller(context: ControllerContext) -> AttachDetachController:
-    """The factory of the controller; its options are :class:`.AttachDetachOptions`."""
-    return AttachDetachController(context)
 
 
 # More than 15 fields: it joins three controllers with the states that they share.

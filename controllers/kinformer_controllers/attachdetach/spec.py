@@ -34,7 +34,7 @@ SPEC: Final = ControllerSpec(
     name="persistentvolume-attach-detach-controller",
     aliases=("attachdetach",),
     summary="attaches volumes to the nodes of their pods, and detaches them afterwards",
-    factory="kinformer_controllers.attachdetach.controller:make_controller",
+    factory="kinformer_controllers.attachdetach.controller:AttachDetachController",
     options=AttachDetachOptions,
     permissions=(
         allow("list watch", "persistentvolumes", "persistentvolumeclaims", "pods"),

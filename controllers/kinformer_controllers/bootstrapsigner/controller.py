@@ -23,7 +23,6 @@ from kinformer_controllers.shared.identity import NAMESPACE, SigningToken, is_bo
 __all__ = (
     "BootstrapSigner",
     "detached_signature",
-    "make_controller",
 )
 
 _KUBECONFIG: Final = "kubeconfig"
@@ -58,11 +57,6 @@ def detached_signature(content: str, token: SigningToken) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``bootstrap-signer-controller``. It has no options."""
-    return BootstrapSigner(context).controller
 
 
 class BootstrapSigner:

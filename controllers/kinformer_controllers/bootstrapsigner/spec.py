@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="bootstrap-signer-controller",
     aliases=("bootstrapsigner",),
     summary="signs the ConfigMap `cluster-info`, by which nodes find the cluster that they join",
-    factory="kinformer_controllers.bootstrapsigner.controller:make_controller",
+    factory="kinformer_controllers.bootstrapsigner.controller:BootstrapSigner",
     permissions=(
         allow("list watch", "configmaps", "secrets"),
         allow("get", "secrets", namespace="kube-system"),

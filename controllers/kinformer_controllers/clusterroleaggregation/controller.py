@@ -13,16 +13,11 @@ from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.meta import label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1ClusterRole, V1PolicyRule, to_dict
 
-__all__ = ("AggregationController", "make_controller")
+__all__ = ("AggregationController",)
 
 #: Kubernetes' name. With the same name, either controller can continue the other one's work.
 FIELD_MANAGER: Final = "clusterrole-aggregation-controller"
 WORKERS: Final = 5
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the aggregation. It has no options."""
-    return AggregationController(context).controller
 
 
 class AggregationController:

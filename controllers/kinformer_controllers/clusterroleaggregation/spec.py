@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="clusterrole-aggregation-controller",
     aliases=("clusterrole-aggregation",),
     summary="fills in the rules of ClusterRoles that collect those of others",
-    factory="kinformer_controllers.clusterroleaggregation.controller:make_controller",
+    factory="kinformer_controllers.clusterroleaggregation.controller:AggregationController",
     permissions=(
         # `escalate`: it writes rules that it does not have itself.
         allow("list watch patch escalate", "clusterroles.rbac.authorization.k8s.io"),

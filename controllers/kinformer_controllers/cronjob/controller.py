@@ -33,18 +33,12 @@ from kinformer_controllers.cronjob.syncing import CronJobSync
 __all__ = (
     "CronJobController",
     "CronJobHandler",
-    "make_controller",
 )
 
 log = get_logger(__name__)
 
 #: The source component of its Events.
 _COMPONENT = "cronjob-controller"
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``cronjob``; its options are :class:`.CronJobOptions`."""
-    return CronJobController(context).controller
 
 
 class CronJobController:

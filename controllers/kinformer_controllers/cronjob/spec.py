@@ -24,7 +24,7 @@ SPEC: Final = ControllerSpec(
     name="cronjob-controller",
     aliases=("cronjob",),
     summary="makes Jobs by a schedule",
-    factory="kinformer_controllers.cronjob.controller:make_controller",
+    factory="kinformer_controllers.cronjob.controller:CronJobController",
     options=CronJobOptions,
     permissions=(
         allow("get list watch", "cronjobs.batch"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext, SyncError
+from kinformer.manager import ControllerContext, SyncError
 from kinformer.models import (
     V1CertificateSigningRequest,
     V1CertificateSigningRequestCondition,
@@ -37,7 +37,6 @@ __all__ = (
     "ApprovingController",
     "is_node_client",
     "is_self_node_client",
-    "make_controller",
 )
 
 log = get_logger(__name__)
@@ -74,11 +73,6 @@ def _recognitions(request: V1CertificateSigningRequest, parsed: CertificateReque
         )
     if is_node_client(request, parsed):
         yield _Recognition("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the approver. It has no options."""
-    return ApprovingController(context).controller
 
 
 class ApprovingController:

@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="certificatesigningrequest-approving-controller",
     aliases=("csrapproving",),
     summary="approves the certificate requests of kubelets",
-    factory="kinformer_controllers.csrapproving.controller:make_controller",
+    factory="kinformer_controllers.csrapproving.controller:ApprovingController",
     permissions=(
         allow("list watch", "certificatesigningrequests.certificates.k8s.io"),
         allow("update", "certificatesigningrequests.certificates.k8s.io/approval"),

@@ -36,17 +36,9 @@ from kinformer_controllers.deployment.status import next_progress_check
 from kinformer_controllers.deployment.steps import act
 from kinformer_controllers.deployment.writer import DEPLOYMENT, DeploymentWriter
 
-__all__ = (
-    "DeploymentController",
-    "make_controller",
-)
+__all__ = ("DeploymentController",)
 
 log = get_logger(__name__)
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``deployment``."""
-    return DeploymentController(context).controller
 
 
 class DeploymentController:

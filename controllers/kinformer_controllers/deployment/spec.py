@@ -24,7 +24,7 @@ SPEC: Final = ControllerSpec(
     name="deployment-controller",
     aliases=("deployment",),
     summary="rolls out ReplicaSets, and keeps their history",
-    factory="kinformer_controllers.deployment.controller:make_controller",
+    factory="kinformer_controllers.deployment.controller:DeploymentController",
     options=DeploymentOptions,
     permissions=(
         allow("get list watch update", "deployments.apps"),

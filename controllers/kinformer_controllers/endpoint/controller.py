@@ -42,7 +42,6 @@ from kinformer_controllers.shared.services.syncer import ServiceSyncer
 __all__ = (
     "LEADER_ANNOTATION",
     "EndpointController",
-    "make_controller",
 )
 
 log = get_logger(__name__)
@@ -59,11 +58,6 @@ LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 _CHANGES: Final = Gauge("endpoint_controller_changes", "Number of Endpoints changes", ("operation",))
 _SYNCS: Final = Gauge("endpoint_controller_syncs", "Number of Endpoints syncs", ("result",))
 _DESIRED: Final = Gauge("endpoint_controller_endpoints_desired", "Number of endpoints desired")
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``endpoint``."""
-    return EndpointController(context).controller
 
 
 class EndpointController(ServiceSyncer[V1Endpoints | None]):

@@ -27,7 +27,7 @@ SPEC: Final = ControllerSpec(
     name="endpoints-controller",
     aliases=("endpoint",),
     summary="keeps Endpoints of Services",
-    factory="kinformer_controllers.endpoint.controller:make_controller",
+    factory="kinformer_controllers.endpoint.controller:EndpointController",
     options=EndpointOptions,
     permissions=(
         allow("list watch", "services", "pods"),

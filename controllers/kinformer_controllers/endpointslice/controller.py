@@ -22,7 +22,7 @@ from kinformer_controllers.endpointslice.tracking import SliceHandler, SliceTrac
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.syncer import ServiceSyncer
 
-__all__ = ("EndpointSliceController", "make_controller")
+__all__ = ("EndpointSliceController",)
 
 #: The source component of its Events.
 COMPONENT = "endpoint-slice-controller"
@@ -36,11 +36,6 @@ _SERVICE_INDEX = "serviceName"
 _RETRY_FIRST, _RETRY_LAST = 1.0, 1000.0
 #: The rate of retries of all services together, a second, and the burst.
 _RETRY_QPS, _RETRY_BURST = 10.0, 100
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``endpointslice``."""
-    return EndpointSliceController(context).controller
 
 
 class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):

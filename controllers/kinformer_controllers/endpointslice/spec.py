@@ -28,7 +28,7 @@ SPEC: Final = ControllerSpec(
     name="endpointslice-controller",
     aliases=("endpointslice",),
     summary="keeps EndpointSlices of Services",
-    factory="kinformer_controllers.endpointslice.controller:make_controller",
+    factory="kinformer_controllers.endpointslice.controller:EndpointSliceController",
     options=EndpointSliceOptions,
     permissions=(
         allow("list watch", "services", "pods", "nodes"),

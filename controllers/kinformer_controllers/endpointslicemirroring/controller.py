@@ -26,18 +26,13 @@ from kinformer_controllers.endpointslicemirroring.mirror import (
 )
 from kinformer_controllers.endpointslicemirroring.spec import MirroringOptions
 
-__all__ = ("MirroringController", "make_controller")
+__all__ = ("MirroringController",)
 
 COMPONENT: Final = "endpoint-slice-mirroring-controller"
 _INDEX: Final = "mirrored-for"
 #: The first and the longest delay before a failed key is retried, in seconds; then the rate and burst of all retries.
 _FIRST_RETRY, _LAST_RETRY = 1.0, 100.0
 _QPS, _BURST = 10.0, 100
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the mirroring; its options are :class:`.MirroringOptions`."""
-    return MirroringController(context).controller
 
 
 class MirroringController:

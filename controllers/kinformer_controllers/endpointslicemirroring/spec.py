@@ -30,7 +30,7 @@ SPEC: Final = ControllerSpec(
     name="endpointslice-mirroring-controller",
     aliases=("endpointslicemirroring",),
     summary="makes EndpointSlices from Endpoints that users write",
-    factory="kinformer_controllers.endpointslicemirroring.controller:make_controller",
+    factory="kinformer_controllers.endpointslicemirroring.controller:MirroringController",
     options=MirroringOptions,
     permissions=(
         allow("list watch", "services"),

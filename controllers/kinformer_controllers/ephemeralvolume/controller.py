@@ -19,7 +19,7 @@ from kinformer.record import WARNING
 from kinformer_controllers.ephemeralvolume.spec import EphemeralVolumeOptions
 from kinformer_controllers.shared.volumes.pods import add_claim_index, pods_of_claim, uses_ephemeral_volume
 
-__all__ = ("EphemeralVolumes", "claim_for", "has_ephemeral_volume", "make_controller")
+__all__ = ("EphemeralVolumes", "claim_for", "has_ephemeral_volume")
 
 _CREATED: Final = Counter(
     "ephemeral_volume_controller_create", "Number of PersistentVolumeClaim creation requests, also of those that failed"
@@ -27,11 +27,6 @@ _CREATED: Final = Counter(
 _FAILED: Final = Counter(
     "ephemeral_volume_controller_create_failures", "Number of PersistentVolumeClaim creation requests that failed"
 )
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``ephemeral-volume-controller``; its options are :class:`.EphemeralVolumeOptions`."""
-    return EphemeralVolumes(context).controller
 
 
 def has_ephemeral_volume(pod: V1Pod) -> bool:

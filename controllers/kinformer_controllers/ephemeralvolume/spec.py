@@ -24,7 +24,7 @@ SPEC: Final = ControllerSpec(
     name="ephemeral-volume-controller",
     aliases=("ephemeral-volume",),
     summary="makes the claims of pods' ephemeral volumes",
-    factory="kinformer_controllers.ephemeralvolume.controller:make_controller",
+    factory="kinformer_controllers.ephemeralvolume.controller:EphemeralVolumes",
     options=EphemeralVolumeOptions,
     permissions=(
         allow("list watch", "pods"),

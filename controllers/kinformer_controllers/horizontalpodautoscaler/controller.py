@@ -41,7 +41,7 @@ from kinformer_controllers.horizontalpodautoscaler.statuses import remove_condit
 from kinformer_controllers.horizontalpodautoscaler.turns import Turns
 from kinformer_controllers.shared.gates import Gates
 
-__all__ = ("HorizontalPodAutoscalerController", "make_controller")
+__all__ = ("HorizontalPodAutoscalerController",)
 
 COMPONENT = "horizontal-pod-autoscaler"
 #: From so many autoscalers in a namespace on, metrics are read for all of them together.
@@ -68,11 +68,6 @@ class _Wanted(NamedTuple):
     metric: str
     statuses: list[V2MetricStatus]
     failure: str
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``horizontal-pod-autoscaler-controller``; its options are :class:`.HpaOptions`."""
-    return HorizontalPodAutoscalerController(context).controller
 
 
 # More than 15 fields: six are its options, and a sync needs all others.

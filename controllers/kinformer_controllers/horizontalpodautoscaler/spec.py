@@ -42,7 +42,7 @@ SPEC: Final = ControllerSpec(
     name="horizontal-pod-autoscaler-controller",
     aliases=("horizontalpodautoscaling",),
     summary="sets the number of pods of a target by metrics",
-    factory="kinformer_controllers.horizontalpodautoscaler.controller:make_controller",
+    factory="kinformer_controllers.horizontalpodautoscaler.controller:HorizontalPodAutoscalerController",
     options=HpaOptions,
     permissions=(
         allow("get list watch", "horizontalpodautoscalers.autoscaling"),

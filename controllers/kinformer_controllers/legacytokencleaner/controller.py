@@ -30,7 +30,7 @@ from kinformer_controllers.legacytokencleaner.verdict import (
 )
 from kinformer_controllers.shared.identity import account_named_by, is_token_of
 
-__all__ = ("LegacyTokenCleaner", "make_controller")
+__all__ = ("LegacyTokenCleaner",)
 
 log = get_logger(__name__)
 
@@ -38,11 +38,6 @@ log = get_logger(__name__)
 PERIOD: Final = 24 * 3600.0
 _TRACKING: Final = ("kube-apiserver-legacy-service-account-token-tracking", "kube-system")
 _ALL_SECRETS: Final = "secrets"
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the legacy token cleaner; its options are :class:`.TokenCleanerOptions`."""
-    return LegacyTokenCleaner(context).controller
 
 
 class LegacyTokenCleaner:

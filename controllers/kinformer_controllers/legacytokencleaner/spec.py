@@ -28,7 +28,7 @@ SPEC: Final = ControllerSpec(
     name="legacy-serviceaccount-token-cleaner-controller",
     aliases=("legacy-service-account-token-cleaner",),
     summary="deletes those of these Secrets that nobody uses",
-    factory="kinformer_controllers.legacytokencleaner.controller:make_controller",
+    factory="kinformer_controllers.legacytokencleaner.controller:LegacyTokenCleaner",
     options=TokenCleanerOptions,
     permissions=(
         allow("list watch patch delete", "secrets"),

@@ -22,7 +22,7 @@ from kinformer_controllers.namespace.conditions import Findings, conditions_of, 
 from kinformer_controllers.namespace.emptying import Emptier
 from kinformer_controllers.namespace.spec import NamespaceOptions
 
-__all__ = ("NamespaceController", "make_controller")
+__all__ = ("NamespaceController",)
 
 log = get_logger(__name__)
 
@@ -38,11 +38,6 @@ _GRACE: Final = 5.0
 _LONGEST_WAIT: Final = 3600.0
 
 _Change = Callable[[V1Namespace], Awaitable[V1Namespace]]
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``namespace``; its options are :class:`.NamespaceOptions`."""
-    return NamespaceController(context).controller
 
 
 class NamespaceController:

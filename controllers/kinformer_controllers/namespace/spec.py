@@ -25,7 +25,7 @@ SPEC: Final = ControllerSpec(
     name="namespace-controller",
     aliases=("namespace",),
     summary="deletes all objects of a deleted namespace, and then the namespace",
-    factory="kinformer_controllers.namespace.controller:make_controller",
+    factory="kinformer_controllers.namespace.controller:NamespaceController",
     options=NamespaceOptions,
     permissions=(
         allow("get list watch", "namespaces"),

@@ -34,7 +34,7 @@ from kinformer_controllers.podgc.garbage import (
 )
 from kinformer_controllers.podgc.spec import PodGCOptions
 
-__all__ = ("PodGCController", "make_controller")
+__all__ = ("PodGCController",)
 
 log = get_logger(__name__)
 
@@ -56,11 +56,6 @@ _FORCED_DELETION_ERRORS: Final = Counter(
     "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
     ["namespace", "reason"],
 )
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the pod garbage collector; its options are :class:`.PodGCOptions`."""
-    return PodGCController(context).controller
 
 
 class PodGCController:

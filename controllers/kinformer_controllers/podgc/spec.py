@@ -27,7 +27,7 @@ SPEC: Final = ControllerSpec(
     name="pod-garbage-collector-controller",
     aliases=("podgc",),
     summary="deletes pods that nothing else deletes: too many ended pods, pods of nodes that are gone",
-    factory="kinformer_controllers.podgc.controller:make_controller",
+    factory="kinformer_controllers.podgc.controller:PodGCController",
     options=PodGCOptions,
     permissions=(
         allow("list watch delete", "pods"),

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolumeClaim, V1Pod
 from kinformer_controllers.pvcprotection.usage import LiveUse, keeps_claim
 from kinformer_controllers.shared.protection import FreedHandler, Protection
 from kinformer_controllers.shared.volumes.pods import add_claim_index, claims_of, is_pod_done, pods_of_claim
 
-__all__ = ("FINALIZER", "ClaimProtection", "make_controller")
+__all__ = ("FINALIZER", "ClaimProtection")
 
 FINALIZER: Final = "kubernetes.io/pvc-protection"
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the protection of claims. It has no options."""
-    return ClaimProtection(context).controller
 
 
 class ClaimProtection(Protection[V1PersistentVolumeClaim]):

@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="persistentvolumeclaim-protection-controller",
     aliases=("pvc-protection",),
     summary="protects claims that pods use from deletion",
-    factory="kinformer_controllers.pvcprotection.controller:make_controller",
+    factory="kinformer_controllers.pvcprotection.controller:ClaimProtection",
     permissions=(
         allow("list watch update", "persistentvolumeclaims"),
         allow("list watch", "pods"),

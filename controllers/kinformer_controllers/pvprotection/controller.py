@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1PersistentVolume
 from kinformer_controllers.shared.protection import Protection
 
-__all__ = ("FINALIZER", "VolumeProtection", "make_controller")
+__all__ = ("FINALIZER", "VolumeProtection")
 
 FINALIZER: Final = "kubernetes.io/pv-protection"
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the protection of volumes. It has no options."""
-    return VolumeProtection(context).controller
 
 
 class VolumeProtection(Protection[V1PersistentVolume]):

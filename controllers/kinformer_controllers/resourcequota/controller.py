@@ -42,7 +42,7 @@ from kinformer_controllers.shared.quota.replenishment import (
 )
 from kinformer_controllers.shared.quota.sources import CacheNotReady, InformerSource, ObjectSource
 
-__all__ = ("ResourceQuotaController", "make_controller")
+__all__ = ("ResourceQuotaController",)
 
 log = get_logger(__name__)
 
@@ -56,11 +56,6 @@ _SECOND_LOOK: Final = 1.0
 _SOON: Final = 0.1
 
 _QUOTAS: Final = GroupResource("", "resourcequotas")
-
-
-def make_controller(context: ControllerContext) -> ResourceQuotaController:
-    """The entry point ``resourcequota``."""
-    return ResourceQuotaController(context)
 
 
 class ResourceQuotaController(Group):

@@ -25,7 +25,7 @@ SPEC: Final = ControllerSpec(
     name="resourcequota-controller",
     aliases=("resourcequota",),
     summary="counts what namespaces use; admission is done by the webhook",
-    factory="kinformer_controllers.resourcequota.controller:make_controller",
+    factory="kinformer_controllers.resourcequota.controller:ResourceQuotaController",
     options=ResourceQuotaOptions,
     permissions=(
         # A quota may count objects of any kind.

@@ -20,7 +20,7 @@ from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
 from kinformer_controllers.rootcacertpublisher.spec import RootCAOptions
 from kinformer_controllers.shared.identity import counted, root_ca
 
-__all__ = ("RootCAPublisher", "make_controller")
+__all__ = ("RootCAPublisher",)
 
 log = get_logger(__name__)
 
@@ -44,15 +44,6 @@ DESCRIPTION: Final = (
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
     "clusters."
 )
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """
-    The entry point of the root CA publisher; its options are :class:`.RootCAOptions`.
-
-    :raises OptionError: if the certificates' file cannot be used
-    """
-    return RootCAPublisher(context).controller
 
 
 class RootCAPublisher:

@@ -24,7 +24,7 @@ SPEC: Final = ControllerSpec(
     name="root-ca-certificate-publisher-controller",
     aliases=("root-ca-cert-publisher",),
     summary="keeps the ConfigMap `kube-root-ca.crt` in each namespace",
-    factory="kinformer_controllers.rootcacertpublisher.controller:make_controller",
+    factory="kinformer_controllers.rootcacertpublisher.controller:RootCAPublisher",
     options=RootCAOptions,
     permissions=(
         allow("list watch", "namespaces"),

@@ -30,15 +30,10 @@ from kinformer_controllers.shared.volumes.specs import (
 )
 from kinformer_controllers.shared.volumes.translation import Untranslatable
 
-__all__ = ("COMPONENT", "SELinuxWarning", "make_controller")
+__all__ = ("COMPONENT", "SELinuxWarning")
 
 #: The source component of its Events, and the name of its queue.
 COMPONENT: Final = "selinux_warning"
-
-
-def make_controller(context: ControllerContext) -> SELinuxWarning:
-    """The factory of ``selinux-warning-controller``. It has no options."""
-    return SELinuxWarning(context)
 
 
 class SELinuxWarning(Group):

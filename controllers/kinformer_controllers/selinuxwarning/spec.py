@@ -13,7 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="selinux-warning-controller",
     summary="warns of pods that share a volume and have different SELinux labels",
-    factory="kinformer_controllers.selinuxwarning.controller:make_controller",
+    factory="kinformer_controllers.selinuxwarning.controller:SELinuxWarning",
     permissions=(
         allow("list watch", "persistentvolumes", "persistentvolumeclaims", "pods", "csidrivers.storage.k8s.io"),
         RECORD_EVENTS,

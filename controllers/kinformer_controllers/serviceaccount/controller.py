@@ -15,15 +15,10 @@ from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Namespace, V1ObjectMeta, V1ServiceAccount
 
-__all__ = ("ServiceAccountController", "make_controller")
+__all__ = ("ServiceAccountController",)
 
 #: The accounts that kube-controller-manager makes.
 DEFAULT_ACCOUNTS: Final = ("default",)
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point of the service account controller. It has no options."""
-    return ServiceAccountController(context).controller
 
 
 class ServiceAccountController:

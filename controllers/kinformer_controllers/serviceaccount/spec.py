@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="serviceaccount-controller",
     aliases=("serviceaccount",),
     summary="makes the ServiceAccount `default` in each namespace",
-    factory="kinformer_controllers.serviceaccount.controller:make_controller",
+    factory="kinformer_controllers.serviceaccount.controller:ServiceAccountController",
     permissions=(
         allow("list watch", "namespaces"),
         allow("list watch create", "serviceaccounts"),

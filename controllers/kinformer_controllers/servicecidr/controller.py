@@ -21,7 +21,7 @@ from kinformer.models import V1IPAddress, V1ServiceCIDR
 from kinformer.record import WARNING
 from kinformer_controllers.servicecidr.ranges import address_of, containing, may_go, overlapping
 
-__all__ = ("FINALIZER", "GRACE", "ServiceCIDRController", "make_controller")
+__all__ = ("FINALIZER", "GRACE", "ServiceCIDRController")
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 #: Seconds from the deletion to the removal of the finalizer. By then every kube-apiserver knows of the deletion, and
@@ -43,11 +43,6 @@ _IN_USE: Final = {
         "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
     ),
 }
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``service-cidr-controller``. It has no options."""
-    return ServiceCIDRController(context).controller
 
 
 class ServiceCIDRController:

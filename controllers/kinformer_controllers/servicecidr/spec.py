@@ -13,7 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="service-cidr-controller",
     summary="marks ranges of Service addresses as ready, and keeps them while addresses need them",
-    factory="kinformer_controllers.servicecidr.controller:make_controller",
+    factory="kinformer_controllers.servicecidr.controller:ServiceCIDRController",
     permissions=(
         allow("list watch patch", "servicecidrs.networking.k8s.io"),
         allow("patch", "servicecidrs.networking.k8s.io/status"),

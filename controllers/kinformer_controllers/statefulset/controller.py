@@ -33,10 +33,7 @@ from kinformer_controllers.statefulset.status import write_if_changed
 from kinformer_controllers.statefulset.updater import StatefulSetUpdater
 from kinformer_controllers.statefulset.writer import StatefulPodWriter
 
-__all__ = (
-    "StatefulSetController",
-    "make_controller",
-)
+__all__ = ("StatefulSetController",)
 
 log = get_logger(__name__)
 
@@ -48,11 +45,6 @@ _STALE_SYNC_SKIPS: Final = Counter(
 
 #: The source component of its Events.
 COMPONENT = "statefulset-controller"
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``statefulset``."""
-    return StatefulSetController(context).controller
 
 
 class StatefulSetController:

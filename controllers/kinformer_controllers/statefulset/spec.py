@@ -24,7 +24,7 @@ SPEC: Final = ControllerSpec(
     name="statefulset-controller",
     aliases=("statefulset",),
     summary="makes pods in order, each with a number and storage of its own",
-    factory="kinformer_controllers.statefulset.controller:make_controller",
+    factory="kinformer_controllers.statefulset.controller:StatefulSetController",
     options=StatefulSetOptions,
     permissions=(
         allow("get list watch", "statefulsets.apps"),

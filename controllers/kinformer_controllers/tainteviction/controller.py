@@ -27,7 +27,7 @@ from kinformer.record import NORMAL
 from kinformer_controllers.shared.taints import no_execute_taints
 from kinformer_controllers.tainteviction.decision import Eviction, decide
 
-__all__ = ("TaintEvictionController", "make_controller")
+__all__ = ("TaintEvictionController",)
 
 #: The source component of its Events.
 _COMPONENT: Final = "taint-eviction-controller"
@@ -44,11 +44,6 @@ _POD_DELETION_SECONDS = Histogram(
     "TaintEvictionController.",
     buckets=(0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
 )
-
-
-def make_controller(context: ControllerContext) -> Group:
-    """The entry point ``taint-eviction``. It has no options."""
-    return TaintEvictionController(context)
 
 
 class TaintEvictionController(Group):

@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="taint-eviction-controller",
     aliases=("taint-eviction",),
     summary="deletes pods that do not tolerate a NoExecute taint",
-    factory="kinformer_controllers.tainteviction.controller:make_controller",
+    factory="kinformer_controllers.tainteviction.controller:TaintEvictionController",
     permissions=(
         allow("get list watch delete", "pods"),
         allow("patch", "pods/status"),

@@ -16,17 +16,12 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Secret
 from kinformer_controllers.shared.identity import is_bootstrap_token, remaining_seconds
 
-__all__ = ("TokenCleaner", "make_controller")
+__all__ = ("TokenCleaner",)
 
 log = get_logger(__name__)
 
 #: Seconds: a token may be valid for longer than a timer can run, or for ever.
 _LOOK_AGAIN: Final = 365 * 24 * 3600.0
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``token-cleaner-controller``. It has no options."""
-    return TokenCleaner(context).controller
 
 
 class TokenCleaner:

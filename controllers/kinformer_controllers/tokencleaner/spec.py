@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="token-cleaner-controller",
     aliases=("tokencleaner",),
     summary="deletes bootstrap tokens that have expired",
-    factory="kinformer_controllers.tokencleaner.controller:make_controller",
+    factory="kinformer_controllers.tokencleaner.controller:TokenCleaner",
     permissions=(
         allow("list watch", "secrets"),
         allow("delete", "secrets", namespace="kube-system"),

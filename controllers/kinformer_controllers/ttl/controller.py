@@ -16,7 +16,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.meta.integers import read_integer
 from kinformer.models import V1Node
 
-__all__ = ("ANNOTATION", "STEPS", "Sizes", "Step", "TtlController", "make_controller")
+__all__ = ("ANNOTATION", "STEPS", "Sizes", "Step", "TtlController")
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 _WORKERS: Final = 5
@@ -78,11 +78,6 @@ class Sizes:
 
     def on_delete(self, obj: Any, /) -> None:
         self.change(-1)
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``ttl-controller``. It has no options."""
-    return TtlController(context).controller
 
 
 class TtlController:

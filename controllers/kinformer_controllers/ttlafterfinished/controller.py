@@ -25,7 +25,6 @@ __all__ = (
     "TtlAfterFinishedController",
     "expires_at",
     "finished_at",
-    "make_controller",
     "will_expire",
 )
 
@@ -84,11 +83,6 @@ def _condition_time(job: V1Job) -> tuple[bool, datetime | None]:
         if condition.type in ("Complete", "Failed") and condition.status == "True":
             return True, condition.last_transition_time
     return False, None
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``ttl-after-finished``; its options are :class:`.TtlAfterFinishedOptions`."""
-    return TtlAfterFinishedController(context).controller
 
 
 class TtlAfterFinishedController:

@@ -11,19 +11,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import ControllerContext
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, V1VolumeAttributesClass
 from kinformer_controllers.shared.protection import FreedHandler, Protection
 
-__all__ = ("FINALIZER", "ClassProtection", "classes_of_claim", "classes_of_volume", "make_controller")
+__all__ = ("FINALIZER", "ClassProtection", "classes_of_claim", "classes_of_volume")
 
 FINALIZER: Final = "kubernetes.io/vac-protection"
 _INDEX: Final = "volumeAttributesClassName"
-
-
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of ``volumeattributesclass-protection-controller``. It has no options."""
-    return ClassProtection(context).controller
 
 
 def classes_of_claim(claim: V1PersistentVolumeClaim) -> set[str]:

@@ -13,7 +13,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="volumeattributesclass-protection-controller",
     summary="protects VolumeAttributesClasses that claims or volumes use from deletion",
-    factory="kinformer_controllers.vacprotection.controller:make_controller",
+    factory="kinformer_controllers.vacprotection.controller:ClassProtection",
     permissions=(
         allow("list watch update", "volumeattributesclasses.storage.k8s.io"),
         allow("list watch", "persistentvolumeclaims", "persistentvolumes"),

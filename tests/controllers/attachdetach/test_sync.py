@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 
 from kinformer.manager import Manager
 from kinformer.models import V1Node, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment, from_dict
-from kinformer_controllers.attachdetach.controller import AttachDetachController, make_controller
+from kinformer_controllers.attachdetach.controller import AttachDetachController
 from tests.controllers.attachdetach.world import DRIVER, World, unique, world
 from tests.controllers.nodes import cluster
 
@@ -264,7 +264,7 @@ async def test_a_new_process_keeps_what_is_needed_and_detaches_the_rest() -> Non
         await there.pod("p", "a", "v")
         for name, node in (("v", "a"), ("dangling", "b")):
             await attach_by_hand(there, name, node, NAMES[name, node])
-        manager = Manager(there.client, known={"attachdetach": make_controller}, clock=inner.clock)
+        manager = Manager(there.client, known={"attachdetach": AttachDetachController}, clock=inner.clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await there.turn(5)

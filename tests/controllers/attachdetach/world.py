@@ -16,7 +16,7 @@ from kinformer.models import (
     V1VolumeAttachment,
     from_dict,
 )
-from kinformer_controllers.attachdetach.controller import make_controller
+from kinformer_controllers.attachdetach.controller import AttachDetachController
 from tests.controllers.nodes import Cluster, cluster, ready
 
 __all__ = ("DRIVER", "World", "unique", "world")
@@ -109,5 +109,5 @@ class World:
 @asynccontextmanager
 async def world(**options: Any) -> AsyncIterator[World]:
     """A cluster with the controller."""
-    async with cluster({"attachdetach": make_controller}, options) as inner:
+    async with cluster({"attachdetach": AttachDetachController}, options) as inner:
         yield World(inner)

@@ -15,7 +15,7 @@ import pytest
 from kinformer.client import NotFound
 from kinformer.manager import ControllerContext
 from kinformer.models import V1ConfigMap, V1Secret, from_dict
-from kinformer_controllers.bootstrapsigner.controller import BootstrapSigner, detached_signature, make_controller
+from kinformer_controllers.bootstrapsigner.controller import BootstrapSigner, detached_signature
 from kinformer_controllers.shared.identity import SigningToken
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
@@ -25,7 +25,7 @@ KUBECONFIG = "apiVersion: v1\nkind: Config\nname: ä\n"
 
 @asynccontextmanager
 async def with_controller() -> AsyncIterator[Cluster]:
-    async with cluster({"bootstrapsigner": make_controller}) as world:
+    async with cluster({"bootstrapsigner": BootstrapSigner}) as world:
         await world.client.resource(V1ConfigMap).create(cluster_info())
         await world.turn(1)
         yield world

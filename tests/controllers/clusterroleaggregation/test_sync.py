@@ -12,7 +12,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, SyncError
 from kinformer.models import V1ClusterRole, from_dict
-from kinformer_controllers.clusterroleaggregation.controller import AggregationController, make_controller
+from kinformer_controllers.clusterroleaggregation.controller import AggregationController
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, FakeInformers, forbidden
 from tests.turning import eventually
@@ -141,7 +141,7 @@ async def test_a_role_follows_the_roles_that_it_is_made_of() -> None:
     async with ApiServer(clock=clock) as server, connect(url=server.url, token=server.token, clock=clock) as client:
         roles = client.resource(V1ClusterRole)
         await roles.create(role("combined", of=[labelled("bar")]))
-        manager = Manager(client, known={"aggregation": make_controller}, clock=clock)
+        manager = Manager(client, known={"aggregation": AggregationController}, clock=clock)
 
         async def rules() -> list[str]:
             found = await roles.get("combined")

@@ -14,12 +14,11 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, OptionError
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Node, V1Pod, V1Service, from_dict
-from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION
-from kinformer_controllers.endpoint.controller import make_controller as make_endpoint
-from kinformer_controllers.endpointslice.controller import make_controller as make_endpointslice
+from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION, EndpointController
+from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from tests.turning import eventually, turn
 
-KNOWN = {"endpoint": make_endpoint, "endpointslice": make_endpointslice}
+KNOWN = {"endpoint": EndpointController, "endpointslice": EndpointSliceController}
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from kinformer.envtest import ApiServer
 from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import Manager
 from kinformer.models import CoreV1Event, V1Endpoints, V1EndpointSlice, V1Service, from_dict, to_dict
-from kinformer_controllers.endpointslicemirroring.controller import make_controller
+from kinformer_controllers.endpointslicemirroring.controller import MirroringController
 from kinformer_controllers.endpointslicemirroring.metrics import Sizes
 from kinformer_controllers.endpointslicemirroring.mirror import MANAGED_BY, MANAGER, SERVICE_NAME, mirror, should_mirror
 from tests.turning import eventually, turn
@@ -237,7 +237,7 @@ async def live(**options: Any) -> AsyncIterator[Live]:
         ApiServer(clock=clock, controllers=WITHOUT_KUBELET) as server,
         connect(url=server.url, token=server.token, clock=clock) as client,
     ):
-        manager = Manager(client, known={"mirroring": make_controller}, options=options, clock=clock)
+        manager = Manager(client, known={"mirroring": MirroringController}, options=options, clock=clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             yield Live(client, clock)

@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 
 from kinformer.client import DeleteOptions
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, from_dict
-from kinformer_controllers.ephemeralvolume.controller import make_controller
+from kinformer_controllers.ephemeralvolume.controller import EphemeralVolumes
 from tests.controllers.nodes import Cluster, cluster
 
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -20,7 +20,7 @@ ATTEMPTS = "ephemeral_volume_controller_create_total"
 
 @asynccontextmanager
 async def with_controller() -> AsyncIterator[Cluster]:
-    async with cluster({"ephemeral-volume": make_controller}) as world:
+    async with cluster({"ephemeral-volume": EphemeralVolumes}) as world:
         yield world
 
 

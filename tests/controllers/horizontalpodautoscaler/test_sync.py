@@ -9,7 +9,7 @@ from typing import Any
 from kinformer.client import PatchType
 from kinformer.meta import GroupVersionResource
 from kinformer.models import V1Deployment, V1Pod, V2HorizontalPodAutoscaler, from_dict
-from kinformer_controllers.horizontalpodautoscaler.controller import make_controller
+from kinformer_controllers.horizontalpodautoscaler.controller import HorizontalPodAutoscalerController
 from tests.controllers.nodes import Cluster, cluster
 
 QUEUE = GroupVersionResource("external.metrics.k8s.io", "v1beta1", "queue")
@@ -43,7 +43,7 @@ EXTERNAL = {
 @asynccontextmanager
 async def world(**options: Any) -> AsyncIterator[Cluster]:
     """A Deployment ``d`` of two pods, and a queue with forty entries."""
-    async with cluster({"hpa": make_controller}, options) as there:
+    async with cluster({"hpa": HorizontalPodAutoscalerController}, options) as there:
         await (await there.client.resource_for_object(DEFINITION)).create(DEFINITION)
         await there.turn(1)
         template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

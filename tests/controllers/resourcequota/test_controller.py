@@ -15,7 +15,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, OptionError
 from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
-from kinformer_controllers.resourcequota.controller import ResourceQuotaController, make_controller
+from kinformer_controllers.resourcequota.controller import ResourceQuotaController
 from kinformer_controllers.shared.quota.monitor import DISCOVERY_PERIOD
 from tests.controllers.objects import FakeContext
 from tests.controllers.shared.quota.serving import make_namespace, make_pod, make_quota, quota_server
@@ -250,8 +250,8 @@ async def test_the_entry_point_reads_its_options() -> None:
     async with quota_server() as (_, client):
         informers = SharedInformerFactory(client)
         options = {"concurrent_resource_quota_syncs": 2, "resource_quota_sync_period": 60.0}
-        made = make_controller(ControllerContext(client, informers, options))
+        made = ResourceQuotaController(ControllerContext(client, informers, options))
         assert (made.primary.workers, made.priority.workers) == (2, 2)
         assert V1Pod in {informer.type for informer in informers.informers.values()}
         with pytest.raises(OptionError, match="resource_quota_sync_period"):
-            make_controller(ControllerContext(client, informers, {"resource_quota_sync_period": "soon"}))
+            ResourceQuotaController(ControllerContext(client, informers, {"resource_quota_sync_period": "soon"}))

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.options import OptionError
-from kinformer_controllers.rootcacertpublisher.controller import DESCRIPTION, RootCAPublisher, make_controller
+from kinformer_controllers.rootcacertpublisher.controller import DESCRIPTION, RootCAPublisher
 from kinformer_controllers.shared.identity import root_ca
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, already_exists, conflict, forbidden, namespace_terminating, not_found
@@ -148,6 +148,6 @@ def test_without_any_certificates_it_says_so_and_publishes_none() -> None:
     world.client.certificate_authorities = b""
 
     with capture_logs() as logs:
-        make_controller(FakeContext(world.client, world.informers))
+        RootCAPublisher(FakeContext(world.client, world.informers))
 
     assert [line["event"] for line in logs] == ["no_root_ca"]

@@ -18,7 +18,7 @@ from kinformer.models import (
     V1Pod,
     from_dict,
 )
-from kinformer_controllers.selinuxwarning.controller import SELinuxWarning, make_controller
+from kinformer_controllers.selinuxwarning.controller import SELinuxWarning
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
 from tests.controllers.objects import FakeContext, FakeRecorder
@@ -33,7 +33,7 @@ AT_ONCE = DeleteOptions(grace_period_seconds=0)
 @asynccontextmanager
 async def world(source: dict[str, Any] = CSI, *, can_mount: bool = True) -> AsyncIterator[Cluster]:
     """A cluster with the claim ``data``, which is bound to a volume of this source."""
-    async with cluster({"selinux-warning-controller": make_controller}) as found:
+    async with cluster({"selinux-warning-controller": SELinuxWarning}) as found:
         await set_driver(found, can_mount=can_mount)
         await make_claim(found, "data", source)
         await found.turn(1)

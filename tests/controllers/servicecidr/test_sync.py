@@ -8,14 +8,14 @@ from typing import Any
 
 from kinformer.client import NotFound
 from kinformer.models import V1IPAddress, V1ServiceCIDR
-from kinformer_controllers.servicecidr.controller import FINALIZER, make_controller
+from kinformer_controllers.servicecidr.controller import FINALIZER, ServiceCIDRController
 from tests.controllers.nodes import Cluster, cluster
 from tests.controllers.servicecidr.test_ranges import cidr, ip
 
 
 @asynccontextmanager
 async def with_controller() -> AsyncIterator[Cluster]:
-    async with cluster({"service-cidr-controller": make_controller}) as world:
+    async with cluster({"service-cidr-controller": ServiceCIDRController}) as world:
         yield world
 
 

@@ -12,7 +12,7 @@ import pytest
 from kinformer.client import DeleteOptions, PatchType
 from kinformer.clock import FakeClock
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.tainteviction.controller import make_controller
+from kinformer_controllers.tainteviction.controller import TaintEvictionController
 from tests.controllers.nodes import Cluster, cluster, toleration
 from tests.metrics import metric_value
 
@@ -22,7 +22,7 @@ EVICTED = "TaintManagerEviction"
 @asynccontextmanager
 async def node_with_pods(**tolerated: list[dict[str, Any]]) -> AsyncIterator[Cluster]:
     """One node without taints, and a pod on it for each name, with these tolerations."""
-    async with cluster({"taint-eviction": make_controller}) as found:
+    async with cluster({"taint-eviction": TaintEvictionController}) as found:
         await found.make_node("n")
         await found.set_taints("n")
         for name, tolerations in tolerated.items():
@@ -198,7 +198,7 @@ async def test_a_toleration_added_while_waiting_does_not_lengthen_the_time() -> 
 
 
 async def test_a_new_nodes_taint_counts_for_pods_that_name_it() -> None:
-    async with cluster({"taint-eviction": make_controller}) as world:
+    async with cluster({"taint-eviction": TaintEvictionController}) as world:
         await world.make_pod("p", "n")
         await world.turn(10)
         assert await world.staying() == ["p"]
@@ -299,7 +299,7 @@ async def test_a_pod_stays_if_the_taint_went_uncached() -> None:
 
 
 async def test_pods_that_wait_have_one_timer_and_no_task_of_their_own() -> None:
-    async with cluster({"taint-eviction": make_controller}) as world:
+    async with cluster({"taint-eviction": TaintEvictionController}) as world:
         await world.make_node("n")
         await world.set_taints("n", "a")
         await world.turn(0)

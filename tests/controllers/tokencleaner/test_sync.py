@@ -10,7 +10,7 @@ from kinformer.client import DeleteOptions
 from kinformer.manager import ControllerContext
 from kinformer.models import V1Secret
 from kinformer_controllers.shared.identity import remaining_seconds
-from kinformer_controllers.tokencleaner.controller import TokenCleaner, make_controller
+from kinformer_controllers.tokencleaner.controller import TokenCleaner
 from tests.controllers.bootstrapsigner.test_sync import token
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
@@ -66,7 +66,7 @@ async def names(world: Cluster) -> set[str]:
 
 
 async def test_a_token_goes_when_it_expires_and_other_secrets_stay() -> None:
-    async with cluster({"tokencleaner": make_controller}) as world:
+    async with cluster({"tokencleaner": TokenCleaner}) as world:
         secrets = world.client.resource(V1Secret)
 
         def after(seconds: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from kinformer.client import PatchType
 from kinformer.models import V1Node
-from kinformer_controllers.ttl.controller import ANNOTATION, STEPS, Sizes, make_controller
+from kinformer_controllers.ttl.controller import ANNOTATION, STEPS, Sizes, TtlController
 from tests.controllers.nodes import Cluster, cluster
 
 
@@ -52,7 +52,7 @@ def test_node_by_node_it_goes_up_and_down_through_all_steps() -> None:
 
 @asynccontextmanager
 async def with_ttl() -> AsyncIterator[Cluster]:
-    async with cluster({"ttl": make_controller}) as world:
+    async with cluster({"ttl": TtlController}) as world:
         yield world
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kinformer.manager import ControllerContext
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, V1VolumeAttributesClass, from_dict
-from kinformer_controllers.vacprotection.controller import FINALIZER, ClassProtection, make_controller
+from kinformer_controllers.vacprotection.controller import FINALIZER, ClassProtection
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
 
@@ -26,7 +26,7 @@ CHANGING = {"modifyVolumeStatus": {"status": "InProgress", "targetVolumeAttribut
 
 @asynccontextmanager
 async def with_controller() -> AsyncIterator[Cluster]:
-    async with cluster({"volumeattributesclass-protection-controller": make_controller}) as world:
+    async with cluster({"volumeattributesclass-protection-controller": ClassProtection}) as world:
         gold = {
             "metadata": {"name": "gold", "finalizers": ["example.com/mine"]},
             "driverName": "d",
