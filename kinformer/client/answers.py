@@ -17,8 +17,8 @@ import aiohttp
 import anyio.lowlevel
 from yarl import URL
 
-from kinformer.client.dechunker import Piece
 from kinformer.client.errors import MAX_RETRY_AFTER, AnswerTooLarge, ClientError, DecodeError
+from kinformer.client.pieces import Piece
 from kinformer.client.proxies import without_password
 from kinformer.client.queries import can_be_sent
 from kinformer.client.response import Response

@@ -22,7 +22,6 @@ from msgspec.structs import fields
 
 from kinformer.arguments import want
 from kinformer.client.errors import DecodeError
-from kinformer.client.heads import Wanted, wanted_lines
 from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import BOOKMARK, ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
@@ -43,7 +42,7 @@ from kinformer.models import (
 )
 
 if TYPE_CHECKING:
-    from kinformer.client.dechunker import Piece
+    from kinformer.client.pieces import Piece
 
 __all__ = ("ObjectCodec", "PartialMeta", "PartialObject", "check_object", "decode_as")
 
@@ -266,7 +265,7 @@ class ObjectCodec(Generic[T]):
         return items, left_out
 
     def decode_events(
-        self, pieces: Iterable[Piece], *, leave_out: bool = False, wanted: Wanted | None = None
+        self, pieces: Iterable[Piece], *, leave_out: bool = False, passed: str = ""
     ) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
         """
         Decode lines of a watch: the events, and what came after them if that is not an event.
@@ -275,15 +274,11 @@ class ObjectCodec(Generic[T]):
 
         :param pieces: each of them one or more whole lines
         :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place
-        :param wanted: which objects to decode; None for all. If the last event was left
-            out, a bookmark with its version follows
+        :param passed: the version of an unwanted event after these. A bookmark with this version takes its place
         """
         events: list[WatchEvent[T]] = []
-        version = ""
         events_in = self._event.decode_lines if self._make is None else self._dict_events_in
         for piece in pieces:
-            if wanted is not None:
-                piece, version = wanted_lines(piece, wanted)
             try:
                 events += events_in(piece)
             except Exception:  # a user's hooks may raise anything
@@ -291,8 +286,8 @@ class ObjectCodec(Generic[T]):
                 events += more
                 if failure is not None:
                     return events, failure
-        if version:
-            mark = PartialObject(PartialMeta(resource_version=version), self.api_version, self.kind)
+        if passed:
+            mark = PartialObject(PartialMeta(resource_version=passed), self.api_version, self.kind)
             events.append(WatchEvent(BOOKMARK, cast("T", mark)))
         return events, None
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from kinformer.client.types import ObjectList, Undecodable
 
 if TYPE_CHECKING:
-    from kinformer.client.dechunker import Piece
+    from kinformer.client.pieces import Piece
 
 __all__ = ("ListReader",)
 

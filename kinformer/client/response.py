@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol
 import aiohttp
 from multidict import CIMultiDict
 
-from kinformer.client.dechunker import Dechunker, Piece
+from kinformer.client.dechunker import Dechunker
+from kinformer.client.pieces import Pieces
 from kinformer.client.wire import Wire
 
 __all__ = ("Response", "is_header_name", "read_response")
@@ -49,7 +50,7 @@ class _Framing(Protocol):
     @property
     def is_exact(self) -> bool: ...
 
-    def feed(self, raw: bytes) -> list[Piece]:
+    def feed(self, raw: bytes) -> Pieces:
         """Return the pieces of the body in what has arrived."""
 
 
@@ -82,7 +83,7 @@ class Response:
         self._body, self._rest, self._keep = body
         self._done = done
 
-    async def read(self) -> list[Piece] | None:
+    async def read(self) -> Pieces | None:
         """
         Return everything that has arrived and was not read yet, in pieces.
 
@@ -111,7 +112,7 @@ class Response:
                 break
             if pieces := body.feed(raw):
                 return pieces
-        return []
+        return Pieces(b"", [])
 
     def interrupt(self) -> None:
         """Have a :meth:`read` that waits return None."""
@@ -219,12 +220,12 @@ class _OfLength:
         self.finished = not length
         self.is_exact = True
 
-    def feed(self, raw: bytes) -> list[Piece]:
+    def feed(self, raw: bytes) -> Pieces:
         left = self._left
         self._left = max(left - len(raw), 0)
         self.finished = not self._left
         self.is_exact = len(raw) <= left
-        return [raw] if self.is_exact else [memoryview(raw)[:left]]
+        return Pieces(raw, [(0, min(len(raw), left))])
 
 
 class _ToTheEnd:
@@ -235,8 +236,8 @@ class _ToTheEnd:
     finished = False
     is_exact = False
 
-    def feed(self, raw: bytes) -> list[Piece]:
-        return [raw]
+    def feed(self, raw: bytes) -> Pieces:
+        return Pieces(raw, [(0, len(raw))])
 
 
 def _wrong(why: str) -> aiohttp.ClientPayloadError:

@@ -22,10 +22,10 @@ from kinformer.client.answers import BodyReader, check_encoding, read_body
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.config import Endpoint
 from kinformer.client.connection import Connections
-from kinformer.client.dechunker import Piece
 from kinformer.client.errors import ClientError, ConnectionLost, DecodeError
 from kinformer.client.metrics import HostMetrics
 from kinformer.client.options import DEFAULT_OPTIONS, ClientOptions
+from kinformer.client.pieces import Pieces
 from kinformer.client.queries import query_of
 from kinformer.client.reachability import Reachability
 from kinformer.client.response import Response
@@ -259,7 +259,7 @@ class BodyStream:
         self.url = url
         self._response = response
 
-    async def read(self) -> list[Piece] | None:
+    async def read(self) -> Pieces | None:
         """
         Return everything that has arrived, in pieces. It waits until there is something. The result is empty at the
         end, and None if the wait was interrupted.

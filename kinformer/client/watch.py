@@ -24,7 +24,7 @@ that is merely quiet:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
@@ -42,14 +42,15 @@ from kinformer.client.errors import (
     WatchStalled,
     error_from_status,
 )
+from kinformer.client.heads import Wanted, keep_wanted
+from kinformer.client.pieces import Pieces
 from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent, ends_initial_events
 from kinformer.clock import Clock, Timer
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of
 
 if TYPE_CHECKING:
-    from kinformer.client.dechunker import Piece
-    from kinformer.client.heads import Wanted
+    from kinformer.client.pieces import Piece
     from kinformer.client.transport import BodyStream
 
 __all__ = ("DEFAULT_IDLE_TIMEOUT", "Opener", "WatchStream")
@@ -116,7 +117,8 @@ class WatchStream(Generic[T]):
     ):
         self._opener = opener
         self._clock = opener.clock
-        self._decode_events = partial(codec.decode_events, leave_out=leave_out, wanted=wanted)
+        self._decode_events = partial(codec.decode_events, leave_out=leave_out)
+        self._wanted = wanted
         self._options = options
         self._idle_timeout = idle_timeout
         #: The version up to which all events were returned, "" while there is none to continue from.
@@ -165,7 +167,7 @@ class WatchStream(Generic[T]):
         """
         while self._failure is None:
             try:
-                pieces = await self._read()
+                pieces: Sequence[Piece] = await self._read()
             except ConnectionLost as error:
                 self._failure = error
                 break
@@ -174,10 +176,13 @@ class WatchStream(Generic[T]):
                 rest, self._rest = self._rest, bytearray()
                 if not rest.strip():
                     raise StopAsyncIteration
-                pieces = [bytes(rest)]
+                rest += b"\n"
+                pieces = Pieces(bytes(rest), [(0, len(rest))])
+            if self._wanted is None:
+                batch, broken = self._decode_events(self._whole_lines(pieces))
             else:
-                pieces = self._whole_lines(pieces)
-            batch, broken = self._decode_events(pieces)
+                wanted, passed = self._wanted_lines(pieces, self._wanted)
+                batch, broken = self._decode_events(wanted, passed=passed)
             if broken is not None:
                 self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()
@@ -189,34 +194,50 @@ class WatchStream(Generic[T]):
         failure, self._failure = self._failure, ConnectionLost(self._opener.url, "it has ended")
         raise failure
 
-    def _whole_lines(self, pieces: list[Piece]) -> list[Piece]:
+    def _whole_lines(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
         """
         The complete lines in these pieces. Only a line that continues from one piece to the next is copied.
 
         Most reads end in the middle of a line. Only that line, of a few KB, is put together. The other pieces of the
         read, which may be hundreds, are not copied.
         """
-        if not self._rest and all(piece[-1] == _LINE_END for piece in pieces):
-            return pieces
+        if isinstance(pieces, Pieces) and not self._rest:
+            data = pieces.data
+            if all(data[end - 1] == _LINE_END for _, end in pieces.spans):
+                return pieces
+        return [memoryview(data)[start:end] for data, start, end in self._lines_in(pieces)]
+
+    def _wanted_lines(self, pieces: Sequence[Piece], wanted: Wanted) -> tuple[Sequence[Piece], str]:
+        """The complete lines that are wanted, and the version of the last complete line if it is not wanted."""
+        kept: list[Piece] = []
+        passed = b""
+        for data, start, end in self._lines_in(pieces):
+            passed = keep_wanted(data, start, end, wanted, kept)
+        return kept, passed.decode()
+
+    def _lines_in(self, pieces: Sequence[Piece]) -> Iterator[tuple[bytes, int, int]]:
+        """Where the complete lines are: bytes, and the begin and end of some lines in them."""
         if len(pieces) > _MANY and sum(map(len, pieces)) < len(pieces) * _TINY:
             pieces = [b"".join(pieces)]  # chunks of a few bytes: it is faster to search their line ends in one block
-        lines: list[Piece] = []
         rest = self._rest
-        for piece in pieces:
-            begins = _first_line_end(piece) if rest else 0
-            ends = _last_line_end(piece)
+        for data, start, end in _spans_of(pieces):
+            ends = data.rfind(b"\n", start, end) + 1
             if rest and ends:
-                rest += piece[:begins]
-                lines.append(bytes(rest))
+                begins = data.find(b"\n", start, ends) + 1
+                rest += memoryview(data)[start:begins]
+                line = bytes(rest)
                 rest.clear()
-            if begins < ends:
-                lines.append(piece[begins:ends])
-            if ends < len(piece):
-                rest += piece[ends:]  # in place, so that a line without an end does not take quadratic time
+                yield line, 0, len(line)
+                start = begins
+            if start < ends:
+                yield data, start, ends
+                start = ends
+            if start < end:
+                # In place, so that a line without an end does not take quadratic time.
+                rest += memoryview(data)[start:end]
         if len(rest) > _MAX_LINE:
             self._failure = DecodeError(f"an event of more than {_MAX_LINE} bytes in the watch stream")
             rest.clear()
-        return lines
 
     def _note_version(self, batch: list[WatchEvent[T]]) -> None:
         if not self.resource_version:
@@ -234,7 +255,7 @@ class WatchStream(Generic[T]):
     def _ends_beginning(self, event: WatchEvent[T]) -> bool:
         return not self._options.send_initial_events or ends_initial_events(event)
 
-    async def _read(self) -> list[Piece]:
+    async def _read(self) -> Sequence[Piece]:
         while True:
             stream = self._stream
             if stream is None and not self._entered:
@@ -329,24 +350,11 @@ def _begins_with_everything(options: ListOptions) -> bool:
     return bool(options.send_initial_events) or options.resource_version in ("", "0")
 
 
-#: Bytes that are searched at once for a line's end. A view cannot be searched, so its bytes are copied.
-_WINDOW: Final = 16384
-
-
-def _first_line_end(piece: Piece) -> int:
-    """The index at which the second line begins; 0 if the first line does not end here."""
-    for start in range(0, len(piece), _WINDOW):
-        found = bytes(piece[start : start + _WINDOW]).find(b"\n")
-        if found >= 0:
-            return start + found + 1
-    return 0
-
-
-def _last_line_end(piece: Piece) -> int:
-    """The index at which the last, incomplete line begins; 0 if no line ends here."""
-    for end in range(len(piece), 0, -_WINDOW):
-        start = max(end - _WINDOW, 0)
-        found = bytes(piece[start:end]).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-    return 0
+def _spans_of(pieces: Sequence[Piece]) -> Iterator[tuple[bytes, int, int]]:
+    if isinstance(pieces, Pieces):
+        data = pieces.data
+        for start, end in pieces.spans:
+            yield data, start, end
+    else:
+        for piece in pieces:
+            yield bytes(piece), 0, len(piece)

@@ -16,7 +16,7 @@ from kinformer.models import encode
 
 if TYPE_CHECKING:
     from kinformer.client.answers import BodyReader
-    from kinformer.client.dechunker import Piece
+    from kinformer.client.pieces import Piece, Pieces
     from kinformer.client.transport import BodyStream, Transport
 
 __all__ = ("SYNC", "WATCH", "Exchanges", "RecordedTransport")
@@ -126,7 +126,7 @@ class RecordedStream:
         self._exchanges = exchanges
         self._is_over = False
 
-    async def read(self) -> list[Piece] | None:
+    async def read(self) -> Pieces | None:
         try:
             pieces = await self._stream.read()
         except Exception as error:

@@ -26,7 +26,7 @@ from kinformer.recording.options import Recording
 from kinformer.recording.writer import Cut, Pieces, Source, Writer
 
 if TYPE_CHECKING:
-    from kinformer.client.dechunker import Piece
+    from kinformer.client.pieces import Piece
 
 __all__ = ("Recorder",)
 

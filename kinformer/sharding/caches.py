@@ -47,6 +47,8 @@ class InformerCaches(Division):
         self._gate: RangeGate | None = None
         self._parts: list[RangesListWatch[Any]] = []
         self._informers: dict[RangesListWatch[Any], DividedInformer] = {}
+        #: What their watches decode. They remember answers, which are others after each change of the ranges.
+        self._wanted: list[Wanted] = []
         #: Those of them whose objects are divided.
         self._divided: set[RangesListWatch[Any]] = set()
         self._shrunk = False
@@ -69,7 +71,9 @@ class InformerCaches(Division):
         moving = accessor_for(type_).uid if moves else None
         part = RangesListWatch(lister_watcher, self._is_ours_of(type_, namespaced), self._on_stored, moving)
         if divided and isinstance(lister_watcher, ListWatch) and lister_watcher.wanted is None:
-            part.inner = replace(lister_watcher, wanted=self._wanted_of(type_, part.passed))
+            wanted = self._wanted_of(type_, part.passed)
+            self._wanted.append(wanted)
+            part.inner = replace(lister_watcher, wanted=wanted)
         self._parts.append(part)
         if divided:
             self._divided.add(part)
@@ -87,7 +91,7 @@ class InformerCaches(Division):
         if type_ in self._by_uid:
             return Wanted(lambda namespace, uid, owner: of(uid) in self._held)
         if passed is None:
-            return Wanted(lambda namespace, uid, owner: of(namespace) in self._held)
+            return Wanted(lambda namespace, uid, owner: of(namespace) in self._held, by_namespace=True)
 
         def accepts(namespace: str, uid: str, owner: str) -> bool:
             if type_ in self.owners:
@@ -140,6 +144,8 @@ class InformerCaches(Division):
         added = not numbers <= self._held
         self._shrunk = self._shrunk or not numbers >= self._held
         self._held = numbers
+        for wanted in self._wanted:
+            wanted.forget()
         for part in self._parts:
             part.changed(added=added)
         self._on_stored()

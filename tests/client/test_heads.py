@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinformer.client import heads
 from kinformer.client.codec import ObjectCodec
-from kinformer.client.heads import Wanted, wanted_lines
+from kinformer.client.heads import Wanted, keep_wanted
 from kinformer.client.types import BOOKMARK, WatchEvent
 from kinformer.meta import get_controller_of
 from kinformer.models import V1Pod
@@ -64,12 +65,21 @@ def lines(draw: st.DrawFn) -> bytes:
 
 
 def accepted(namespace: str, uid: str, owner: str) -> bool:
-    # An object without a uid is never left out.
-    return not uid or namespace in ("a", 'quo"te', "ünïcode") or uid == "team-1"
+    return namespace in ("a", 'quo"te', "ünïcode") or uid == "team-1"
+
+
+def accepted_by_namespace(namespace: str, uid: str, owner: str) -> bool:
+    return namespace in ("a", 'quo"te', "ünïcode")
 
 
 def accepted_by_owner(namespace: str, uid: str, owner: str) -> bool:
-    return not uid or not owner or owner in ("a", 'quo"te', "ünïcode")
+    return not owner or owner in ("a", 'quo"te', "ünïcode")
+
+
+def sifted(lines: bytes, wanted: Wanted) -> tuple[bytes, str]:
+    kept: list[Any] = []
+    passed = keep_wanted(lines, 0, len(lines), wanted, kept)
+    return b"".join(kept), passed.decode()
 
 
 NONE = Wanted(lambda namespace, uid, owner: False)
@@ -87,14 +97,26 @@ def told_of(event: WatchEvent[V1Pod]) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize(
-    "wanted", [Wanted(accepted), Wanted(accepted_by_owner, by_owner=True)], ids=["by-namespace", "by-owner"]
+    "wanted",
+    [
+        Wanted(accepted),
+        Wanted(accepted_by_namespace, by_namespace=True),
+        Wanted(accepted_by_owner, by_owner=True),
+    ],
+    ids=["by-both", "by-namespace", "by-owner"],
 )
 @given(stream=st.lists(lines(), max_size=6))
 def test_the_events_are_those_of_a_whole_decode_that_are_wanted(wanted: Wanted, stream: list[bytes]) -> None:
     codec = ObjectCodec(V1Pod, "v1", "Pod")
     events, _ = codec.decode_events([b"".join(stream)])
-    expected = [event for event in events if event.type == BOOKMARK or wanted.accepts(*told_of(event))]
-    found, failure = codec.decode_events([b"".join(stream)], wanted=wanted)
+    # An object without a uid is never left out.
+    expected = [
+        event
+        for event in events
+        if event.type == BOOKMARK or not event.object.metadata.uid or wanted.accepts(*told_of(event))
+    ]
+    lines, passed = sifted(b"".join(stream), wanted)
+    found, failure = codec.decode_events([lines], passed=passed)
     if events and expected[-1:] != events[-1:]:
         mark = found.pop()
         assert (mark.type, mark.object.metadata.resource_version) == (
@@ -109,19 +131,67 @@ def test_a_namespace_is_found_also_behind_the_version() -> None:
     meta = b'{"name":"x","uid":"u","resourceVersion":"7","namespace":"a"}'
     line = b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":' + meta + b"}}\n"
 
-    assert wanted_lines(line, Wanted(accepted)) == (line, "")
+    assert sifted(line, Wanted(accepted)) == (line, "")
 
 
 def test_lines_that_are_not_changes_are_left_to_the_decoder() -> None:
     odd = b'{"type":"ERROR","object":{"code":410}}\nnot json\n{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'
-    assert wanted_lines(odd, NONE) == (odd, "")
+    assert sifted(odd, NONE) == (odd, "")
 
 
 def test_a_line_that_is_no_text_is_left_to_the_decoder() -> None:
     line = b'{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"\xff","uid":"u","resourceVersion":"7"}}}'
-    assert wanted_lines(line, NONE) == (line, "")
+    assert sifted(line, NONE) == (line, "")
 
 
 def test_a_line_without_its_end_is_a_line() -> None:
     line = b'{"type":"ADDED","object":{"metadata":{"name":"x","uid":"u","resourceVersion":"7"}}}'
-    assert wanted_lines(line, NONE) == (b"", "7")
+    assert sifted(line, NONE) == (b"", "7")
+
+
+def change(namespace: str, version: int) -> bytes:
+    meta = f'{{"name":"x","namespace":"{namespace}","uid":"u","resourceVersion":"{version}"}}'
+    return f'{{"type":"MODIFIED","object":{{"metadata":{meta}}}}}\n'.encode()
+
+
+def test_a_namespace_is_asked_about_once_until_it_is_forgotten() -> None:
+    asked: list[str] = []
+
+    def never(namespace: str, uid: str, owner: str) -> bool:
+        asked.append(namespace)
+        return False
+
+    wanted = Wanted(never, by_namespace=True)
+    lines = change("a", 1) + change("b", 2) + change("a", 3)
+
+    for _ in range(2):
+        sifted(lines, wanted)
+    wanted.forget()
+    sifted(lines, wanted)
+
+    assert asked == ["a", "b", "a", "b"]
+
+
+def test_the_answers_about_many_namespaces_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "_MOST_ANSWERS", 3)
+    wanted = Wanted(accepted_by_namespace, by_namespace=True)
+    lines = b"".join(change(f"team-{number}", number) for number in range(10)) + change("a", 11)
+
+    assert sifted(lines, wanted) == (change("a", 11), "")
+    assert wanted.by_namespace is not None
+    assert len(wanted.by_namespace) <= 3
+
+
+def test_lines_beside_those_that_are_looked_at_are_left_alone() -> None:
+    kept: list[Any] = []
+    before, lines, after = change("a", 1), change("b", 2) + change("a", 3) + change("b", 4), change("a", 5)
+
+    passed = keep_wanted(
+        before + lines + after,
+        len(before),
+        len(before + lines),
+        Wanted(accepted_by_namespace, by_namespace=True),
+        kept,
+    )
+
+    assert (b"".join(kept), passed) == (change("a", 3), b"4")

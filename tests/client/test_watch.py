@@ -25,6 +25,7 @@ from kinformer.client import (
     WatchStalled,
     WatchStream,
 )
+from kinformer.client.heads import Wanted
 from kinformer.clock import FakeClock
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, Stream, eventually
@@ -107,6 +108,62 @@ async def test_lines_may_be_cut_and_joined_in_any_way(
         found = [entry async for batch in events for entry in seen(batch)]
 
     assert found == [("ADDED", str(version)) for version in range(6, 12)]
+
+
+def change(namespace: str, version: int) -> bytes:
+    """A line as Kubernetes writes it, of a few hundred bytes."""
+    meta = f'"name":"c{version}","namespace":"{namespace}","uid":"u{version}","resourceVersion":"{version}"'
+    notes = f'"annotations":{{"text":"{"x" * (version % 7) * 50}"}}'
+    return f'{{"type":"MODIFIED","object":{{"metadata":{{{meta},{notes}}}}}}}\n'.encode()
+
+
+@pytest.mark.parametrize("size", [1, 61, 97, 500, 3000])
+async def test_unwanted_lines_may_be_cut_and_joined_in_any_way(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], size: int
+) -> None:
+    stream = server.stream()
+    namespaces = ["ours", "theirs", "theirs", "ours", "ours", "theirs", "ours", "theirs", "theirs", "theirs"]
+    whole = b"".join(change(namespace, version) for version, namespace in enumerate(namespaces, 11))
+    wanted = Wanted(lambda namespace, uid, owner: namespace == "ours", by_namespace=True)
+
+    async with (
+        config_maps.watch("", since(), wanted=wanted) as events,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def send() -> None:
+            for start in range(0, len(whole), size):
+                await stream.send(whole[start : start + size])
+                if size > 1:
+                    await anyio.wait_all_tasks_blocked()
+            await stream.end()
+
+        tasks.start_soon(send)
+        found = [entry async for batch in events for entry in seen(batch)]
+
+    assert [entry for entry in found if entry[0] != "BOOKMARK"] == [
+        ("MODIFIED", version) for version in ("11", "14", "15", "17")
+    ]
+    versions = [int(version) for _, version in found]
+    assert versions == sorted(versions)
+    assert events.resource_version == "20"
+
+
+async def test_an_error_behind_unwanted_lines_is_raised(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+    wanted = Wanted(lambda namespace, uid, owner: namespace == "ours", by_namespace=True)
+
+    async with config_maps.watch("", since(), wanted=wanted) as events:
+        await stream.send(change("ours", 6) + change("theirs", 7), failure(410, "Expired"))
+        await stream.end()
+        await anyio.wait_all_tasks_blocked()
+        found = seen(await anext(events))
+        with pytest.raises(Expired):
+            await anext(events)
+
+    assert found == [("MODIFIED", "6")]
 
 
 async def test_lines_much_longer_than_a_read_are_put_together(

@@ -11,6 +11,7 @@ import pytest
 from kinformer.cache import ListerWatcher, ListWatch
 from kinformer.cache.division import LEFT
 from kinformer.client.codec import ObjectCodec
+from kinformer.client.heads import Wanted, keep_wanted
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.meta import accessor_of
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod
@@ -40,19 +41,33 @@ def caches_of(*numbers: int, by_uid: tuple[type[Any], ...] = (), ranges: Ranges 
     return caches
 
 
+def uids_decoded(lines: bytes, wanted: Wanted) -> list[str]:
+    kept: list[Any] = []
+    keep_wanted(lines, 0, len(lines), wanted, kept)
+    events, _ = ObjectCodec(V1Pod, "v1", "Pod").decode_events(kept)
+    return [one.object.metadata.uid for one in events]
+
+
 def test_a_watch_decodes_the_events_of_held_ranges_alone() -> None:
     caches = caches_of(RANGES.of("ours"))
     lines = event("ours", "1") + event("another", "2") + event("ours", "3")
-    events, _ = ObjectCodec(V1Pod, "v1", "Pod").decode_events([lines], wanted=wanted_by(caches))
-    assert [one.object.metadata.uid for one in events] == ["1", "3"]
+    assert uids_decoded(lines, wanted_by(caches)) == ["1", "3"]
 
 
 def test_ranges_that_come_later_are_decoded_from_then_on() -> None:
     caches = caches_of()
     wanted = wanted_by(caches)
-    before = wanted.accepts("ours", "1", "")
+    before = uids_decoded(event("ours", "1"), wanted)
     caches.hold(frozenset({RANGES.of("ours")}))
-    assert (before, wanted.accepts("ours", "1", "")) == (False, True)
+    assert (before, uids_decoded(event("ours", "1"), wanted)) == ([], ["1"])
+
+
+def test_ranges_that_go_are_decoded_no_more() -> None:
+    caches = caches_of(RANGES.of("ours"))
+    wanted = wanted_by(caches)
+    before = uids_decoded(event("ours", "1"), wanted)
+    caches.hold(frozenset())
+    assert (before, uids_decoded(event("ours", "1"), wanted)) == (["1"], [])
 
 
 def test_a_kind_that_is_divided_by_uid_is_decoded_by_its_uid() -> None:
@@ -82,8 +97,7 @@ def owned(*owners: str, controls: str = "true") -> str:
 
 def decoded(*lines: bytes, holding: str = "ours") -> list[str]:
     wanted = wanted_by(caches_of(BY_OWNER.of(holding), ranges=BY_OWNER))
-    events, _ = ObjectCodec(V1Pod, "v1", "Pod").decode_events([b"".join(lines)], wanted=wanted)
-    return [one.object.metadata.uid for one in events if one.type != "BOOKMARK"]
+    return uids_decoded(b"".join(lines), wanted)
 
 
 @pytest.mark.parametrize(
