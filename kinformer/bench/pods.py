@@ -11,8 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ("PodBytes", "pod", "pod_bytes")
+__all__ = ("NAMESPACES", "PodBytes", "namespace", "pod", "pod_bytes")
 
+#: The number of namespaces in which pods are.
+NAMESPACES = 100
 _VERSION = "version"
 
 
@@ -51,6 +53,11 @@ def pod(number: int, version: str, *, alike: bool = True) -> dict[str, Any]:
     return _pod({**_values(number, alike=alike), _VERSION: version})
 
 
+def namespace(number: int) -> str:
+    """The namespace of a pod."""
+    return f"team-{number % NAMESPACES:02d}"
+
+
 def _values(number: int, *, alike: bool = True) -> dict[str, str]:
     """The values in which pods differ."""
     of, node = number % 500 if alike else number, number % 1000
@@ -58,7 +65,7 @@ def _values(number: int, *, alike: bool = True) -> dict[str, str]:
     tier = "backend" if number % 3 else "frontend"
     return {
         "name": f"web-{number:07d}",
-        "namespace": f"team-{number % 100:02d}",
+        "namespace": namespace(number),
         "uid": f"6f0e1c1e-0000-4000-8000-{number:012x}",
         "app": app,
         "instance": f"{app}-{number % 7}",

@@ -2,10 +2,13 @@
 
 It runs in its own process (``python -m kinformer.bench.replay PODS [unlike] [tls=FILE]``). It knows just enough HTTP
 for a list (with or without pages), a streaming list and a watch. A watch of pods sends events after a request to
-``/load`` with the number of events and the rate. Each event is joined from three pieces of prepared bytes.
-:meth:`kinformer.bench.servers.Replay.raw_read` measures how fast the server is, with a reader that ignores what it
-reads. Other clients first ask for the version, the API groups or the namespaces. The server answers these requests,
-too: it has the core group only, and no namespace but ``kube-system`` where that is asked for.
+``/load`` with the number of events and the rate. It leaves out the namespaces that its field selector excepts, and then
+sends a bookmark after the last event. ``/sent`` says how many bytes of lists and watches were sent.
+
+Each event is joined from three pieces of prepared bytes. :meth:`kinformer.bench.servers.Replay.raw_read` measures how
+fast the server is, with a reader that ignores what it reads. Other clients first ask for the version, the API groups or
+the namespaces. The server answers these requests, too: it has the core group only, and no namespace but ``kube-system``
+where that is asked for.
 
 With a file that has a certificate and its key, the server also listens for TLS, on another port. If its standard input
 is a pipe, it ends when the pipe is closed, so that it does not run longer than the process that started it.
@@ -25,9 +28,10 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from urllib.parse import parse_qs, urlsplit
 
-from kinformer.bench.pods import PodBytes, pod_bytes
+from kinformer.bench.pods import NAMESPACES, PodBytes, namespace, pod_bytes
 
 __all__ = ("SENT_AT", "ReplayServer")
 
@@ -96,6 +100,7 @@ class ReplayServer:
     pods: list[PodBytes] = field(init=False)
     _loads: asyncio.Queue[Load] = field(init=False, default_factory=asyncio.Queue)
     _version: int = field(init=False)
+    _sent: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.pods = [pod_bytes(number, alike=self.alike) for number in range(self.objects)]
@@ -114,6 +119,8 @@ class ReplayServer:
                     load = Load(events, rate, query.get("last") == "true", query.get("status") != "false")
                     await self._loads.put(load)
                     self._answer(writer, b"{}")
+                elif path == "/sent":
+                    self._answer(writer, b"%d" % self._sent)
                 elif query.get("watch") in ("true", "1", "True"):
                     writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
                     if path == _PODS:
@@ -160,12 +167,15 @@ class ReplayServer:
     async def _watch(self, writer: asyncio.StreamWriter, query: dict[str, str]) -> None:
         if query.get("sendInitialEvents") in ("true", "True"):
             await self._initial_events(writer)
+        excepted = _excepted(query.get("fieldSelector", ""))
         while True:
             load = await self._loads.get()
             if load.rate:
-                await self._at_rate(writer, load)
+                await self._at_rate(writer, load, excepted)
             else:
-                await self._flat_out(writer, load)
+                await self._flat_out(writer, load, excepted)
+            if excepted:
+                self._chunk(writer, self._bookmark(b"{}"))
             if load.last:
                 return
 
@@ -175,27 +185,28 @@ class ReplayServer:
             lines = b"".join(b'{"type":"ADDED","object":%b}\n' % self.pods[n].at(1_000_000_000 + n) for n in numbers)
             self._chunk(writer, lines)
             await writer.drain()
-        annotation = b'{"k8s.io/initial-events-end":"true"}'
-        self._chunk(
-            writer,
-            b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d",'
-            b'"annotations":%b},"spec":{"containers":null},"status":{}}}\n' % (self._version, annotation),
-        )
+        self._chunk(writer, self._bookmark(b'{"k8s.io/initial-events-end":"true"}'))
         await writer.drain()
 
-    async def _flat_out(self, writer: asyncio.StreamWriter, load: Load) -> None:
+    def _bookmark(self, annotations: bytes) -> bytes:
+        return (
+            b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d",'
+            b'"annotations":%b},"spec":{"containers":null},"status":{}}}\n' % (self._version, annotations)
+        )
+
+    async def _flat_out(self, writer: asyncio.StreamWriter, load: Load, excepted: frozenset[int]) -> None:
         numbers = self._numbers()
         left = load.events
         while left:
             size = min(_BATCH, left)
             left -= size
-            lines = [self._event(next(numbers)) for _ in range(size)]
+            lines = self._events(numbers, size, excepted)
             if load.status:
                 lines = _restarted(lines, load.events - left)
             self._chunk(writer, b"".join(lines))
             await writer.drain()
 
-    async def _at_rate(self, writer: asyncio.StreamWriter, load: Load) -> None:
+    async def _at_rate(self, writer: asyncio.StreamWriter, load: Load, excepted: frozenset[int]) -> None:
         numbers = self._numbers()
         began = time.monotonic()
         sent = 0
@@ -204,15 +215,21 @@ class ReplayServer:
             due = min(int((time.monotonic() - began) * load.rate), load.events, sent + _BATCH)
             if due > sent:
                 stamp = b'"annotations":{"%b":"%d",' % (SENT_AT.encode(), time.monotonic_ns())
-                lines = [self._event(next(numbers)).replace(b'"annotations":{', stamp, 1) for _ in range(due - sent)]
+                lines = self._events(numbers, due - sent, excepted)
+                lines = [line.replace(b'"annotations":{', stamp, 1) for line in lines]
                 self._chunk(writer, b"".join(_restarted(lines, due) if load.status else lines))
                 await writer.drain()
                 sent = due
             await asyncio.sleep(0.001)
 
-    def _event(self, number: int) -> bytes:
-        self._version += 1
-        return b'{"type":"MODIFIED","object":%b}\n' % self.pods[number].at(self._version)
+    def _events(self, numbers: Iterator[int], count: int, excepted: frozenset[int]) -> list[bytes]:
+        """The next events, without those of excepted namespaces."""
+        lines = []
+        for number in islice(numbers, count):
+            self._version += 1
+            if number % NAMESPACES not in excepted:
+                lines.append(b'{"type":"MODIFIED","object":%b}\n' % self.pods[number].at(self._version))
+        return lines
 
     def _numbers(self) -> Iterator[int]:
         """The numbers of the pods, in an order in which a cache of recently used objects does not help."""
@@ -223,7 +240,16 @@ class ReplayServer:
             number = (number + step) % self.objects
 
     def _chunk(self, writer: asyncio.StreamWriter, data: bytes) -> None:
-        writer.writelines((b"%x\r\n" % len(data), data, b"\r\n"))
+        if data:  # a chunk without data is the last one
+            self._sent += len(data)
+            writer.writelines((b"%x\r\n" % len(data), data, b"\r\n"))
+
+
+def _excepted(selector: str) -> frozenset[int]:
+    """The numbers of the namespaces that a field selector excepts."""
+    conditions = (condition.partition("!=") for condition in selector.split(","))
+    names = {name for label, _, name in conditions if label == "metadata.namespace"}
+    return frozenset(number for number in range(NAMESPACES) if namespace(number) in names)
 
 
 def _restarted(lines: list[bytes], count: int) -> list[bytes]:

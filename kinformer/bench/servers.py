@@ -64,6 +64,11 @@ class Replay:
         async with await self.request(f"/load?events={events}&rate={rate}&{flags}") as stream:
             await stream.receive()
 
+    async def sent(self) -> int:
+        """How many bytes of lists and watches it has sent so far."""
+        async with await self.request("/sent") as stream:
+            return int((await stream.receive()).rpartition(b"\n")[2])
+
     async def request(self, target: str) -> SocketStream:
         """Send a GET request; returns the connection, from which the response can be read."""
         stream = await anyio.connect_tcp("127.0.0.1", self.port)

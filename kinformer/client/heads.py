@@ -14,6 +14,7 @@ as an ERROR, a bookmark or no JSON at all, is wanted: the decoder deals with it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -37,15 +38,17 @@ class Wanted:
     :param by_owner: whether the controller matters. If not, `accepts` may get ``""`` for it, as for those without one
     """
 
-    __slots__ = ("accepts", "by_namespace", "by_owner")
+    __slots__ = ("accepts", "by_namespace", "by_owner", "left_out")
 
     def __init__(
         self, accepts: Callable[[str, str, str], bool], *, by_namespace: bool = False, by_owner: bool = False
     ) -> None:
         self.accepts = accepts
         self.by_owner = by_owner
+        #: How many lines of each namespace were left out, if it alone decides.
+        self.left_out: Counter[bytes] = Counter()
         #: The answers for each namespace, if it alone decides.
-        self.by_namespace = _Answers(accepts) if by_namespace else None
+        self.by_namespace = _Answers(accepts, self.left_out) if by_namespace else None
 
     def forget(self) -> None:
         """Ask again for each namespace: the answers may be others from now on."""
@@ -56,15 +59,17 @@ class Wanted:
 class _Answers(dict[bytes, bool]):
     """Whether the objects of a namespace are wanted. It is asked for each event, with few different namespaces."""
 
-    __slots__ = ("_accepts",)
+    __slots__ = ("_accepts", "_left_out")
 
-    def __init__(self, accepts: Callable[[str, str, str], bool]) -> None:
+    def __init__(self, accepts: Callable[[str, str, str], bool], left_out: Counter[bytes]) -> None:
         super().__init__()
         self._accepts = accepts
+        self._left_out = left_out
 
     def __missing__(self, namespace: bytes) -> bool:
         if len(self) >= _MOST_ANSWERS:
             self.clear()
+            self._left_out.clear()
         answer = self[namespace] = self._accepts(namespace.decode(), "", "")
         return answer
 
@@ -123,7 +128,7 @@ def keep_wanted(data: bytes, start: int, end: int, wanted: Wanted, kept: list[Pi
     :param kept: where the wanted lines are appended, in pieces of one or more lines
     :return: the version of the last line, if that was left out, otherwise empty
     """
-    match, find, answers = _HEAD.match, data.find, wanted.by_namespace
+    match, find, answers, left_out = _HEAD.match, data.find, wanted.by_namespace, wanted.left_out
     at = begins = start  # the lines from `begins` to `at` are wanted, and not yet in `kept`
     version = b""
     head: re.Match[bytes] | None = None
@@ -132,6 +137,8 @@ def keep_wanted(data: bytes, start: int, end: int, wanted: Wanted, kept: list[Pi
         head = match(data, at, following)
         if answers is not None and head is not None and (namespace := head[1]) is not None:
             is_wanted = answers[namespace]
+            if not is_wanted:
+                left_out[namespace] += 1
         else:
             is_wanted, version = _is_wanted(data, at, following, head, wanted)
             head = None

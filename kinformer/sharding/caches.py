@@ -27,6 +27,7 @@ from kinformer.meta import accessor_for, get_controller_of
 from kinformer.sharding.gate import RangeGate
 from kinformer.sharding.hashing import Ranges, text_of_key
 from kinformer.sharding.narrowing import RangesListWatch
+from kinformer.sharding.others import Others
 
 __all__ = ("InformerCaches",)
 
@@ -74,6 +75,9 @@ class InformerCaches(Division):
             wanted = self._wanted_of(type_, part.passed)
             self._wanted.append(wanted)
             part.inner = replace(lister_watcher, wanted=wanted)
+            if wanted.by_namespace is not None and not lister_watcher.namespace:
+                of = self._ranges.of
+                part.others = Others(lambda namespace: of(namespace) in self._held, wanted.left_out)
         self._parts.append(part)
         if divided:
             self._divided.add(part)

@@ -2,7 +2,8 @@
 
 Objects of other ranges are left out before anything is stored: in a list, object by object as it arrives; in a watch,
 event by event. If the last event of a batch is left out, a bookmark takes its place, so that the reflector knows which
-version it has reached.
+version it has reached. A watch asks the server to leave out the namespaces of other members (see
+:mod:`kinformer.sharding.others`). A streaming list has to name them first: another watch takes its place after it.
 
 When ranges are added, their objects are missing, and no watch will bring them. So the watch ends with
 :exc:`~kinformer.cache.listwatch.ListAgain`. The next list asks for the most recent state, which is not older than the
@@ -15,14 +16,15 @@ A :data:`~kinformer.cache.division.LEFT` event takes it out of the store.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import anyio
 
 from kinformer.cache.division import LEFT
-from kinformer.cache.listwatch import ListAgain, ListerWatcher, list_accepting
+from kinformer.cache.listwatch import ListAgain, ListerWatcher, ListWatch, list_accepting
+from kinformer.client.errors import ApiError
 from kinformer.client.reachability import Reachability
 from kinformer.client.types import (
     BOOKMARK,
@@ -33,11 +35,19 @@ from kinformer.client.types import (
     WatchEvent,
     ends_initial_events,
 )
+from kinformer.logs import get_logger
 from kinformer.meta import accessor_of
+from kinformer.sharding.others import Others
 
 __all__ = ("RangesListWatch",)
 
 T = TypeVar("T")
+
+log = get_logger(__name__)
+
+#: The statuses of a request whose selector a server, or a proxy before it, does not take: bad request, URI too long,
+#: header fields too large.
+_NOT_UNDERSTOOD: Final = frozenset({400, 414, 431})
 
 
 class RangesListWatch(ListerWatcher[T], Generic[T]):
@@ -46,6 +56,7 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
     :param is_ours: whether an object belongs to the ranges that are held now
     :param on_stored: called when a list is in the store
     :param moving: returns an object's uid, if objects may come to belong to other ranges; None if they may not
+    :ivar others: the namespaces that a watch asks the server to leave out; None to ask for all objects
     :ivar passed: the uids of the objects that were passed on, and may have to leave; None if objects do not move
     """
 
@@ -63,6 +74,7 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         self._on_stored = on_stored
         self._uid_of = moving
         self.passed: set[str] | None = None if moving is None else set()
+        self.others: Others | None = None
         #: The number of times that ranges were added; that number when the running list began, and for the stored list.
         self._wanted = 0
         self._listing: int | None = None
@@ -121,8 +133,24 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             options = self._begin(options)
         else:
             self._list_is_stored()
-        async with self.inner.watch(options) as batches:
-            yield self._ours(batches, in_list=bool(options.send_initial_events))
+        async with AsyncExitStack() as opened:
+            batches = await self._open(opened, options)
+            yield self._ours(batches, opened, options)
+
+    async def _open(self, opened: AsyncExitStack, options: ListOptions) -> AsyncIterator[Sequence[WatchEvent[T]]]:
+        """Open a watch that leaves out what the server can be asked to leave out, if it is not a list, too."""
+        inner = self.inner
+        if self.others is not None and not options.send_initial_events and (selector := self.others.selector()):
+            assert isinstance(inner, ListWatch)
+            both = f"{inner.field_selector},{selector}" if inner.field_selector else selector
+            try:
+                return await opened.enter_async_context(replace(inner, field_selector=both).watch(options))
+            except ApiError as error:
+                if error.code not in _NOT_UNDERSTOOD:
+                    raise
+                self.others = None
+                log.info("namespaces_not_left_out", error=str(error), why="the server does not accept the selector")
+        return await opened.enter_async_context(inner.watch(options))
 
     def _begin(self, options: ListOptions) -> ListOptions:
         if options.continue_token:
@@ -146,17 +174,28 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         return replace(found, items=items, left_out=list(filter(self.is_ours, found.left_out)))
 
     async def _ours(
-        self, batches: AsyncIterator[Sequence[WatchEvent[T]]], *, in_list: bool
+        self, batches: AsyncIterator[Sequence[WatchEvent[T]]], opened: AsyncExitStack, options: ListOptions
     ) -> AsyncIterator[Sequence[WatchEvent[T]]]:
+        in_list = bool(options.send_initial_events)
+        #: The version to open another watch from, which leaves out what a list must not leave out.
+        since = ""
         while True:
             if not in_list:
                 # When the reflector asks for the next batch, it has stored the one before.
                 self._list_is_stored()
+            if since and self.others is not None and self.others.seen:
+                await opened.aclose()
+                rest = replace(options, send_initial_events=None, resource_version_match="", resource_version=since)
+                batches, since = await self._open(opened, rest), ""
+                continue  # ranges may have been added meanwhile
             batch = await self._next(batches)
             if batch is None:
                 return
             ours = self._of(batch, in_list)
-            in_list = in_list and not any(map(ends_initial_events, batch))
+            if in_list and any(map(ends_initial_events, batch)):
+                in_list, since = False, _version_of(batch[-1])
+            else:
+                since = ""
             yield ours
 
     async def _next(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> Sequence[WatchEvent[T]] | None:
@@ -171,6 +210,8 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
     def _passes(self, obj: T | Undecodable) -> bool:
         """Whether an object belongs to the ranges. If so, note that it is passed on."""
         if not self.is_ours(obj):
+            if self.others is not None and not isinstance(obj, Undecodable):
+                self.others.note(accessor_of(obj).namespace(obj))
             return False
         if self.passed is not None and self._uid_of is not None and not isinstance(obj, Undecodable):
             self.passed.add(self._uid_of(obj))
@@ -207,13 +248,17 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             ours = [event for event in batch if event.type == BOOKMARK or is_ours(event.object)]
         else:
             ours = list(self._moved(batch, in_list))
-        if batch and (not ours or ours[-1].object is not batch[-1].object):
-            try:
-                version = accessor_of(batch[-1].object).resource_version(batch[-1].object)
-            except (TypeError, AttributeError):
-                return ours  # the object does not decode; the next event has a version
+        if batch and (not ours or ours[-1].object is not batch[-1].object) and (version := _version_of(batch[-1])):
             ours.append(_bookmark(version))
         return ours
+
+
+def _version_of(event: WatchEvent[Any]) -> str:
+    """The version of an event's object; empty if it does not decode. Then the next event has one."""
+    try:
+        return accessor_of(event.object).resource_version(event.object)
+    except (TypeError, AttributeError):
+        return ""
 
 
 def _bookmark(version: str) -> WatchEvent[T]:
