@@ -144,11 +144,14 @@ class Builder:
         share = SHARERS.get(type_)
         if share is None:
             return decode
+        keeps_bytes = bool(getattr(resolved, "__lazy_fields__", None))
 
         def read_and_share(raw: msgspec.Raw | bytes) -> Any:
             value = decode(raw)
             if value is not None:
                 share(value)
+                if keeps_bytes and type(raw) is msgspec.Raw:  # not compressed
+                    value._source = raw
             return value
 
         return read_and_share

@@ -134,6 +134,7 @@ class Compression:
             with filling:
                 if field.peek(item) is raw:
                     field.poke(item, made)
+                    item._source = None
 
     def _sample(self, raw: msgspec.Raw) -> None:
         with self._learning:

@@ -42,7 +42,7 @@ from kinformer.models._keeping_dicts import (
     succeed_dict,
     succeed_dict_eagerly,
 )
-from kinformer.models._lazy import LazyField, Mark, filling, marks_of
+from kinformer.models._lazy import LazyField, Mark, filling, marks_of, source_of
 from kinformer.models._packed import unpacked
 from kinformer.recurring import make_room, once
 
@@ -106,10 +106,11 @@ def successor_for(
     of spec and status. Most of an object never changes, so most of it is neither copied nor freed. Neither object may
     be changed afterwards. For types other than models of top-level kinds it does nothing.
 
-    If the old object's spec has been decoded, because it is read, the new object's bytes get a fingerprint before they
-    are decoded. The next object with the same bytes takes over the decoded result, and is not decoded again. So a field
-    that is always read is decoded only when it changes. Otherwise it costs 0.5 us/KB. The bytes themselves are not kept
-    beside the decoded result, because that would take a third of a pod's memory.
+    If the old object's spec has been decoded, because it is read, and the new object has the same bytes, it takes over
+    the decoded result, and is not decoded again. So a field that is always read is decoded only when it changes.
+    Otherwise it costs 0.5 us/KB. While a decoded spec has its bytes (:func:`~kinformer.models._lazy.source_of`), these
+    are compared. Bytes are not kept just for that, because they would take a third of a pod's memory. Without them, the
+    new object's bytes get a fingerprint, and the next object with the same bytes takes over what became of these.
 
     Each sixteenth time, a part that is taken over is checked for changes. It is encoded, and must give the same as the
     new bytes after decoding and encoding. If it does not, the new object is decoded from its own bytes. So a change
@@ -280,18 +281,17 @@ def _succeed_decoded(
                     same = was == now or (compressed and was is not None and holds(was, now))
                     field.poke(new, was if same else now.copy())
             else:
-                bytes_ = fingerprint(now)
+                source = source_of(was)
+                bytes_ = fingerprint(now) if source is None else None
                 mark = None if known is None else known[number]
-                if mark is None or mark.bytes != bytes_:
+                same = source == now if source is not None else mark is not None and mark.bytes == bytes_
+                if not same or mark is None or mark.bytes != bytes_:
                     mark = Mark(bytes_)
-                    field.poke(new, now.copy())
-                else:
+                if same:
                     mark.taken += 1
-                    if mark.taken % _CHECKED_EACH or _is_unchanged(mark, field, was, old, now, on_changed):
-                        field.poke(new, was)
-                    else:
-                        mark = Mark(bytes_)
-                        field.poke(new, now.copy())
+                    if not mark.taken % _CHECKED_EACH and not _is_unchanged(mark, field, was, old, now, on_changed):
+                        same, mark = False, Mark(bytes_)
+                field.poke(new, was if same else now.copy())
         marks.append(mark)
     new._marks = tuple(marks)
 

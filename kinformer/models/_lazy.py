@@ -26,7 +26,7 @@ from kinformer.models._compressed import SHORTEST, Dictionary, dictionaries, dic
 from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
 from kinformer.models._packed import json_of, unpacked
 
-__all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "filling", "marks_of", "named")
+__all__ = ("Described", "LazyField", "Mark", "Marked", "Marks", "filling", "marks_of", "named", "source_of")
 
 #: Decodes the bytes in a lazy field.
 Reader: TypeAlias = Callable[[msgspec.Raw | bytes], Any]
@@ -42,14 +42,14 @@ class Mark:
     """
     What is remembered of a lazy field's bytes after they were decoded.
 
-    :ivar bytes: the bytes' fingerprint
+    :ivar bytes: the bytes' fingerprint; None while the decoded value has its :func:`source_of`
     :ivar encoded: the fingerprint of the decoded value, encoded again; None until it is needed
     :ivar taken: the number of later objects that have taken over the decoded value
     """
 
     __slots__ = ("bytes", "encoded", "taken")
 
-    def __init__(self, bytes_: int):
+    def __init__(self, bytes_: int | None):
         self.bytes = bytes_
         self.encoded: int | None = None
         self.taken = 0
@@ -60,15 +60,25 @@ Marks: TypeAlias = tuple[Mark | None, ...]
 
 
 class Marked:
-    """A slot that is not a field: it is not compared, copied, shown or encoded."""
+    """Slots that are not fields: they are not compared, copied, shown or encoded."""
 
-    __slots__ = ("_marks",)
+    __slots__ = ("_marks", "_source")
     _marks: Marks
+    _source: msgspec.Raw | None
 
 
 def marks_of(obj: Any) -> Marks | None:
     """The marks of an object; None if it has none."""
     return getattr(obj, "_marks", None)
+
+
+def source_of(value: Any) -> msgspec.Raw | None:
+    """
+    The bytes that a pod's decoded spec or status came from, as long as none of its own lazy fields was read.
+
+    Until then, these fields refer to the bytes, so keeping them takes no memory. None for all other values.
+    """
+    return getattr(value, "_source", None)
 
 
 class LazyField:
@@ -174,6 +184,7 @@ class LazyField:
             if now is not raw:  # another thread was faster, or a value was assigned
                 return self.read(obj)
             self.poke(obj, value)
+        obj._source = None
         return value
 
 

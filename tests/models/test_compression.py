@@ -32,6 +32,7 @@ from kinformer.models import (
     successor_for,
     to_dict,
 )
+from kinformer.models._lazy import source_of
 
 FIELDS = V1Pod.__lazy_fields__
 decode = decoder_for(V1Pod).decode
@@ -165,6 +166,7 @@ def test_a_part_that_was_read_is_compressed_where_nobody_has_read_it() -> None:
     COMPRESSION.compress(obj)
 
     assert len(containers.peek(obj.spec)) < before / 4
+    assert source_of(obj.spec) is None
     assert to_dict(obj) == to_dict(pod(500))
 
 

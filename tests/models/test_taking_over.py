@@ -20,7 +20,7 @@ from kinformer.models import (
     successor_for,
     to_dict,
 )
-from kinformer.models._lazy import LazyField
+from kinformer.models._lazy import LazyField, source_of
 
 OWNED = {
     "metadata": {
@@ -120,7 +120,7 @@ def test_a_change_to_a_kept_object_is_found_some_versions_later(change: str) -> 
     text = {**OWNED, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}}
     pods = [watched(text) for _ in range(24)]
     for old, new in pairwise(pods[:4]):
-        _ = old.spec, old.status
+        _ = old.spec.containers if change != "a field" else old.spec
         succeed(old, new)
     assert pods[3].spec is pods[2].spec
     match change:
@@ -154,8 +154,9 @@ def test_reading_what_was_taken_over_is_not_taken_for_a_change(read_from: int) -
     assert sets[59].spec is sets[2].spec
 
 
-def test_an_unchanged_part_is_decoded_twice_and_encoded_only_when_checked(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("parts_are_read", [False, True])
+def test_an_unchanged_part_is_decoded_when_read_and_when_checked(
+    parts_are_read: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     succeed = successor_for(V1Pod)
     counted = {"decoded": 0, "encoded": 0}
@@ -171,18 +172,41 @@ def test_an_unchanged_part_is_decoded_twice_and_encoded_only_when_checked(
 
     monkeypatch.setattr(LazyField, "decoded", decoding)
     monkeypatch.setattr(_keeping, "fingerprint_of", encoding)
-    pods = [watched(OWNED) for _ in range(50)]
+    pods = [watched({**OWNED, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}}) for _ in range(50)]
     counts = []
     for old, new in pairwise(pods):
-        _ = old.spec
+        _ = old.spec.containers if parts_are_read else old.spec
         succeed(old, new)
         counts.append((counted["decoded"], counted["encoded"]))
 
-    # The first reading says that somebody reads; the second one is of bytes that are noted.
-    assert counts[:16] == [(1, 0)] + [(2, 0)] * 15
-    # The sixteenth taking-over is checked, for which the bytes are decoded once more; the next ones go without.
-    assert counts[16:32] == [(3, 2)] * 16
-    assert counts[32:48] == [(3, 3)] * 16
+    if parts_are_read:
+        # Spec and containers: the first reading says that somebody reads; the second one is of bytes that are noted.
+        assert counts[:16] == [(2, 0)] + [(4, 0)] * 15
+        # The sixteenth taking-over is checked, for which the bytes are decoded once more; the next ones go without.
+        assert counts[16:32] == [(6, 2)] * 16
+        assert counts[32:48] == [(6, 3)] * 16
+    else:
+        # The spec has its bytes, so that the second object can take it over already.
+        assert counts[:15] == [(1, 0)] * 15
+        assert {decoded for decoded, _ in counts[31:47]} == {counts[15][0]}
+        assert [encoded for _, encoded in counts[15:47]] == [2] * 16 + [3] * 16
+
+
+def test_a_value_has_its_bytes_until_one_of_its_parts_is_read() -> None:
+    pod = watched({**OWNED, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}})
+    assert source_of(pod.spec) == msgspec.Raw(encode({"nodeName": "n", "containers": [{"name": "c"}]}))
+
+    assert pod.spec.containers[0].name == "c"
+
+    assert source_of(pod.spec) is None
+
+
+def test_a_copy_of_a_value_does_not_have_its_bytes() -> None:
+    pod = watched(OWNED)
+    mine = copy.copy(pod.spec)
+
+    assert source_of(pod.spec) is not None
+    assert source_of(mine) is None
 
 
 def test_an_unencodable_part_is_found_and_replaced_some_versions_later() -> None:
