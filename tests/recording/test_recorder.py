@@ -53,7 +53,7 @@ async def recording(path: Path, clock: FakeClock, **options: Any) -> AsyncIterat
 async def turned(clock: FakeClock) -> None:
     """Let a quarter of a second pass, and wait until the thread has written what there was."""
     await clock.advance(0.25)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while clock.next_due is None:  # the recorder does not sleep yet
             await anyio.to_thread.run_sync(lambda: None)
 

@@ -281,7 +281,7 @@ async def test_a_node_that_is_made_again_at_once_becomes_ready_again() -> None:
             server.storage.delete(stored, before)
             again = {"metadata": {**annotated, "uid": "again"}, "spec": {}, "status": {}}
             server.storage.create(stored, "", "small", again)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while (await nodes.get("small")).status.conditions is None:  # the fake node's task
                     await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
