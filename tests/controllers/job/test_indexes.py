@@ -1,4 +1,7 @@
-"""Indexes: sets of them as texts, which are done, which failed for good, which come next, which pods are doubles."""
+"""Indexes: which failed pod of one is kept, what its next pod inherits, which pods are doubles.
+
+Which are done, which failed for good and which come next is recorded: the golden cases ``job``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1Pod
-from kinformer_controllers.job.counting import first_pending_indexes, succeeded_indexes, take_stock
+from kinformer_controllers.job.counting import first_pending_indexes, take_stock
 from kinformer_controllers.job.intervals import Indexes
 from kinformer_controllers.job.management import active_pods_to_remove, generate_name, index_failure_counts
 from kinformer_controllers.job.pods import index_failures
@@ -25,54 +28,6 @@ def failed(index: int, failures: int | str | None = 0, *, ignored: int = 0, **re
     return pod_of("Failed", index=index, annotations=marks, **rest)
 
 
-@pytest.mark.parametrize(
-    ("previous", "done", "completions", "expected"),
-    [
-        pytest.param("", [4], 6, "4", id="one index"),
-        pytest.param("", [2, 5], 6, "2,5", id="two separate"),
-        pytest.param("", [0, 1, 3, 4, 5], 7, "0,1,3-5", id="two intervals"),
-        pytest.param("", [0, 3, 4, 5], 7, "0,3-5", id="one index and one interval"),
-        pytest.param("", [0, 5, 6], 6, "0,5", id="out of range"),
-        pytest.param("0,5", [], 5, "0", id="prev interval out of range"),
-        pytest.param("0,2-10", [], 6, "0,2-5", id="prev interval partially out of range"),
-        pytest.param("0,4,5", [7, 8], 10, "0,4,5,7,8", id="prev and new separate"),
-        pytest.param("3,4", [0, 1, 6, 7], 10, "0,1,3,4,6,7", id="prev between new"),
-        pytest.param("0-2,7,8", [4, 5], 10, "0-2,4,5,7,8", id="new between prev"),
-        pytest.param("2-7", [0, 4, 9], 10, "0,2-7,9", id="new within prev"),
-        pytest.param("0,1-foo,bar", [3, 4], 10, "0,3,4", id="corrupted interval"),
-    ],
-)
-def test_what_has_succeeded_is_added_to_what_the_status_has(
-    previous: str, done: list[int], completions: int, expected: str
-) -> None:
-    job = job_of(completions=completions, indexed=True, status={"completedIndexes": previous})
-    pods = [pod_of("Succeeded", index=index) for index in done]
-    others = [pod_of("Succeeded", index=1, tracked=False), pod_of("Running", index=1), pod_of("Succeeded")]
-
-    before, after = succeeded_indexes(job, [*pods, *others])
-
-    assert before == Indexes.parse(previous, completions)
-    assert str(after) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "outside"),
-    [
-        pytest.param("", [], [0, 4], id="empty"),
-        pytest.param("2,5,7-9", [], [0, 1], id="before all"),
-        pytest.param("2,5,7-9", [], [10, 99], id="after all"),
-        pytest.param("2,5,7-9", [], [3, 4, 6], id="in between"),
-        pytest.param("2-4,8", [2, 3, 4], [1, 5], id="in first"),
-        pytest.param("2,5-7", [5, 6, 7], [8], id="in second"),
-    ],
-)
-def test_an_index_is_found_in_its_interval(text: str, inside: list[int], outside: list[int]) -> None:
-    indexes = Indexes.parse(text, 100)
-
-    assert all(index in indexes for index in inside)
-    assert not any(index in indexes for index in outside)
-
-
 def test_sets_of_indexes_are_compared_by_what_they_hold() -> None:
     indexes = Indexes.parse("1-3,5", 10)
 
@@ -84,77 +39,20 @@ def test_sets_of_indexes_are_compared_by_what_they_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pod", "spec", "expected"),
-    [
-        pytest.param(failed(0, 0), {"backoffLimitPerIndex": 0}, "0", id="exceeding the limit of 0"),
-        pytest.param(failed(0, 1), {"backoffLimitPerIndex": 1}, "0", id="exceeding the limit of 1"),
-        pytest.param(failed(0, 0), {"backoffLimitPerIndex": 1}, "", id="within the limit"),
-        pytest.param(
-            failed(0, 0, status={"conditions": [{"type": "DisruptionTarget", "status": "True"}]}),
-            {
-                "backoffLimitPerIndex": 5,
-                "podFailurePolicy": {
-                    "rules": [
-                        {"action": "FailIndex", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-                    ]
-                },
-            },
-            "0",
-            id="matching FailIndex pod failure policy",
-        ),
-        pytest.param(failed(0, 0, tracked=False), {"backoffLimitPerIndex": 0}, "", id="without the finalizer"),
-        pytest.param(failed(9, 0), {"backoffLimitPerIndex": 0}, "", id="outside the completions"),
-    ],
+    ("failures", "minutes"),
+    [pytest.param(1, 0, id="the one with the most failures"), pytest.param(0, 1, id="the one that ended last")],
 )
-def test_an_index_has_failed_for_good_when_its_limit_is_exceeded(
-    pod: V1Pod, spec: dict[str, Any], expected: str
-) -> None:
-    job = job_of(completions=5, indexed=True, **spec)
+def test_of_an_indexs_failed_pods_one_is_kept(failures: int, minutes: int) -> None:
+    job = job_of(completions=5, indexed=True, backoffLimitPerIndex=9)
+    kept = failed(0, failures, ended=NOW + timedelta(minutes=minutes))
+    other = failed(0, 0, ended=NOW)
 
-    assert str(take_stock(job, [pod]).failed_indexes) == expected
-
-
-@pytest.mark.parametrize(("previous", "expected"), [("0,4", "0,1,4"), ("", "1"), ("0,7-9", "0,1")])
-def test_failed_indexes_are_added_to_those_of_the_status(previous: str, expected: str) -> None:
-    job = job_of(completions=5, indexed=True, backoffLimitPerIndex=0, status={"failedIndexes": previous})
-
-    assert str(take_stock(job, [failed(1)]).failed_indexes) == expected
+    for pods in ([kept, other], [other, kept]):
+        assert list(take_stock(job, pods).kept.values()) == [kept]
 
 
-_LATER = NOW + timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    ("pods", "status", "released", "kept"),
-    [
-        pytest.param([failed(0, name="a"), failed(1, name="b")], {}, (), {"a", "b"}, id="of indexes that go on"),
-        pytest.param([failed(0, tracked=False)], {}, (), set(), id="without the finalizer"),
-        pytest.param([failed(0, uid="x")], {}, ("x",), set(), id="whose finalizer is being taken off"),
-        pytest.param([failed(9)], {}, (), set(), id="outside the completions"),
-        pytest.param([failed(0), pod_of(index=0)], {}, (), set(), id="of an index with an active pod"),
-        pytest.param([failed(0)], {"completedIndexes": "0"}, (), set(), id="of an index that has succeeded"),
-        pytest.param(
-            [failed(0, 1, name="more", ended=NOW), failed(0, 0, name="less", ended=NOW)],
-            {},
-            (),
-            {"more"},
-            id="the one with the most failures",
-        ),
-        pytest.param(
-            [failed(0, 0, name="late", ended=_LATER), failed(0, 0, name="early", ended=NOW)],
-            {},
-            (),
-            {"late"},
-            id="the one that ended last",
-        ),
-    ],
-)
-def test_a_failed_pod_is_kept_until_its_index_has_another(
-    pods: list[V1Pod], status: dict[str, Any], released: tuple[str, ...], kept: set[str]
-) -> None:
-    job = job_of(completions=5, indexed=True, backoffLimitPerIndex=9, status=status)
-
-    assert {pod.metadata.name for pod in take_stock(job, pods, released).kept.values()} == kept
+def test_nothing_is_pending_if_nothing_is_asked_for() -> None:
+    assert first_pending_indexes(take_stock(job_of(completions=5, indexed=True), []), 0) == []
 
 
 _IGNORE = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "A", "status": "True"}]}]}
@@ -206,35 +104,6 @@ async def test_the_failures_of_an_index_are_written_onto_its_new_pod() -> None:
 )
 def test_a_count_of_failures_that_makes_no_sense_is_none(value: str | None, count: int) -> None:
     assert index_failures(failed(0, value)) == count
-
-
-@pytest.mark.parametrize(
-    ("count", "completions", "active", "succeeded", "gone_for_good", "pending"),
-    [
-        pytest.param(8, 5, [], "", "", [0, 1, 2, 3, 4], id="cnt greater than completions"),
-        pytest.param(2, 5, [], "", "", [0, 1], id="cnt less than completions"),
-        pytest.param(3, 10, [0, 1], "", "", [2, 3, 4], id="first pods active"),
-        pytest.param(4, 6, [4], "3,5", "", [0, 1, 2], id="last pods active or succeeded"),
-        pytest.param(5, 10, [3, 5, 7], "0-2,8", "", [4, 6, 9], id="mixed"),
-        pytest.param(5, 10, [3, 5], "0-2", "4,7", [6, 8, 9], id="with failed indexes"),
-        pytest.param(0, 5, [], "", "", [], id="none"),
-    ],
-)
-def test_the_first_indexes_without_a_pod_come_next(
-    count: int, completions: int, active: list[int], succeeded: str, gone_for_good: str, pending: list[int]
-) -> None:
-    status = {"completedIndexes": succeeded, "failedIndexes": gone_for_good}
-    job = job_of(completions=completions, indexed=True, backoffLimitPerIndex=1, status=status)
-    stock = take_stock(job, [pod_of(index=index) for index in active])
-
-    assert first_pending_indexes(stock, count) == pending
-
-
-@pytest.mark.parametrize(("replaced", "indexes"), [("Failed", [0, 2]), ("TerminatingOrFailed", [0, 1])])
-def test_an_index_with_an_ending_pod_waits_if_only_failed_are_replaced(replaced: str, indexes: list[int]) -> None:
-    job = job_of(completions=5, indexed=True, podReplacementPolicy=replaced)
-
-    assert first_pending_indexes(take_stock(job, [pod_of(index=1, deleting=True)]), 2) == indexes
 
 
 @pytest.mark.parametrize(
