@@ -9,17 +9,13 @@ import copy
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-import anyio
 import pytest
 
-from kinformer.client import Client, PatchType, connect
+from kinformer.client import Client, PatchType
 from kinformer.client.types import DeleteOptions
 from kinformer.clock import FakeClock
-from kinformer.envtest import ApiServer
-from kinformer.manager import Manager
-from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod, to_dict
+from kinformer.models import V1DaemonSet, V1Node, to_dict
 from kinformer_controllers.daemonset.controller import DaemonSetController
 from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
 from kinformer_controllers.shared.history.revisions import template_patch
@@ -27,21 +23,15 @@ from tests.controllers.cluster import Cluster
 from tests.controllers.daemonset.objects import make_daemonset, make_node, rolling
 from tests.controllers.objects import FakeContext, FakeInformers
 from tests.controllers.refusing import refusing_client
-from tests.golden.pace import scenario_clock
-from tests.turning import turn
+from tests.controllers.workloads import WorkloadWorld, is_pending
 
 
-class World:
+class World(WorkloadWorld):
+    type, controller, name = V1DaemonSet, "daemonset", "agent"
+
     def __init__(self, client: Client, clock: FakeClock) -> None:
-        self.client = client
-        self.clock = clock
-        self.sets = client.resource(V1DaemonSet)
-        self.pods = client.resource(V1Pod)
+        super().__init__(client, clock)
         self.nodes = client.resource(V1Node)
-        self.revisions = client.resource(V1ControllerRevision)
-
-    async def settle(self, seconds: float = 2.0) -> None:
-        await turn(self.clock, seconds)
 
     async def add_nodes(self, *nodes: V1Node) -> None:
         for node in nodes:
@@ -53,38 +43,9 @@ class World:
             await self.nodes.patch(node.metadata.name, {"spec": {"taints": taints}}, patch_type=PatchType.MERGE)
         await self.settle()
 
-    async def apply(self, daemonset: V1DaemonSet) -> None:
-        body = to_dict(daemonset)
-        body["metadata"] = {"name": "agent", "namespace": "default"}
-        await self.sets.create(body)
-        await self.settle()
-
-    async def change(self, **spec: Any) -> None:
-        await self.sets.patch("agent", {"spec": spec}, "default", patch_type=PatchType.MERGE)
-        await self.settle()
-
-    async def image(self, image: str) -> None:
-        await self.change(template={"spec": {"containers": [{"name": "c", "image": image}]}})
-
     async def run(self, *, ready: bool = True, phase: str = "Running") -> None:
-        """What a scheduler and a kubelet do: all pods that are pending run."""
-        for pod in (await self.pods.list("default")).items:
-            name = pod.metadata.name
-            if pod.status is None or pod.status.phase != "Pending":
-                continue
-            await self.pods.bind(name, target_node(pod) or "", "default")
-            since = self.clock.now().isoformat().replace("+00:00", "Z")
-            conditions = [{"type": "Ready", "status": str(ready), "lastTransitionTime": since}]
-            status = {"phase": phase, "conditions": conditions}
-            await self.pods.patch(name, {"status": status}, "default", subresource="status")
-        await self.settle()
-
-    async def finish(self) -> None:
-        """What a kubelet does: pods that are being deleted are gone."""
-        for pod in (await self.pods.list("default")).items:
-            if pod.metadata.deletion_timestamp:
-                await self.pods.delete(pod.metadata.name, "default", DeleteOptions(grace_period_seconds=0))
-        await self.settle()
+        """All pods that are pending run."""
+        await self.run_where(is_pending, lambda pod: target_node(pod) or "", ready=ready, phase=phase)
 
     async def shown(self) -> list[str]:
         """The pods: ``node image``, with ``!`` after one that is being deleted, by node."""
@@ -94,29 +55,12 @@ class World:
             for pod in (await self.pods.list("default")).items
         )
 
-    async def status(self) -> dict[str, Any]:
-        found = await self.sets.get("agent", "default")
-        return to_dict(found.status) if found.status is not None else {}
-
-    async def history(self) -> list[tuple[int, str]]:
-        """The number and the image of each revision, the oldest first."""
-        found = (await self.revisions.list("default")).items
-        return sorted((one.revision, one.data["spec"]["template"]["spec"]["containers"][0]["image"]) for one in found)
-
 
 @asynccontextmanager
 async def running(*nodes: str) -> AsyncIterator[World]:
-    clock = scenario_clock()
-    async with (
-        ApiServer(clock=clock, controllers=False) as server,
-        connect(url=server.url, token=server.token, clock=clock) as client,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(Manager(client, controllers=["daemonset"], clock=clock).run)
-        world = World(client, clock)
+    async with World.running() as world:
         await world.add_nodes(*map(make_node, nodes))
         yield world
-        tasks.cancel_scope.cancel()
 
 
 async def test_every_node_gets_a_pod_those_that_join_later_too() -> None:
@@ -159,7 +103,7 @@ async def test_a_pod_leaves_a_node_whose_labels_change_and_comes_back() -> None:
         await world.nodes.patch("n1", {"metadata": {"labels": {"color": "red"}}})
         await world.settle()
         assert await world.shown() == ["n1 img!"]
-        await world.finish()
+        await world.remove()
 
         await world.nodes.patch("n1", {"metadata": {"labels": {"color": "blue"}}})
         await world.settle()
@@ -187,14 +131,14 @@ async def test_failed_pods_are_replaced_later_each_time() -> None:
         await world.apply(make_daemonset())
         first = (await world.pods.list("default")).items[0].metadata.name
         await world.run(phase="Failed", ready=False)
-        await world.finish()
+        await world.remove()
         second = (await world.pods.list("default")).items[0].metadata.name
         assert second != first
 
         await world.settle(60)
         for seconds in (2, 4):
             await world.run(phase="Failed", ready=False)
-            await world.finish()
+            await world.remove()
             await world.settle(seconds)
         assert len(await world.shown()) == 1
 
@@ -205,10 +149,10 @@ async def test_an_update_replaces_one_node_after_the_other() -> None:
         await world.run()
         await world.image("new")
         assert sorted(each.endswith("!") for each in await world.shown()) == [False, True]
-        await world.finish()
+        await world.remove()
         assert sorted(each.split()[1] for each in await world.shown()) == ["img", "new"]
         await world.run()
-        await world.finish()
+        await world.remove()
         await world.run()
 
         assert await world.shown() == ["n1 new", "n2 new"]
@@ -224,7 +168,7 @@ async def test_with_surge_the_new_pod_is_there_before_the_old_one_goes() -> None
 
         await world.run()
         assert await world.shown() == ["n1 img!", "n1 new"]
-        await world.finish()
+        await world.remove()
 
         assert await world.shown() == ["n1 new"]
 
@@ -321,7 +265,7 @@ async def test_a_hash_that_another_template_has_is_counted_and_another_one_taken
         assert len((await world.revisions.list("default")).items) == 2
 
 
-async def test_a_selector_that_selects_everything_is_refused_with_an_event() -> None:
+async def test_a_selector_that_selects_everything_is_refused_by_the_server() -> None:
     async with running("n1") as world:
         body = to_dict(make_daemonset())
         body["metadata"] = {"name": "agent", "namespace": "default"}

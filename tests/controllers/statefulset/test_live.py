@@ -186,14 +186,14 @@ async def test_a_rollback_makes_the_old_revision_the_newest_again() -> None:
         await world.image("new")
         await world.remove()
         await world.bring_up()
-        assert await world.revisions() == [(1, "img"), (2, "new")]
+        assert await world.history() == [(1, "img"), (2, "new")]
 
         await world.image("img")
         await world.remove()
         await world.bring_up()
 
         assert await world.shown() == ["web-0 img Running"]
-        assert await world.revisions() == [(2, "new"), (3, "img")]
+        assert await world.history() == [(2, "new"), (3, "img")]
         assert (await world.status())["currentRevision"] == first
 
 
@@ -221,7 +221,7 @@ async def test_the_oldest_revisions_that_no_pod_has_are_deleted_beyond_the_limit
             await world.bring_up()
         await world.settle()
 
-        assert await world.revisions() == [(3, "three"), (4, "four")]
+        assert await world.history() == [(3, "three"), (4, "four")]
 
 
 async def test_revisions_that_pods_have_stay_whatever_the_limit() -> None:
@@ -231,7 +231,7 @@ async def test_revisions_that_pods_have_stay_whatever_the_limit() -> None:
             await world.image(image)
         await world.settle()
 
-        assert await world.revisions() == [(1, "img"), (3, "three")]
+        assert await world.history() == [(1, "img"), (3, "three")]
 
 
 async def test_with_max_unavailable_several_are_replaced_at_once() -> None:
