@@ -1,3 +1,5 @@
+"""What the golden cases ``delta_fifo`` do not play. Those have known objects, and nothing that fails or waits."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -32,15 +34,6 @@ def tombstone(obj: Pod | None, key: str = "") -> DeletedFinalStateUnknown[Pod]:
     return DeletedFinalStateUnknown(key or (name_of(obj) if obj else ""), obj)
 
 
-def test_changes_of_one_object_gather_until_it_is_popped() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-    queue.add(pod("foo", 10))
-    queue.update(pod("foo", 15))
-
-    assert popped(queue) == [("Added", pod("foo", 10)), ("Updated", pod("foo", 15))]
-    assert len(queue) == 0
-
-
 def test_deltas_carry_the_key() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("known")))
     queue.add(pod("foo", namespace="ns"))
@@ -48,16 +41,6 @@ def test_deltas_carry_the_key() -> None:
 
     assert [delta.key for delta in queue.pop_nowait(ignore)] == ["ns/foo", "ns/foo"]
     assert [delta.key for delta in queue.pop_nowait(ignore)] == ["known"]
-
-
-def test_a_changed_object_keeps_its_place_and_a_popped_one_goes_last() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-    for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
-        queue.add(pod(name, version))
-
-    assert newest(queue) == pod("foo", 13)
-    queue.add(pod("foo", 14))
-    assert [newest(queue) for _ in range(3)] == [pod("bar", 1), pod("zab", 30), pod("foo", 14)]
 
 
 def test_without_known_objects_a_delete_of_what_is_not_queued_is_dropped() -> None:
@@ -70,25 +53,6 @@ def test_without_known_objects_a_delete_of_what_is_not_queued_is_dropped() -> No
 
     assert [newest(queue) for _ in range(3)] == [pod("foo", 10), pod("bar", 15), pod("qux", 18)]
     assert len(queue) == 0
-
-
-def test_with_known_objects_a_delete_of_what_is_known_is_queued() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)))
-    queue.add(pod("foo", 10))
-    queue.update(pod("bar", 15))
-    queue.delete(pod("baz", 20))
-    queue.delete(pod("unheard of"))
-
-    assert [newest(queue) for _ in range(3)] == [pod("foo", 10), pod("bar", 15), pod("baz", 20)]
-    assert len(queue) == 0
-
-
-def test_a_delete_of_what_is_queued_but_not_known_yet_is_queued() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known())
-    queue.add(pod("foo", 5))
-    queue.delete(pod("foo", 6))
-
-    assert popped(queue) == [("Added", pod("foo", 5)), ("Deleted", pod("foo", 6))]
 
 
 def test_of_two_deletions_the_one_that_is_no_tombstone_stays() -> None:
@@ -109,60 +73,6 @@ def test_of_two_deletions_the_one_that_is_no_tombstone_stays() -> None:
     queue.delete(pod("foo", 6))
     queue.delete(pod("foo", 7))
     assert popped(queue) == [("Deleted", pod("foo", 6))]
-
-
-def test_a_list_after_an_add_is_one_pop() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-    queue.add(pod("foo", 10))
-    queue.replace([pod("foo", 15)], "0")
-
-    assert newest(queue) == pod("foo", 15)
-    assert len(queue) == 0
-
-
-def test_a_list_with_an_object_whose_deletion_is_queued_brings_it_back() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 1)))
-    queue.delete(pod("foo", 1))
-    queue.replace([pod("foo", 2)], "0")
-
-    assert popped(queue) == [("Deleted", pod("foo", 1)), ("Sync", pod("foo", 2))]
-
-
-def test_objects_of_a_list_come_as_sync_unless_replaced_is_asked_for() -> None:
-    foo = pod("foo", 5)
-    plain: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(foo))
-    plain.replace([foo], "0")
-    telling: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(foo), emit_delta_type_replaced=True)
-    telling.replace([foo], "0")
-
-    assert popped(plain) == [("Sync", foo)]
-    assert popped(telling) == [("Replaced", foo)]
-
-
-def test_a_list_deletes_missing_objects_with_a_tombstone_of_the_last_state() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(
-        POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)), emit_delta_type_replaced=True
-    )
-    queue.delete(pod("baz", 10))
-    queue.replace([pod("foo", 6)], "0")
-
-    assert [popped(queue) for _ in range(3)] == [
-        [("Deleted", pod("baz", 10))],
-        [("Replaced", pod("foo", 6))],
-        [("Deleted", tombstone(pod("bar", 6)))],
-    ]
-
-
-def test_a_tombstone_holds_the_queued_state_rather_than_the_known_one() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)))
-    queue.add(pod("baz", 10))
-    queue.replace([pod("foo", 6)], "0")
-
-    assert [popped(queue) for _ in range(3)] == [
-        [("Added", pod("baz", 10)), ("Deleted", tombstone(pod("baz", 10)))],
-        [("Sync", pod("foo", 6))],
-        [("Deleted", tombstone(pod("bar", 6)))],
-    ]
 
 
 def test_without_known_objects_a_list_deletes_what_is_queued_only() -> None:
@@ -205,29 +115,12 @@ def test_a_known_object_that_cannot_be_read_is_not_resynced_but_deleted() -> Non
     assert queue.list_keys() == ["fine", "broken"]
 
 
-def test_a_resync_queues_what_is_known_and_not_queued() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5)))
-    queue.resync()
-    queue.resync()
-
-    assert popped(queue) == [("Sync", pod("foo", 5))]
-    assert len(queue) == 0
-
-
 def test_a_resync_does_not_bring_back_an_object_whose_deletion_is_queued() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5)))
     queue.delete(pod("foo", 10))
     queue.resync()
 
     assert popped(queue) == [("Deleted", pod("foo", 10))]
-
-
-def test_a_resync_does_not_put_the_known_state_after_a_newer_one() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5)))
-    queue.update(pod("foo", 6))
-    queue.resync()
-
-    assert popped(queue) == [("Updated", pod("foo", 6))]
 
 
 def test_a_resync_without_known_objects_does_nothing() -> None:
@@ -317,29 +210,6 @@ async def test_it_has_synced_once_the_first_list_is_popped(
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
     assert waited == [True] * synced
-
-
-def test_the_deletions_of_the_first_list_belong_to_it() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)))
-    queue.replace([pod("foo", 5)], "0")
-    seen: list[tuple[str, bool, bool]] = []
-
-    while len(queue):
-        assert not queue.has_synced
-        queue.pop_nowait(lambda deltas, initial: seen.append((deltas[0].key, initial, queue.has_synced)))
-
-    assert seen == [("foo", True, False), ("bar", True, False), ("baz", True, True)]
-    assert queue.has_synced
-
-
-def test_what_comes_after_the_first_list_is_not_of_it() -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-    queue.replace([pod("a"), pod("b")])
-    queue.add(pod("c"))
-    seen: list[tuple[str, bool]] = []
-    queue.drain(lambda deltas, initial: seen.append((deltas[0].key, initial)))
-
-    assert seen == [("a", True), ("b", True), ("c", False)]
 
 
 def test_draining_takes_what_is_queued_but_no_more_than_asked() -> None:
