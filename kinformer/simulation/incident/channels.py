@@ -7,8 +7,8 @@ ones got, at the same moment:
 - A list or a watch waits for the next recorded one, and is answered as that one was, also with an error.
 - If a recorded watch is open at that moment, a new watch goes on with it from the version that was asked for, and a
   list is made of the objects. So it does not matter if a timer of the replay differs from a recorded one.
-- A recorded watch that was opened again after its end does not end in the replay. Informers wait for a random time
-  before they open one again, and another random time would bring the next event too late.
+- Informers of the replay ask again at once after a failure. Recorded ones wait for a random time, and another random
+  time would bring the next event too late.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from kinformer.client import ConnectionLost
-from kinformer.client.types import BOOKMARK
+from kinformer.client.types import BOOKMARK, ERROR
 from kinformer.meta import is_older
-from kinformer.recording.entries import Cached
+from kinformer.recording.entries import Asked, Cached
 from kinformer.simulation.incident.tape import Exchange
 
 __all__ = ("Channel", "ChannelKey", "Reader", "key_of_cache", "key_of_request")
@@ -134,8 +134,6 @@ class Channel:
         self._opening: deque[asyncio.Future[Exchange]] = deque()
         self._listing: deque[asyncio.Future[Exchange]] = deque()
         self._listed: deque[Exchange] = deque()
-        #: All recorded lists and watches, in the order in which they were asked for.
-        self._asked: list[Exchange] = []
         self._lists_ahead = 0
 
     # -- what was recorded --------------------------------------------------------------------------------------------
@@ -145,10 +143,9 @@ class Channel:
         for line in cached.objects.splitlines():
             self._put(line)
 
-    def note_ahead(self, exchange: Exchange) -> None:
-        """Note that a list or a watch is recorded."""
-        self._asked.append(exchange)
-        self._lists_ahead += not exchange.asked.is_watch
+    def note_ahead(self, asked: Asked) -> None:
+        """Note that a list is recorded."""
+        self._lists_ahead += not asked.is_watch
 
     def opened(self, exchange: Exchange) -> None:
         self._open.append(exchange)
@@ -163,6 +160,8 @@ class Channel:
             event = _event.decode(line)
             meta = self._put(bytes(event.object), event.type)
             self._log.append((meta.resource_version, line + b"\n"))
+            if event.type == ERROR and exchange in self._open:
+                self._open.remove(exchange)  # nothing comes after it, and informers ask again
         for reader in self._readers:
             reader.feed(lines)
 
@@ -180,20 +179,10 @@ class Channel:
         if exchange in self._open:
             self._open.remove(exchange)
         over = exchange.over
-        # The informer itself has not closed it, and has not opened it again.
-        if over is not None and over.status and not self._open and not self._goes_on(exchange):
+        if over is not None and over.status and not self._open:  # the informer itself has not closed it
             readers, self._readers = self._readers, []
             for reader in readers:
                 reader.end(exchange.error())
-
-    def _goes_on(self, exchange: Exchange) -> bool:
-        """Whether the next thing that informers got was a watch from the version that they had."""
-        for later in self._asked[self._asked.index(exchange) + 1 :]:
-            if not later.asked.is_watch or _has_everything(later.asked.params):
-                return False
-            if later.is_opened:
-                return True
-        return False
 
     def _take_list(self, exchange: Exchange) -> None:
         try:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import anyio
 
+from kinformer.backoff import Backoff
 from kinformer.cache import InformerOptions
 from kinformer.client import Client
 from kinformer.clock import Timer
@@ -146,7 +147,9 @@ class Player:
             options=options,
             flags=tape.begin.options,
             namespaces=tape.begin.namespaces,
-            informer_options=InformerOptions(),
+            # An informer asks again at once, and waits for what the recorded one got. Recorded waits have jitter: a
+            # longer one would bring a list after the syncs that it has led to.
+            informer_options=InformerOptions(backoff=Backoff(initial=0.0, clock=clock)),
             clock=clock,
             beside_kube_controller_manager=True,
         )

@@ -61,7 +61,7 @@ class ReplayedServer:
         for exchange in tape.exchanges.values():
             asked = exchange.asked
             if _is_of_informer(exchange):
-                self._channel_of(exchange).note_ahead(exchange)
+                self._channel_of(exchange).note_ahead(asked)
             elif not asked.sync:
                 self._others[asked.method, asked.path].append(exchange)
 

@@ -72,7 +72,11 @@ def test_the_controllers_of_the_recording_are_used_if_none_is_named(incident: Pa
     assert replay_recording(incident).is_same
 
 
-@pytest.mark.parametrize("seed", range(6))
+#: The server restarts without its history, or hides an event: informers wait for a random time, and list again.
+LISTED_AGAIN = (14, 21)
+
+
+@pytest.mark.parametrize("seed", [*range(6), *LISTED_AGAIN])
 def test_unchanged_controllers_replay_any_run_without_a_difference(seed: int, path: Path) -> None:
     recording = Recording(path=path)
     names = ["deployment", "replicaset"]
