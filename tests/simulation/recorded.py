@@ -43,7 +43,6 @@ _LEFT_OUT: Final = frozenset(
 #: What a process counts or waits for begins anew with its successor: times to multiply the sleeps by.
 _LONGER: Final[Mapping[str, float]] = MappingProxyType(
     {
-        "ns_delete": 3.0,
         "podgc_orphan": 2.0,
         # The deadline begins when the Deployment is seen, which may be late.
         "dep_deadline": 8.0,
@@ -53,6 +52,13 @@ _LONGER: Final[Mapping[str, float]] = MappingProxyType(
         "instance_gone": 8.0,
     }
 )
+
+#: Seconds without a change before a state is looked at. Longer than what a controller waits for, such as the five
+#: seconds between a namespace's deletion and its emptying, or the time after which a refused request is sent again.
+_QUIET: Final = 30.0
+
+#: Scenarios whose states are gone before that.
+_SHORT_LIVED: Final[Mapping[str, float]] = MappingProxyType({"cidr_ready": 2.0, "node_pods_not_ready": 2.0})
 
 #: Users wait until what they did was heard of: nobody can count, or put in order, pods that users made a moment ago.
 _SETTLES: Final = frozenset({"rc_adopt", "rc_delete_order", "rs_adopt"})
@@ -108,7 +114,10 @@ def trial_of_recorded(name: str) -> Trial:
     """
     controllers = controllers_for(name, _KNOWN) or ()
     options = WorldOptions(
-        loops=loops_beside(controllers), quiet=2.0, longest=2 * _HALF_A_YEAR, apis=apis_for(controllers)
+        loops=loops_beside(controllers),
+        quiet=_SHORT_LIVED.get(name, _QUIET),
+        longest=2 * _HALF_A_YEAR,
+        apis=apis_for(controllers),
     )
     # A successor sees all that was done before it, so that it makes nothing twice.
     checks = Checks(may_differ=_MAY_DIFFER, extra_generated=0.0)

@@ -37,3 +37,15 @@ def test_a_node_seen_late_is_deleted_when_its_instance_is_gone(seconds: int) -> 
     plan = Plan.parse(f"seed=0 delay(manager,event=1,seconds={seconds})")
 
     assert not trial_of_recorded("instance_gone").play(plan).violations
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "seed=0 delay(manager,event=1,seconds=20)",
+        "seed=0 restart(manager,write=1,version=-1)",
+        "seed=0 pause(manager,write=1,seconds=300)",
+    ],
+)
+def test_a_namespace_whose_deletion_is_seen_late_is_emptied(plan: str) -> None:
+    assert not trial_of_recorded("ns_delete").play(Plan.parse(plan)).violations
