@@ -166,6 +166,8 @@ class LazyField:
             part = peek(value)
             if type(part) is msgspec.Raw:
                 poke(value, part.copy())
+        if self._below:
+            value._source = None
         return value
 
     def _made_reader(self) -> Reader:

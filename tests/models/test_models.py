@@ -44,6 +44,7 @@ from kinformer.models import (
     successor_for,
     to_dict,
 )
+from kinformer.models._lazy import source_of
 from kinformer.models._source import model_names, shape_of
 
 POD = b"""{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"ns","resourceVersion":"7",
@@ -304,6 +305,7 @@ def test_heavy_parts_of_an_early_field_have_their_own_bytes() -> None:
     line[:] = bytes(len(line))
 
     assert not raw(pod, "spec")
+    assert source_of(pod.spec) is None
     assert raw(pod.spec, "containers")
     assert raw(pod, "status")
     pod.metadata.managed_fields = decode(V1Pod, POD).metadata.managed_fields
