@@ -9,10 +9,7 @@ from kinformer.options import duration, option
 from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "AttachDetachOptions",
-    "SPEC",
-)
+__all__ = ("AttachDetachOptions", "SPEC")
 
 
 @dataclass(frozen=True)

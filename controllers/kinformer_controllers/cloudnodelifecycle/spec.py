@@ -9,10 +9,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import cloud_provider, node_monitor_period
 
-__all__ = (
-    "CloudNodeLifecycleOptions",
-    "SPEC",
-)
+__all__ = ("CloudNodeLifecycleOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,7 @@ from kinformer.options import OptionError, duration, option
 from kinformer.permissions import Rule, allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "SIGNERS",
-    "SignerFiles",
-    "SigningOptions",
-    "signer_files",
-    "SPEC",
-)
+__all__ = ("SIGNERS", "SignerFiles", "SigningOptions", "signer_files", "SPEC")
 
 
 #: The word for each signer in the names of flags, and the signer's own name.

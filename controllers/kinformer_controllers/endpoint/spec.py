@@ -9,10 +9,7 @@ from kinformer.options import duration, workers
 from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "EndpointOptions",
-    "SPEC",
-)
+__all__ = ("EndpointOptions", "SPEC")
 
 
 @dataclass(frozen=True)

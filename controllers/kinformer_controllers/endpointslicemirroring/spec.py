@@ -9,10 +9,7 @@ from kinformer.options import duration, option, workers
 from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "MirroringOptions",
-    "SPEC",
-)
+__all__ = ("MirroringOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import enable_garbage_collector
 
-__all__ = (
-    "GarbageCollectorOptions",
-    "SPEC",
-)
+__all__ = ("GarbageCollectorOptions", "SPEC")
 
 
 @dataclass(frozen=True)

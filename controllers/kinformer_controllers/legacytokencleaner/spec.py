@@ -9,10 +9,7 @@ from kinformer.options import duration
 from kinformer.permissions import Rule, allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "TokenCleanerOptions",
-    "SPEC",
-)
+__all__ = ("TokenCleanerOptions", "SPEC")
 
 
 @dataclass(frozen=True)

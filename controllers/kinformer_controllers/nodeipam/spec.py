@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import allocate_node_cidrs, cluster_cidr
 
-__all__ = (
-    "NodeIpamOptions",
-    "SPEC",
-)
+__all__ = ("NodeIpamOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import node_monitor_period
 
-__all__ = (
-    "NodeLifecycleOptions",
-    "SPEC",
-)
+__all__ = ("NodeLifecycleOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import allocate_node_cidrs, cloud_provider, cluster_cidr, cluster_name
 
-__all__ = (
-    "NodeRouteOptions",
-    "SPEC",
-)
+__all__ = ("NodeRouteOptions", "SPEC")
 
 
 @dataclass(frozen=True)

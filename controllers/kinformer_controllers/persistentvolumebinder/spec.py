@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import enable_hostpath_provisioner
 
-__all__ = (
-    "BinderOptions",
-    "SPEC",
-)
+__all__ = ("BinderOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import enable_hostpath_provisioner
 
-__all__ = (
-    "ExpanderOptions",
-    "SPEC",
-)
+__all__ = ("ExpanderOptions", "SPEC")
 
 
 @dataclass(frozen=True)

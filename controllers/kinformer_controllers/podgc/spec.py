@@ -9,10 +9,7 @@ from kinformer.options import option
 from kinformer.permissions import allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "PodGCOptions",
-    "SPEC",
-)
+__all__ = ("PodGCOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,7 @@ from kinformer.options import workers
 from kinformer.permissions import allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "PolicyStatusOptions",
-    "SPEC",
-)
+__all__ = ("PolicyStatusOptions", "SPEC")
 
 
 @dataclass(frozen=True)

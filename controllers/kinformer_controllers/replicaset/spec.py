@@ -9,10 +9,7 @@ from kinformer.options import workers
 from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "ReplicaSetOptions",
-    "SPEC",
-)
+__all__ = ("ReplicaSetOptions", "SPEC")
 
 
 @dataclass(frozen=True)

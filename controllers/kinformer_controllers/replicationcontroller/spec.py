@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import enable_garbage_collector
 
-__all__ = (
-    "ReplicationControllerOptions",
-    "SPEC",
-)
+__all__ = ("ReplicationControllerOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,7 @@ from kinformer.options import duration, workers
 from kinformer.permissions import allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "ResourceQuotaOptions",
-    "SPEC",
-)
+__all__ = ("ResourceQuotaOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,7 @@ from kinformer.permissions import allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import root_ca_file
 
-__all__ = (
-    "RootCAOptions",
-    "SPEC",
-)
+__all__ = ("RootCAOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,7 @@ from kinformer.permissions import allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import root_ca_file
 
-__all__ = (
-    "TokenOptions",
-    "SPEC",
-)
+__all__ = ("TokenOptions", "SPEC")
 
 
 @dataclass(frozen=True)

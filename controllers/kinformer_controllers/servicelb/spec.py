@@ -10,10 +10,7 @@ from kinformer.permissions import RECORD_EVENTS, allow
 from kinformer.spec import ControllerSpec
 from kinformer_controllers.shared.options import cloud_provider, cluster_name
 
-__all__ = (
-    "ServiceLBOptions",
-    "SPEC",
-)
+__all__ = ("ServiceLBOptions", "SPEC")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,7 @@ from kinformer.options import workers
 from kinformer.permissions import allow
 from kinformer.spec import ControllerSpec
 
-__all__ = (
-    "TtlAfterFinishedOptions",
-    "SPEC",
-)
+__all__ = ("TtlAfterFinishedOptions", "SPEC")
 
 
 @dataclass(frozen=True)
