@@ -36,7 +36,6 @@ _UNBATCHED = frozenset({DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL, DeltaType.BO
 _DEFAULT_BATCH_SIZE = 1000
 
 
-# More than 15 fields: 16 with those of its base class. To move some to another class would cost each event a call.
 class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
     """
     :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
@@ -49,7 +48,7 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
     :raises ValueError: if these parameters do not fit together
     """
 
-    __slots__ = ("_atomic", "_batch_size", "_bookmarks", "_items")
+    __slots__ = ("_batch_size", "_bookmarks", "_items")
 
     def __init__(
         self,
@@ -69,7 +68,6 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         if not atomic_events and emit_delta_type_bookmark:
             raise ValueError(f"{name}: bookmarks would come out of order: they need atomic events")
         super().__init__(name, key, known_objects, transformer)
-        self._atomic = atomic_events
         self._bookmarks = emit_delta_type_bookmark
         self._batch_size = batch_size
         self._items: deque[Delta] = deque()

@@ -106,6 +106,25 @@ async def test_a_cancelled_manager_leaves_nothing_running(client: Client) -> Non
             await anyio.wait_all_tasks_blocked()
 
 
+class Holds:
+    """An author's own class around a controller."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self.controller = Noted().make(context)
+
+
+class HoldsAndRuns(Holds):
+    async def run(self) -> None:
+        await anyio.sleep_forever()
+
+
+async def test_a_class_may_be_the_factory_of_the_controller_that_it_holds(client: Client) -> None:
+    made = Manager(client, known={"holds": Holds, "runs": HoldsAndRuns}).controllers
+
+    assert isinstance(made["holds"], Controller)
+    assert isinstance(made["runs"], HoldsAndRuns)
+
+
 async def test_only_what_was_asked_for_is_made(client: Client) -> None:
     known = {"one": Noted().make, "two": Noted().make}
 
