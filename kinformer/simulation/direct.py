@@ -34,7 +34,7 @@ from kinformer.client.permission import ask_permission
 from kinformer.client.response import Response
 from kinformer.clock import Clock
 from kinformer.envtest.serving import RequestHandler
-from kinformer.simulation.loop import OWNER, Owner
+from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
 from kinformer.simulation.network import HIGH, LOW, Network
 
 __all__ = ("DirectConnections", "Line", "answering")
@@ -103,7 +103,10 @@ class DirectResponse:
         self.url = str(line.url)
 
     async def read(self) -> list[bytes] | None:
-        return await self.content.read()
+        pieces = await self.content.read()
+        if pieces:
+            self._line.note_read(sum(map(len, pieces)))
+        return pieces
 
     def interrupt(self) -> None:
         self.content.interrupt()
@@ -122,13 +125,13 @@ class DirectResponse:
 class _Content:
     """The body of a response, as it arrives."""
 
-    __slots__ = ("_arrived", "_ended", "_error", "_line", "_waiter")
+    __slots__ = ("_arrived", "_ended", "_error", "_loop", "_waiter")
 
     #: Its callbacks deliver what arrives from the network: see :meth:`SimulatedLoop.release`.
     is_of_network: Final = True
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._loop = loop
         self._arrived: list[bytes] = []
         self._ended = False
         self._error: Exception | None = None
@@ -162,14 +165,13 @@ class _Content:
                 if self._error is not None:
                     raise aiohttp.ClientPayloadError("the line broke in the middle of the answer") from self._error
                 return []
-            self._waiter = self._line.network.loop.create_future()
+            self._waiter = self._loop.create_future()
             try:
                 if await self._waiter and not self.has_unread:
                     return None
             finally:
                 self._waiter = None
         pieces, self._arrived = self._arrived, []
-        self._line.note_read(sum(map(len, pieces)))
         return pieces
 
 
@@ -224,9 +226,12 @@ class Line(AbstractStreamWriter):
         self._loop = network.loop
         self.server = network.servers.get((url.host or "", url.port or 0))
         self._context = copy_context()
-        self._waiter: asyncio.Future[DirectResponse] = self._loop.create_future()
+        #: Gets the status and the headers. A line does not refer to its response or its request, which refer to it:
+        #: so it is freed at once, and not by the garbage collector.
+        self._waiter: asyncio.Future[tuple[int, CIMultiDict[str]]] = self._loop.create_future()
+        self._sent = method, headers, data
         self._task: asyncio.Task[None] | None = None
-        self._content = _Content(self)
+        self._content = _Content(self._loop)
         self._when_read: Callable[[], object] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._unread = 0
@@ -235,25 +240,6 @@ class Line(AbstractStreamWriter):
         #: Whether the client has gone away; the server gets to know it later. The same for the server.
         self._client_left = self._server_left = False
         self._has_begun = False
-        self._request = _Request(
-            RawRequestMessage(
-                method,
-                url.raw_path_qs,
-                HttpVersion11,
-                CIMultiDictProxy(headers),
-                (),
-                False,
-                None,
-                False,
-                False,
-                url.relative(),
-            ),
-            cast(Any, _NOTHING_SENT if data is None else _Sent(data)),
-            cast(Any, self),
-            self,
-            cast(Any, None),
-            self._loop,
-        )
 
     # -- the client ---------------------------------------------------------------------------------------------------
 
@@ -278,13 +264,14 @@ class Line(AbstractStreamWriter):
         self._loop.call_at(self._last_up, self._arrive, context=self.server.context)
         timer = clock.call_later(within, self._time_out) if within is not None else None
         try:
-            return await self._waiter
+            status, headers = await self._waiter
         except (asyncio.CancelledError, TimeoutError):
             self.hang_up()
             raise
         finally:
             if timer is not None:
                 timer.cancel()
+        return DirectResponse(self, status, headers, self._content)
 
     def hang_up(self) -> None:
         """Let the client leave the line. The server gets to know it when everything sent before has arrived."""
@@ -312,9 +299,9 @@ class Line(AbstractStreamWriter):
                 self._drained.set_result(None)
             self._drained = None
 
-    def _deliver(self, response: DirectResponse) -> None:
+    def _deliver(self, status: int, headers: CIMultiDict[str]) -> None:
         if not self._waiter.done():
-            self._waiter.set_result(response)
+            self._waiter.set_result((status, headers))
         self._note_arrival()
 
     def _feed(self, piece: bytes) -> None:
@@ -355,7 +342,7 @@ class Line(AbstractStreamWriter):
 
     async def _serve(self, handler: RequestHandler) -> None:
         try:
-            response = await handler(self._request)
+            response = await handler(self._request())
         except aiohttp.ClientConnectionError:
             return  # the client has gone away in the middle of the answer
         if self._server_left or self._has_begun:
@@ -372,7 +359,15 @@ class Line(AbstractStreamWriter):
             self._unread += len(body)
             self._content.feed(body)
         self._content.end(error)
-        self._leave_server(self._deliver, DirectResponse(self, response.status, response.headers, self._content))
+        self._leave_server(self._deliver, response.status, response.headers)
+
+    def _request(self) -> _Request:
+        method, headers, data = self._sent
+        path = self.url.raw_path_qs
+        proxy = CIMultiDictProxy(headers)
+        head = RawRequestMessage(method, path, HttpVersion11, proxy, (), False, None, False, False, self.url.relative())
+        body = cast(Any, _NOTHING_SENT if data is None else _Sent(data))
+        return _Request(head, body, cast(Any, self), self, cast(Any, None), self._loop)
 
     def _leave_server(self, last: Callable[..., object], *args: Any) -> None:
         """End the server's part, with the last thing that it sends."""
@@ -439,7 +434,7 @@ class Line(AbstractStreamWriter):
     async def write_headers(self, status_line: str, headers: CIMultiDict[str]) -> None:
         self._has_begun = True
         status = int(status_line.split(" ", 2)[1])
-        self._send(self._deliver, DirectResponse(self, status, headers, self._content))
+        self._send(self._deliver, status, headers)
 
     async def write(self, chunk: bytes | bytearray | memoryview) -> None:
         """

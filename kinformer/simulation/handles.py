@@ -105,6 +105,14 @@ class SimulatedTask(asyncio.Task[Any]):
         self.number = number = next(getattr(loop, "task_numbers", _ELSEWHERE))
         super().__init__(coro, loop=loop, name=name or f"Task-{number}", context=context)
 
+    def exception(self) -> BaseException | None:
+        try:
+            return super().exception()
+        except asyncio.CancelledError as error:
+            # anyio asks each task, and keeps the error in a frame of its traceback: in a circle, with all frames of the
+            # task and what is in them. Nobody reads the traceback of a cancellation.
+            raise error.with_traceback(None) from None
+
     def __repr__(self) -> str:
         return f"<task {self.get_name()!r}>"
 

@@ -262,6 +262,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 except BaseException as error:
                     name = getattr(handle._callback, "__qualname__", "callback")
                     self.call_exception_handler({"message": f"Exception in callback {name}", "exception": error})
+        # The tracebacks of tasks that were cancelled keep this frame.
+        turn.clear()
+        handle = None
 
     def _take_due(self) -> None:
         timers, now = self._timers, self._now

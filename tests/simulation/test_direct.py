@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import anyio
@@ -10,6 +11,7 @@ import pytest
 from kinformer.client import ClientError, ConfigError
 from kinformer.models import V1ConfigMap
 from kinformer.simulation import Plan, World, WorldOptions, run_world
+from kinformer.simulation.direct import Line
 from kinformer.simulation.network import NetworkOptions
 from kinformer.simulation.process import Program
 from tests.simulation.tiny import mended_scenario
@@ -154,3 +156,16 @@ def test_managers_make_no_connections_unless_http_is_asked_for(http: bool) -> No
         assert bool(world.network.ends) == http
 
     assert run_world(scenario, options=WorldOptions(http=http)).error is None
+
+
+def test_a_request_that_is_over_is_freed_without_the_garbage_collector() -> None:
+    left: list[Line] = []
+
+    async def scenario(world: World) -> None:
+        await world.list(V1ConfigMap)
+        left.extend(each for each in gc.get_objects() if type(each) is Line and each.network is world.network)
+
+    result = run_world(scenario, Plan(1))
+
+    assert result.error is None, result.error
+    assert left == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -249,3 +250,22 @@ def test_tasks_that_are_left_are_cancelled() -> None:
     run(main)
 
     assert ended == ["cleaned up"]
+
+
+def test_what_a_cancelled_task_had_is_freed_without_the_garbage_collector() -> None:
+    had: list[weakref.ref[Owner]] = []
+
+    async def have() -> None:
+        owner = Owner("held by the task")
+        had.append(weakref.ref(owner))
+        await anyio.sleep_forever()
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(have)
+            await anyio.sleep(1)
+            tasks.cancel_scope.cancel()
+
+    run(main)
+
+    assert had[0]() is None
