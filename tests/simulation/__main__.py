@@ -1,8 +1,9 @@
 """``python -m tests.simulation``: the long search. Every public and every planted bug, its twin, and every controller.
 
 For each bug a systematic pass that ends when it is found; for each twin a whole one, and seeds; for each controller
-seeds, and a systematic pass if asked for; for each scenario that was recorded on a real cluster seeds, and every single
-crash. Ends with status 1 if a bug is not found, or anything else is.
+seeds, and a systematic pass if asked for; for each scenario that was recorded on a real cluster seeds with crashes and
+late news, every single crash, and seeds with more faults. Ends with status 1 if a bug is not found, or anything else
+is.
 
 With ``--minutes`` it plays seeds of controllers and recorded scenarios in turn, a few of each at a time, until the time
 is over. So a run of CI finds what it can in a fixed time.
@@ -40,7 +41,7 @@ from tests.simulation.bugs import BUGS
 from tests.simulation.controllers.case import CRASHED_AND_LATE
 from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.planted import PLANTED
-from tests.simulation.recorded import RECORDED, trial_of_recorded
+from tests.simulation.recorded import CURRENT_AT_THE_START, LASTING, RECORDED, trial_of_recorded
 from tests.simulation.worlds import trial_of_bug, trial_of_case
 
 __all__ = ("Found", "Search", "main", "searches")
@@ -178,9 +179,13 @@ def searches(asked: Asked) -> Iterator[Search]:
             yield Search(case.name, lambda case=case: trial_of_case(case.name), seeds, kinds, case.faults)
     for recorded in RECORDED:
         if asked.wants(name := f"{recorded} as recorded"):
-            for seeds in (_seeds(asked, _SHARE_OF_RECORDED), None):
+            few = _seeds(asked, _SHARE_OF_RECORDED)
+            for seeds in (few, None):
                 trial = partial(trial_of_recorded, recorded)
                 yield Search(name, trial, seeds, ("crash",), CRASHED_AND_LATE)
+            if recorded in LASTING:
+                trial = partial(trial_of_recorded, recorded, extra_generated=1.0)
+                yield Search(f"{name}, more faults", trial, few, faults=CURRENT_AT_THE_START)
 
 
 def _seeds(asked: Asked, share: int = 1) -> range:

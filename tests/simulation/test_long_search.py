@@ -12,7 +12,7 @@ from tests.simulation.__main__ import Asked, Found, main, searches
 from tests.simulation.bugs import BUGS
 from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.planted import PLANTED
-from tests.simulation.recorded import RECORDED
+from tests.simulation.recorded import LASTING, RECORDED
 
 HERE = ["ttl", "--seeds", "3", "--jobs", "1"]
 
@@ -88,6 +88,7 @@ def test_with_a_time_it_plays_seeds_in_turn_until_that_is_over(capsys: pytest.Ca
 def test_every_bug_its_twin_every_controller_and_every_recording_are_searched() -> None:
     every = list(searches(Asked(seeds=1000, first_seed=0, jobs=2, one_by_one=True, only=())))
 
-    assert len(every) == 3 * len(BUGS) + 3 * len(PLANTED) + 2 * len(CASES) + 2 * len(RECORDED)
+    recorded = 2 * len(RECORDED) + len(LASTING)
+    assert len(every) == 3 * len(BUGS) + 3 * len(PLANTED) + 2 * len(CASES) + recorded
     assert sum(search.must_fail for search in every) == len(BUGS) + len(PLANTED)
     assert {len(search.seeds) for search in every if search.seeds is not None} >= {1000}
