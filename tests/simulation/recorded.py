@@ -68,8 +68,11 @@ _LONGER: Final[Mapping[str, float]] = MappingProxyType(
 #: seconds between a namespace's deletion and its emptying, or the time after which a refused request is sent again.
 _QUIET: Final = 30.0
 
-#: Scenarios whose states are gone before that.
-_SHORT_LIVED: Final[Mapping[str, float]] = MappingProxyType({"cidr_ready": 2.0, "node_pods_not_ready": 2.0})
+#: Scenarios whose states are gone before that, or a little later: nobody reports for the nodes, so that they are
+#: unreachable after 50 seconds.
+_SHORT_LIVED: Final[Mapping[str, float]] = MappingProxyType(
+    {"cidr_ready": 2.0, "node_not_ready": 2.0, "node_pods_not_ready": 2.0}
+)
 
 #: Users wait until what they did was heard of: nobody can count, or put in order, pods that users made a moment ago.
 _SETTLES: Final = frozenset({"rc_adopt", "rc_delete_order", "rs_adopt"})
@@ -106,7 +109,8 @@ LASTING: Final = tuple(name for name in RECORDED if name not in _SHORT_LIVED)
 """Those whose states are still there after a fault of half a minute.
 
 The others are played with crashes and delays alone. The deleted ServiceCIDR of ``cidr_ready`` goes after ten seconds:
-seed=0 hide(manager,servicecidrs.networking.k8s.io/case,event=4,seconds=15).
+seed=0 hide(manager,servicecidrs.networking.k8s.io/case,event=4,seconds=15). The nodes of the two others are unreachable
+after 50 seconds: seed=0 hide(manager,nodes/case-bad,event=1).
 """
 
 
