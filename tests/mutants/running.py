@@ -70,7 +70,7 @@ AREAS: Final = (
         "kinformer/controllerutil",
         ("tests/controllerutil", *(f"tests/controllers/{name}" for name in _CONTROLLERS), *_RECORDED),
     ),
-    Area("kinformer/manager", ("tests/manager",)),
+    Area("kinformer/manager", ("tests/manager", "tests/cli/test_replay.py", "tests/operator/test_daemons.py")),
     Area("kinformer/operator", ("tests/operator", "tests/controllers/groupquota/test_server.py")),
     *(
         Area(f"controllers/kinformer_controllers/{name}", (f"tests/controllers/{name}", *_RECORDED))
