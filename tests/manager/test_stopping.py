@@ -95,9 +95,9 @@ async def test_a_sync_beyond_the_grace_is_cancelled_and_its_event_written(client
             await create(client, "one")
             await eventually(slow.began.is_set, clock)
             async with anyio.create_task_group() as stopping:
-                stopping.start_soon(manager.stop, 30.0)
+                stopping.start_soon(manager.stop)  # 30 seconds, as a pod has
                 await quiet()
-                await turn(clock, 31)
+                await turn(clock, 30)
 
     assert slow.notes == ["cancelled default/one"]
     assert await seen(client) == ["Seen"]
