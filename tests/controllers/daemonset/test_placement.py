@@ -1,4 +1,4 @@
-"""On which nodes a DaemonSet runs, and what a changed node has to do with it."""
+"""What a changed node has to do with a DaemonSet. Where one runs is among the golden cases ``daemon_nodes``."""
 
 from __future__ import annotations
 
@@ -10,71 +10,9 @@ from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.models import V1Node, V1Pod, V1PodSpec
 from kinformer.placement.affinity import matches_node
 from kinformer_controllers.daemonset.handlers import concerned, is_news_of_node
-from kinformer_controllers.daemonset.placement import Placement, Placements, placement
+from kinformer_controllers.daemonset.placement import Placement, Placements
 from tests.controllers.daemonset.objects import make_daemonset, make_node, make_pod
 from tests.controllers.objects import FakeInformers
-
-NOT_READY = "node.kubernetes.io/not-ready"
-TOLERATES_ALL = {"tolerations": [{"operator": "Exists"}]}
-
-
-def affinity(operator: str, *values: str) -> dict[str, Any]:
-    term = {"matchExpressions": [{"key": "color", "operator": operator, "values": list(values)}]}
-    required = {"nodeSelectorTerms": [term]}
-    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
-
-
-@pytest.mark.parametrize(
-    ("template", "node", "should_run", "should_continue"),
-    [
-        ({}, {}, True, True),
-        ({"nodeName": "n1"}, {}, True, True),
-        ({"nodeName": "other"}, {}, False, False),
-        ({"nodeSelector": {"color": "blue"}}, {"labels": {"color": "blue"}}, True, True),
-        ({"nodeSelector": {"color": "blue"}}, {"labels": {"color": "red"}}, False, False),
-        ({"nodeName": "n1", "nodeSelector": {"color": "blue"}}, {"labels": {"color": "blue"}}, True, True),
-        ({"nodeName": "n1", "nodeSelector": {"color": "blue"}}, {}, False, False),
-        (affinity("In", "blue"), {"labels": {"color": "blue"}}, True, True),
-        (affinity("In", "blue"), {"labels": {"color": "red"}}, False, False),
-        (affinity("Nonsense", "blue"), {"labels": {"color": "blue"}}, False, False),
-        ({}, {"taints": [("k", "NoSchedule")]}, False, True),
-        ({}, {"taints": [("k", "NoExecute")]}, False, False),
-        ({}, {"taints": [("k", "PreferNoSchedule")]}, True, True),
-        (TOLERATES_ALL, {"taints": [("k", "NoSchedule"), ("j", "NoExecute")]}, True, True),
-        ({}, {"taints": [(NOT_READY, "NoExecute")]}, True, True),
-        ({}, {"taints": [("node.kubernetes.io/unreachable", "NoExecute")]}, True, True),
-        ({}, {"taints": [("node.kubernetes.io/disk-pressure", "NoSchedule")]}, True, True),
-        ({}, {"taints": [("node.kubernetes.io/network-unavailable", "NoSchedule")]}, False, True),
-        ({"hostNetwork": True}, {"taints": [("node.kubernetes.io/network-unavailable", "NoSchedule")]}, True, True),
-        ({}, {"unschedulable": True, "taints": [("node.kubernetes.io/unschedulable", "NoSchedule")]}, True, True),
-    ],
-    ids=[
-        "anywhere",
-        "its name",
-        "another name",
-        "its labels",
-        "other labels",
-        "name and labels",
-        "name without labels",
-        "affinity",
-        "no affinity",
-        "affinity not understood",
-        "no schedule",
-        "no execute",
-        "prefer no schedule",
-        "tolerated",
-        "not ready",
-        "unreachable",
-        "disk pressure",
-        "no network",
-        "no network, but the host's",
-        "cordoned",
-    ],
-)
-def test_a_node_runs_a_daemon_pod(
-    template: dict[str, Any], node: dict[str, Any], should_run: bool, should_continue: bool
-) -> None:
-    assert placement(make_daemonset(template=template), make_node(**node)) == (should_run, should_continue)
 
 
 def pods_on_nodes(*pods: V1Pod) -> Any:
