@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, get_origin, overload
 
 from kinformer.arguments import want
 from kinformer.blocking import running_loop
@@ -174,7 +174,8 @@ class Client:
             no effect on servers that do not support it (KEP-5958).
         :raises LookupError: if `gvr` is left out and the type does not know its resource
         """
-        if not isinstance(type_, type):
+        # dict[str, Any] is an alias of a class.
+        if not isinstance(get_origin(type_) or type_, type):
             resource_for(type_)  # raises: it is a name or an object
         if isinstance(gvr, type):
             gvr = resource_for(gvr).gvr

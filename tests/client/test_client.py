@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import msgspec
 import pytest
@@ -36,6 +37,13 @@ async def test_what_is_built_in_is_known_for_any_type(client: Client) -> None:
 
     assert (nodes.kind, nodes.namespaced) == ("Node", False)
     assert client.resource(dict, ("", "v1", "nodes"), kind="Other", namespaced=True).kind == "Other"
+
+
+async def test_an_alias_of_a_class_is_a_type(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "w"}})
+    widgets = client.resource(dict[str, Any], ("example.com", "v1", "widgets"), namespaced=False, kind="Widget")
+
+    assert await widgets.get("w") == {"metadata": {"name": "w"}}
 
 
 async def test_a_type_that_is_served_nowhere_has_to_say_where(client: Client) -> None:

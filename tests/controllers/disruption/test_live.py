@@ -69,6 +69,36 @@ async def test_evictions_are_allowed_until_the_budget_is_used_up() -> None:
         await pods.evict("p2", "default")
 
 
+async def test_the_scale_of_a_custom_resource_is_what_its_pods_should_be() -> None:
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "sets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "sets", "singular": "set", "kind": "Set"},
+            "scope": "Namespaced",
+            "versions": [{**version, "subresources": {"scale": scale}}],
+        },
+    }
+    async with cluster() as (client, clock):
+        await (await client.resource_for_object(definition)).create(definition)
+        sets = client.resource(dict, ("example.com", "v1", "sets"), namespaced=True, kind="Set")
+        made = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"replicas": 4}}
+        owner = await sets.create({"apiVersion": "example.com/v1", "kind": "Set", **made})
+        await make_pods(client, "p1", "p2", "p3")
+        reference = {"apiVersion": "example.com/v1", "kind": "Set", "name": "s", "controller": True}
+        owned = {"metadata": {"ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}]}}
+        for name in ("p1", "p2", "p3"):
+            await client.resource(V1Pod).patch(name, owned, "default")
+        await make_budget(client, maxUnavailable="50%")
+
+        await eventually(lambda: is_allowed(client, 1), clock)
+
+
 async def test_an_eviction_without_a_deletion_is_returned_after_two_minutes() -> None:
     async with cluster() as (client, clock):
         await make_pods(client, "p1", "p2")
