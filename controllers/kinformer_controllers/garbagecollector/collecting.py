@@ -153,6 +153,9 @@ class Collector:
         owners = [
             (reference.uid, await self._standing(identity, reference)) for reference in meta.owner_references or ()
         ]
+        if node.is_being_deleted:
+            # Its deletion was seen only now, and its dependents may be waiting because of it. That is no circle.
+            return
         verdict = judge(node, meta.finalizers or (), owners)
         blocks = any(reference.block_owner_deletion for reference in meta.owner_references or ())
         try:

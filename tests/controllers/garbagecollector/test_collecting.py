@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ class FakeObjects:
         self.there: dict[tuple[str, str, str], HeadMeta] = {}
         self.asked: list[str] = []
         self.errors: dict[str, list[Exception]] = {}
+        self.during: dict[str, Callable[[], None]] = {}
 
     def put(self, obj: Obj, *owners: Reference, version: str = "1", **more: Any) -> HeadMeta:
         meta = HeadMeta(
@@ -46,6 +48,8 @@ class FakeObjects:
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
+        if happens := self.during.get(what):
+            happens()
         if errors := self.errors.get(what.partition(" at ")[0]):
             raise errors.pop(0)
 
@@ -219,6 +223,24 @@ async def test_references_in_a_circle_are_unblocked_and_all_checked_again(scene:
 
     await scene.collect(POD)
     assert scene.asked == ["get owner", "unblock pod", "get pod", "get owner", "delete pod Foreground at 5"]
+
+
+async def test_a_deletion_seen_during_the_check_is_no_circle(scene: Scene) -> None:
+    child = Obj("Pod", "ns", "child")
+    scene.world.see(OWNER, phase=Phase.WAITING)
+    scene.world.see(POD, ref(OWNER, block=True))
+    scene.world.see(child, ref(POD, block=True))
+    waiting: dict[str, Any] = {"deletion_timestamp": "now", "finalizers": ["foregroundDeletion"]}
+    scene.objects.put(OWNER, **waiting)
+    scene.objects.put(POD, ref(OWNER, block=True), version="6", **waiting)
+
+    def seen() -> None:
+        scene.world.see(POD, ref(OWNER, block=True), phase=Phase.WAITING)
+        scene.world.see(child, ref(POD, block=True), phase=Phase.WAITING)
+
+    scene.objects.during["get owner"] = seen
+    await scene.collect(POD)
+    assert scene.asked == ["get pod", "get owner"]
 
 
 async def test_what_is_being_deleted_is_left_to_itself(scene: Scene) -> None:
