@@ -283,8 +283,7 @@ class HorizontalPodAutoscalerController:
         pods = selected_by(self._pods, namespace, selector)
         selecting = self._selectors.selecting(namespace, pods)
         if len(selecting) > 1:
-            names = " ".join(f"{{{key.partition('/')[2]} {namespace}}}" for key in selecting)
-            why = f"pods by selector {text} are controlled by multiple HPAs: [{names}]"
+            why = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(selecting)}]"
             self._refuse(hpa, "AmbiguousSelector", why, now)
         return Target(namespace, pods, selector, scale.replicas, scale.observed, self._shares(namespace))
 

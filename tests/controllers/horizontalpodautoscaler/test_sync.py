@@ -125,7 +125,7 @@ async def test_two_autoscalers_of_the_same_pods_do_nothing() -> None:
 
         assert (await conditions(there, "one"))["ScalingActive"] == ("False", "AmbiguousSelector")
         assert (await conditions(there, "two"))["ScalingActive"] == ("False", "AmbiguousSelector")
-        text = "pods by selector app=a are controlled by multiple HPAs: [{one default} {two default}]"
+        text = "pods by selector app=a are controlled by multiple HPAs: [default/one default/two]"
         assert text in await there.events("AmbiguousSelector")
 
 
