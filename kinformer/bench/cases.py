@@ -17,6 +17,7 @@ import anyio.lowlevel
 
 from kinformer.bench.informing import AS_GIVEN, DICTS, DICTS_READ_MORE, EVERYTHING, MODES, READS_MORE, Bench, informing
 from kinformer.bench.measure import Stopwatch, current_kib, reset_peak
+from kinformer.bench.pods import SIZES
 from kinformer.bench.replay import SENT_AT
 from kinformer.bench.results import FAILED, CannotRun, Figures
 from kinformer.bench.runner import Case, each
@@ -80,6 +81,33 @@ async def first_sync(
             return bench.synced
     except CannotRun as error:
         return {FAILED: str(error)}
+
+
+async def sizes(size: str, mode: str, objects: int = 2_000, events: int = 50_000) -> Figures:
+    """Pods of another size: their first list, what they take in memory, and events that change the status."""
+    async with informing(objects, mode, size=size) as bench:
+        return {**await bench.load(events), "KiB/object": bench.synced["KiB/object"]}
+
+
+async def an_hour(mode: str, objects: int = 10_000, rounds: int = 36) -> Figures:
+    """
+    The memory of a cache at rest, and after each of its pods has changed every 100 seconds for an hour.
+
+    The events come as fast as they are read.
+
+    :param rounds: how often each pod changes
+    """
+    async with informing(objects, mode) as bench:
+        at_rest = current_kib()
+        watch = Stopwatch()
+        await bench.load(objects * rounds)
+        grown = (current_kib() - at_rest) / objects
+        rest = bench.synced["KiB/object"]
+        return {
+            "KiB/object": rest,
+            "KiB/object after an hour": round(rest + grown, 2),
+            "CPU seconds of the hour": round(watch.cpu, 1),
+        }
 
 
 async def first_touch(mode: str, objects: int, cache: Cache = "plain") -> Figures:
@@ -367,6 +395,25 @@ CASES = {
         each("objects", (1_000, 10_000, 100_000)),
         each("objects", (2_000,)),
         ("seconds", "CPU seconds"),
+        lower_is_better=True,
+    ),
+    "sizes": Case(
+        "Pods of other sizes, and events that change the status",
+        sizes,
+        tuple(
+            {"size": size, "mode": mode}
+            for size in SIZES
+            for mode in (AS_GIVEN, "all fields but managedFields decoded at once")
+        ),
+        each("size", tuple(SIZES), mode=AS_GIVEN, objects=500, events=2_000),
+        ("events/CPU-s",),
+    ),
+    "hour": Case(
+        "Memory of a cache at rest, and after an hour in which each pod has changed 36 times",
+        an_hour,
+        each("mode", (AS_GIVEN, READS_MORE, DICTS)),
+        each("mode", (AS_GIVEN,), objects=2_000, rounds=5),
+        ("KiB/object", "KiB/object after an hour"),
         lower_is_better=True,
     ),
     "fresh": Case(

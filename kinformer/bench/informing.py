@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from kinformer.bench.measure import Stopwatch, current_kib, peak_kib, reset_peak
+from kinformer.bench.pods import USUAL
 from kinformer.bench.results import CannotRun, Figures
 from kinformer.bench.servers import Replay, replay
 from kinformer.cache import (
@@ -193,6 +194,7 @@ async def informing(
     indexers: Indexers[Any] | None = None,
     handlers: int = 1,
     alike: bool = True,
+    size: str = USUAL,
     tls: bool = False,
     on_update: Callable[[Any, Any], Any] | None = None,
     others: Callable[[Any, Any], Any] = lambda old, new: None,
@@ -208,6 +210,7 @@ async def informing(
     :param indexers: the informer's index functions by name; None for an index by namespace
     :param handlers: the number of handlers: one is `on_update`, and all the others are `others`
     :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
+    :param size: the size of each pod; see :data:`kinformer.bench.pods.SIZES`
     :param tls: whether the server speaks TLS
     :param on_update: the handler of updates that counts; None for the handler of the mode
     :param others: the function that every other handler calls for an update
@@ -222,7 +225,7 @@ async def informing(
     except ImportError as error:
         raise CannotRun(str(error)) from error
     async with (
-        replay(objects, alike=alike, tls=tls) as server,
+        replay(objects, alike=alike, size=size, tls=tls) as server,
         connect(url=server.url, ca_data=server.authority) as client,
     ):
         bench = Bench(server)

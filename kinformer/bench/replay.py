@@ -1,9 +1,9 @@
 """The replay server: it sends an informer of pods what an API server would send, as fast as the informer reads.
 
-It runs in its own process (``python -m kinformer.bench.replay PODS [unlike] [tls=FILE]``). It knows just enough HTTP
-for a list (with or without pages), a streaming list and a watch. A watch of pods sends events after a request to
-``/load`` with the number of events and the rate. It leaves out the namespaces that its field selector excepts, and then
-sends a bookmark after the last event. ``/sent`` says how many bytes of lists and watches were sent.
+It runs in its own process (``python -m kinformer.bench.replay PODS [unlike] [size=SIZE] [tls=FILE]``). It knows just
+enough HTTP for a list (with or without pages), a streaming list and a watch. A watch of pods sends events after a
+request to ``/load`` with the number of events and the rate. It leaves out the namespaces that its field selector
+excepts, and then sends a bookmark after the last event. ``/sent`` says how many bytes of lists and watches were sent.
 
 Each event is joined from three pieces of prepared bytes. :meth:`kinformer.bench.servers.Replay.raw_read` measures how
 fast the server is, with a reader that ignores what it reads. Other clients first ask for the version, the API groups or
@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from urllib.parse import parse_qs, urlsplit
 
-from kinformer.bench.pods import NAMESPACES, PodBytes, namespace, pod_bytes
+from kinformer.bench.pods import NAMESPACES, USUAL, PodBytes, namespace, pod_bytes
 
 __all__ = ("SENT_AT", "ReplayServer")
 
@@ -93,17 +93,19 @@ class ReplayServer:
 
     :param objects: the number of pods
     :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
+    :param size: the size of each pod; see :data:`kinformer.bench.pods.SIZES`
     """
 
     objects: int
     alike: bool = True
+    size: str = USUAL
     pods: list[PodBytes] = field(init=False)
     _loads: asyncio.Queue[Load] = field(init=False, default_factory=asyncio.Queue)
     _version: int = field(init=False)
     _sent: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.pods = [pod_bytes(number, alike=self.alike) for number in range(self.objects)]
+        self.pods = [pod_bytes(number, alike=self.alike, size=self.size) for number in range(self.objects)]
         self._version = 1_000_000_000 + self.objects
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -258,8 +260,8 @@ def _restarted(lines: list[bytes], count: int) -> list[bytes]:
     return [line.replace(b'"restartCount":0', restarts, 1) for line in lines]
 
 
-async def _main(objects: int, certificate: str, *, alike: bool) -> None:
-    replay = ReplayServer(objects, alike)
+async def _main(objects: int, certificate: str, size: str, *, alike: bool) -> None:
+    replay = ReplayServer(objects, alike, size)
     server = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20)
     ports = [server.sockets[0].getsockname()[1]]
     if certificate:
@@ -279,7 +281,8 @@ async def _main(objects: int, certificate: str, *, alike: bool) -> None:
 
 if __name__ == "__main__":
     try:
-        files = (argument.removeprefix("tls=") for argument in sys.argv[2:] if argument.startswith("tls="))
-        asyncio.run(_main(int(sys.argv[1]), next(files, ""), alike="unlike" not in sys.argv[2:]))
+        given = dict(argument.split("=", 1) for argument in sys.argv[2:] if "=" in argument)
+        size = given.get("size", USUAL)
+        asyncio.run(_main(int(sys.argv[1]), given.get("tls", ""), size, alike="unlike" not in sys.argv[2:]))
     except KeyboardInterrupt:
         sys.exit(0)

@@ -25,6 +25,7 @@ import structlog
 from anyio.abc import SocketStream
 
 from kinformer.bench.measure import Stopwatch
+from kinformer.bench.pods import USUAL
 from kinformer.bench.results import BenchError, CannotRun
 from kinformer.bench.runner import address_of, function_at
 
@@ -88,16 +89,19 @@ class Replay:
 
 
 @asynccontextmanager
-async def replay(objects: int, *, alike: bool = True, tls: bool = False) -> AsyncIterator[Replay]:
+async def replay(objects: int, *, alike: bool = True, size: str = USUAL, tls: bool = False) -> AsyncIterator[Replay]:
     """
     Run a replay server while the block runs.
 
     :param objects: the number of its pods
     :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
+    :param size: the size of each pod; see :data:`kinformer.bench.pods.SIZES`
     :param tls: whether it has a port for TLS, too
     :raises CannotRun: if no certificate can be made for TLS
     """
-    command = [sys.executable, "-m", "kinformer.bench.replay", str(objects), *([] if alike else ["unlike"])]
+    command = [sys.executable, "-m", "kinformer.bench.replay", str(objects), f"size={size}"]
+    if not alike:
+        command.append("unlike")
     with TemporaryDirectory() as folder:
         authority = None
         if tls:

@@ -9,6 +9,7 @@ import pytest
 
 from kinformer.bench.cases import CASES
 from kinformer.bench.informing import MODES
+from kinformer.bench.pods import SIZES
 
 SMALL: dict[str, list[dict[str, Any]]] = {
     "raw": [{"objects": 50, "events": 100}],
@@ -26,6 +27,8 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"mode": "typed, metadata read", "objects": 50},
         {"mode": "dicts, metadata read", "objects": 50, "way": "pages"},
     ],
+    "sizes": [{"size": size, "mode": "typed, metadata read", "objects": 50, "events": 100} for size in SIZES],
+    "hour": [{"mode": "typed, metadata read", "objects": 50, "rounds": 2}],
     "fresh": [{"gib": 0.001}],
     "memory": [
         {"mode": "dicts, metadata read", "objects": 50},
