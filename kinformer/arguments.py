@@ -11,7 +11,18 @@ from collections.abc import Iterable
 from types import FunctionType, MethodType
 from typing import Any
 
-__all__ = ("takes", "want", "want_function", "want_several", "want_text")
+__all__ = (
+    "takes",
+    "want",
+    "want_client",
+    "want_count",
+    "want_function",
+    "want_limiter",
+    "want_number",
+    "want_seconds",
+    "want_several",
+    "want_text",
+)
 
 
 def want(given: object, is_right: bool, name: str, instead: str) -> None:
@@ -44,6 +55,53 @@ def want_text(given: object, name: str, instead: str) -> None:
     :raises TypeError: if it is not
     """
     want(given, isinstance(given, str), name, instead)
+
+
+def want_number(given: object, name: str, instead: str = "a number") -> None:
+    """
+    Check that an argument is a number.
+
+    :raises TypeError: if it is not
+    """
+    want(given, isinstance(given, int | float) and not isinstance(given, bool), name, instead)
+
+
+def want_seconds(given: object, name: str) -> None:
+    """
+    Check that an argument is a time in seconds, and no text or timedelta.
+
+    :raises TypeError: if it is not
+    """
+    want_number(given, name, "seconds, as in 15.0; a timedelta has total_seconds()")
+
+
+def want_count(given: object, name: str) -> None:
+    """
+    Check that an argument is a whole number.
+
+    :raises TypeError: if it is not
+    """
+    want(given, isinstance(given, int) and not isinstance(given, bool), name, "a whole number")
+
+
+def want_client(given: object, name: str) -> None:
+    """
+    Check that an argument is a client. That of a ``connect()`` without its block says itself what is wrong.
+
+    :raises TypeError: if it is not
+    """
+    is_client = hasattr(given, "resource") or hasattr(given, "__aenter__")
+    want(given, is_client and not isinstance(given, type), name, "the client of `async with connect() as client:`")
+
+
+def want_limiter(given: object, name: str) -> None:
+    """
+    Check that an argument is a rate limiter of a work queue.
+
+    :raises TypeError: if it is not
+    """
+    is_limiter = callable(getattr(given, "when", None)) and not isinstance(given, type)
+    want(given, is_limiter, name, "a rate limiter, such as ItemExponentialFailureRateLimiter(0.005, 1000.0)")
 
 
 def want_function(given: object, count: int, name: str, instead: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kinformer.arguments import want_count, want_number, want_seconds
 from kinformer.client.flow_control import MAX_IN_FLIGHT, RateLimiter, TokenBucket
 from kinformer.client.reachability import OutageOptions
 from kinformer.clock import Clock
@@ -59,6 +60,14 @@ class ClientOptions:
     lazy: bool = False
     event_patience: float = 0.0
     outage: OutageOptions | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("qps", "delete_qps", "read_timeout"):
+            given = getattr(self, name)
+            if given is not None:
+                (want_seconds if name == "read_timeout" else want_number)(given, f"{name} of a client")
+        for name in ("burst", "delete_burst", "max_in_flight", "max_answer"):
+            want_count(getattr(self, name), f"{name} of a client")
 
     def limiter(self, clock: Clock) -> RateLimiter | None:
         """

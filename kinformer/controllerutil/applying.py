@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from kinformer.arguments import want_client, want_text
 from kinformer.client import Client, NotFound, Resource
 from kinformer.controllerutil.owning import AlreadyOwned, set_controller_reference
 from kinformer.informers import SharedInformerFactory
@@ -122,6 +123,8 @@ class Applier:
     """
 
     def __init__(self, client: Client, field_manager: str, informers: SharedInformerFactory | None = None) -> None:
+        want_client(client, "the client of an Applier")
+        want_text(field_manager, "the field manager", "a text: the arguments are (client, field_manager)")
         if not field_manager:
             raise ValueError("the field manager has no name: want one such as 'webapp-operator'")
         self.field_manager = field_manager

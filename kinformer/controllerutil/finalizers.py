@@ -28,7 +28,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
-from kinformer.arguments import want
+from kinformer.arguments import want, want_client
 from kinformer.client import Client, NotFound, PatchType
 from kinformer.meta import ObjectName, accessor_of
 from kinformer.record import WARNING, EventRecorder
@@ -137,6 +137,7 @@ class Finalizer:
     """
 
     def __init__(self, name: str, client: Client, events: EventRecorder | None = None) -> None:
+        want_client(client, f"the client of the finalizer {name}")
         self.name = name
         self._client = client
         self._events = events

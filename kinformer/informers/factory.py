@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import anyio
 from anyio.abc import TaskGroup
 
+from kinformer.arguments import want, want_client, want_seconds
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
@@ -31,7 +32,7 @@ from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
 from kinformer.informers.borrowed import Borrowed, Running
 from kinformer.informers.lister import Lister
-from kinformer.informers.selection import EVERYTHING, Namespaces, Selection, by_namespace
+from kinformer.informers.selection import EVERYTHING, Namespaces, Selection, by_namespace, check_transform
 from kinformer.informers.snapshot import Snapshot, SnapshotKeeper
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
@@ -103,6 +104,16 @@ class SharedInformerFactory:
     ):
         ListOptions(label_selector=label_selector, field_selector=field_selector)  # raises if one cannot be parsed
         check_options(informer_options)
+        want_client(client, "the client of an informer factory")
+        for period in (resync_period, *(custom_resync or {}).values()):
+            want_seconds(period, "the resync period")
+        check_transform(transform)
+        for selection in (by_type or {}).values():
+            want(
+                selection, isinstance(selection, Selection), "a value of by_type", "Selection(label_selector='app=web')"
+            )
+        for type_ in (*(custom_resync or {}), *(by_type or {})):
+            want(type_, isinstance(type_, type), "a key of by_type or custom_resync", "a type, as in {V1Pod: …}")
         #: The client that the informers list and watch with.
         self.client = client
         self._namespaces = by_namespace(namespace, namespaces) or {"": EVERYTHING}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any, Final, TypeAlias
 
-from kinformer.arguments import want_several, want_text
+from kinformer.arguments import want, want_function, want_several, want_text
 from kinformer.cache import TransformFunc
 from kinformer.client import ListOptions
 
-__all__ = ("EVERYTHING", "Namespaces", "Selection", "by_namespace")
+__all__ = ("EVERYTHING", "Namespaces", "Selection", "by_namespace", "check_transform")
 
 #: Names of namespaces; as a mapping, with selectors for each of them.
 Namespaces: TypeAlias = "Collection[str] | Mapping[str, Selection]"
@@ -38,6 +39,19 @@ class Selection:
     def __post_init__(self) -> None:
         ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
         by_namespace(self.namespace, self.namespaces)
+        check_transform(self.transform)
+
+
+def check_transform(transform: object) -> None:
+    """
+    Check a transform.
+
+    :raises TypeError: if it is async, is no function, or takes other arguments than an object
+    """
+    if transform is not None:
+        instead = "a plain function of the object that returns what is stored"
+        want(transform, not iscoroutinefunction(transform), "the transform of informers", instead)
+        want_function(transform, 1, "the transform of informers", instead)
 
 
 def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[str, Selection] | None:

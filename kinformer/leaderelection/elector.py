@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
+from kinformer.arguments import want, want_function
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.leaderelection.guard import Guard
 from kinformer.leaderelection.keeper import LeaseKeeper
@@ -78,6 +79,7 @@ class LeaderElector:
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
     ) -> None:
+        want(keeper, hasattr(keeper, "lock"), "the keeper of an elector", "LeaseKeeper(LeaseLock(…))")
         self.keeper = keeper
         self.guard = Guard(keeper.lock.describe(), keeper.now)
         self._options = keeper.options
@@ -111,6 +113,7 @@ class LeaderElector:
         :raises LeadershipLost: if the lease was lost; raised once the work has ended
         :raises RuntimeError: if this candidate has run already
         """
+        want_function(lead, 0, "the work of a leader", "an async function without arguments")
         if self._has_run:
             raise RuntimeError(f"the candidate for {self._lease} has run already: make a new one")
         self._has_run = True

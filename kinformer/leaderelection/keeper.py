@@ -20,6 +20,7 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
+from kinformer.arguments import want
 from kinformer.client import ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.leaderelection.lock import Lock
@@ -63,6 +64,8 @@ class LeaseKeeper:
         clock: Clock | None = None,
         waits_out_edits: bool = True,
     ) -> None:
+        want(lock, hasattr(lock, "identity"), "the lock of a keeper", "LeaseLock(client, namespace, name, identity)")
+        want(options, options is None or isinstance(options, ElectionOptions), "options", "ElectionOptions(…), or None")
         if not lock.identity:
             raise ValueError(f"the candidate for {lock.describe()} has no identity")
         self.lock = lock

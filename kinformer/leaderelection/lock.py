@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
+from kinformer.arguments import want_client, want_text
 from kinformer.client import Client, ClientError
 from kinformer.leaderelection.record import ElectionRecord, record_from_spec, spec_from_record
 from kinformer.models import V1Lease
@@ -83,6 +84,11 @@ class LeaseLock:
         annotations: Callable[[ElectionRecord], Mapping[str, str | None]] | None = None,
         recorder: Recorder | None = None,
     ) -> None:
+        want_client(client, "the client of a lock")
+        for given, what in ((namespace, "namespace"), (name, "name"), (identity, "identity")):
+            want_text(given, f"the {what} of a lock", "a text: the arguments are (client, namespace, name, identity)")
+            if not given:
+                raise ValueError(f"the {what} of a lock is empty")
         self.namespace = namespace
         self.name = name
         self.identity = identity

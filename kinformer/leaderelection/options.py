@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
+
+from kinformer.arguments import want_seconds
 
 __all__ = ("JITTER_FACTOR", "ElectionOptionError", "ElectionOptions")
 
@@ -33,6 +35,8 @@ class ElectionOptions:
     retry_period: float = 2.0
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            want_seconds(getattr(self, field.name), f"{field.name} of the election")
         if self.retry_period <= 0:
             raise ElectionOptionError(f"the retry period is {self.retry_period:g} s: want more than 0")
         if self.lease_duration < 1:

@@ -32,6 +32,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from kinformer.arguments import want_count, want_function, want_seconds, want_several, want_text
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
 from kinformer.cache.division import KeyGate, KeyShard, OwnUid
@@ -51,6 +52,7 @@ from kinformer.manager.syncs import (
     NotAsync,
     Sync,
     SyncError,
+    check_limits,
     check_sync,
 )
 from kinformer.meta import GroupKind, GroupResource, GroupVersionKind
@@ -148,11 +150,22 @@ class Controller:
         shard_by_owner: Callable[[str], KeyShard | None] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        want_text(name, "the name of a controller", "a text: the arguments are (name, sync)")
+        want_count(workers, f"workers of controller {name}")
         if workers < 1:
             raise ValueError(f"controller {name} has {workers} workers: want at least 1")
-        if sync_timeout is not None and sync_timeout <= 0:
-            raise ValueError(f"controller {name} has a sync_timeout of {sync_timeout:g} s: want more than 0, or None")
+        if sync_timeout is not None:
+            want_seconds(sync_timeout, f"sync_timeout of controller {name}")
+            if sync_timeout <= 0:
+                raise ValueError(
+                    f"controller {name} has a sync_timeout of {sync_timeout:g} s: want more than 0, or None"
+                )
         check_sync(name, sync)
+        check_limits(name, limits)
+        for given, what in ((on_stale, "on_stale"), (shard_by, "shard_by"), (shard_by_owner, "shard_by_owner")):
+            if given is not None:
+                want_function(given, 1, f"{what} of controller {name}", "a plain function of one argument, or None")
+        want_several(starts_after, f"starts_after of controller {name}", "a list of names, as in ['web']")
         self.name = name
         #: The names of the controllers that it waits for.
         self.starts_after = tuple(starts_after)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple, cast
 
-from kinformer.arguments import takes, want_function
+from kinformer.arguments import takes, want_function, want_several
 from kinformer.installed import installed
 from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
@@ -86,6 +86,7 @@ def find_controllers(selection: Iterable[str]) -> tuple[list[str], dict[str, Any
     :return: the selection with a name in place of each ``MODULE:NAME``, and the entry points by name
     :raises ControllerLoadError: if something cannot be imported
     """
+    want_several(selection, "controllers", "a list of names, as in controllers=['web']")
     found = known_controllers()
     names = []
     for name in selection:

@@ -18,7 +18,7 @@ from typing import Any
 
 import anyio
 
-from kinformer.arguments import want
+from kinformer.arguments import want, want_client, want_seconds, want_several
 from kinformer.cache import InformerOptions, SharedIndexInformer
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
@@ -150,6 +150,13 @@ class Manager:
             self.recorder = recorder = Recorder(recording, clock)
             client = recorder.client(client)
             clients = {name: recorder.client(one) for name, one in (clients or {}).items()}
+        want_client(client, "the client of a manager")
+        want_seconds(cache_sync_timeout, "cache_sync_timeout")
+        is_factory = informers is None or isinstance(informers, SharedInformerFactory)
+        want(informers, is_factory, "informers", "SharedInformerFactory(client), or None")
+        want(limits, limits is None or isinstance(limits, HealthLimits), "limits", "HealthLimits(…), or None")
+        want(secure, secure is None or isinstance(secure, SecureServing), "secure", "SecureServing(…), or None")
+        want_several(required, "required", "a list of names, as in required=['web']")
         check_given(known, endpoint, leader_election, sharding)
         want(webhooks, webhooks is None or hasattr(webhooks, "serve"), "webhooks of a manager", "WebhookServing(…)")
         if informers is not None and namespaces:

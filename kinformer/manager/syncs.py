@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from kinformer.arguments import want_function
+from kinformer.arguments import want, want_function, want_limiter
 from kinformer.backoff import jittered
 from kinformer.client.errors import ClientError
 
@@ -22,6 +22,7 @@ __all__ = (
     "SyncError",
     "SyncTimeout",
     "TerminalError",
+    "check_limits",
     "check_sync",
     "error_text",
     "is_of_the_world",
@@ -135,6 +136,20 @@ def check_sync(name: str, sync: Sync) -> None:
     if certain and not inspect.iscoroutinefunction(function):
         raise NotAsync(name, sync)
     want_function(sync, 1, f"the sync of controller {name}", "async def sync(key)")
+
+
+def check_limits(name: str, limits: object) -> None:
+    """
+    Check the limiters of single classes of errors.
+
+    :raises TypeError: if this is no mapping from classes of errors to limiters
+    """
+    instead = "a dict of limiters by class, as in {Conflict: ItemExponentialFailureRateLimiter(0.1, 5.0)}"
+    want(limits, limits is None or isinstance(limits, Mapping), f"limits of controller {name}", instead)
+    for error, limiter in (limits or {}).items():  # type: ignore[attr-defined]  # a mapping: the line before says so
+        is_error = isinstance(error, type) and issubclass(error, BaseException)
+        want(error, is_error, f"a key of limits of controller {name}", "a class of errors, such as Conflict")
+        want_limiter(limiter, f"a value of limits of controller {name}")
 
 
 def seconds_of(name: str, answer: object) -> float | None:

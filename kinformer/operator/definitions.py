@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from kinformer.arguments import want
 from kinformer.client import Client, ListOptions, NotFound
 from kinformer.clock import Clock, RealClock, move_on_after
 from kinformer.controllerutil.conditions import get_condition, is_condition_true
@@ -50,6 +51,8 @@ def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDef
     """
     if not types:
         raise ValueError("a definition needs a class at least")
+    for type_ in types:
+        want(type_, hasattr(type_, "__definition__"), "the class of a definition", "a subclass of CustomResource")
     infos = [resource_for(type_) for type_ in types]
     first = infos[0]
     for type_, info in zip(types, infos, strict=True):

@@ -21,6 +21,7 @@ from typing import Generic, TypeVar
 import anyio
 import anyio.lowlevel
 
+from kinformer.arguments import want_text
 from kinformer.clock import Clock, RealClock
 from kinformer.workqueue.metrics import MetricsProvider, QueueMetrics, default_provider
 
@@ -53,6 +54,7 @@ class WorkQueue(ABC, Generic[T]):
     """
 
     def __init__(self, name: str = "", *, clock: Clock | None = None, metrics: MetricsProvider | None = None) -> None:
+        want_text(name, "the name of a queue", "a text, or nothing; limiter= takes a rate limiter")
         self.name = name
         self._clock: Clock = clock if clock is not None else RealClock()
         self._metrics: QueueMetrics | None = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar
 
+from kinformer.arguments import want_count, want_limiter, want_number, want_seconds
 from kinformer.clock import Clock
 from kinformer.workqueue.bucket import TokenBucket
 
@@ -78,8 +79,8 @@ class ItemExponentialFailureRateLimiter(_Failures):
 
     def __init__(self, base_delay: float, max_delay: float) -> None:
         super().__init__()
-        self._base = _nanoseconds(base_delay)
-        self._max = _nanoseconds(max_delay)
+        self._base = _nanoseconds(base_delay, "base_delay")
+        self._max = _nanoseconds(max_delay, "max_delay")
 
     def when(self, item: Hashable) -> float:
         doublings = min(self._next(item), _MOST_DOUBLINGS)
@@ -98,8 +99,9 @@ class ItemFastSlowRateLimiter(_Failures):
 
     def __init__(self, fast_delay: float, slow_delay: float, max_fast_attempts: int) -> None:
         super().__init__()
-        self._fast = _nanoseconds(fast_delay)
-        self._slow = _nanoseconds(slow_delay)
+        self._fast = _nanoseconds(fast_delay, "fast_delay")
+        self._slow = _nanoseconds(slow_delay, "slow_delay")
+        want_count(max_fast_attempts, "max_fast_attempts")
         self._max_fast_attempts = max_fast_attempts
 
     def when(self, item: Hashable) -> float:
@@ -119,6 +121,8 @@ class BucketRateLimiter:
     __slots__ = ("_bucket",)
 
     def __init__(self, qps: float, burst: int, clock: Clock | None = None) -> None:
+        want_number(qps, "qps")
+        want_count(burst, "burst")
         self._bucket = TokenBucket(qps, burst, clock)
 
     def when(self, item: Hashable) -> float:
@@ -141,6 +145,8 @@ class MaxOfRateLimiter(Generic[T_contra]):
     __slots__ = ("_limiters",)
 
     def __init__(self, *limiters: RateLimiter[T_contra]) -> None:
+        for limiter in limiters:
+            want_limiter(limiter, "a limiter of MaxOfRateLimiter")
         self._limiters = limiters
 
     def when(self, item: T_contra) -> float:
@@ -164,6 +170,8 @@ class WithMaxWaitRateLimiter(Generic[T_contra]):
     __slots__ = ("_limiter", "_max_delay")
 
     def __init__(self, limiter: RateLimiter[T_contra], max_delay: float) -> None:
+        want_limiter(limiter, "the limiter of WithMaxWaitRateLimiter")
+        want_seconds(max_delay, "max_delay")
         self._limiter = limiter
         self._max_delay = max_delay
 
@@ -192,5 +200,6 @@ def default_item_based_rate_limiter() -> RateLimiter[Hashable]:
     return ItemExponentialFailureRateLimiter(0.001, 1000.0)
 
 
-def _nanoseconds(seconds: float) -> int:
+def _nanoseconds(seconds: float, name: str) -> int:
+    want_seconds(seconds, name)
     return min(round(seconds * _SECOND), _LONGEST)

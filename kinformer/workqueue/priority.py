@@ -16,6 +16,7 @@ import heapq
 from collections.abc import Hashable
 from typing import TypeVar
 
+from kinformer.arguments import want_limiter
 from kinformer.clock import Clock
 from kinformer.workqueue.base import WorkQueue
 from kinformer.workqueue.limiters import ItemExponentialFailureRateLimiter, RateLimiter
@@ -52,6 +53,8 @@ class PriorityQueue(WorkQueue[T]):
         metrics: MetricsProvider | None = None,
     ) -> None:
         super().__init__(name, clock=clock, metrics=metrics)
+        if limiter is not None:
+            want_limiter(limiter, f"the limiter of queue {name}")
         self._limiter: RateLimiter[T] = (
             limiter if limiter is not None else ItemExponentialFailureRateLimiter(0.005, 1000.0)
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
+from kinformer.arguments import want_limiter
 from kinformer.clock import Clock
 from kinformer.workqueue.delaying import DelayingQueue
 from kinformer.workqueue.limiters import RateLimiter, default_controller_rate_limiter
@@ -47,6 +48,8 @@ class RateLimitingQueue(DelayingQueue[T]):
         metrics: MetricsProvider | None = None,
         order: Order[T] | None = None,
     ) -> None:
+        if limiter is not None:
+            want_limiter(limiter, f"the limiter of queue {name}")
         super().__init__(name, clock=clock, metrics=metrics, order=order)
         self._limiter: RateLimiter[T] = limiter if limiter is not None else default_controller_rate_limiter(self._clock)
 

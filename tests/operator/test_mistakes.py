@@ -16,9 +16,10 @@ import pytest
 import kinformer.sync
 from kinformer.cache import ResourceEventHandlerDetailedFuncs, ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
-from kinformer.client import Client, ConfigError, PatchType, connect
+from kinformer.client import Client, ClientOptions, ConfigError, PatchType, connect
 from kinformer.envtest import ApiServer
-from kinformer.informers import SharedInformerFactory
+from kinformer.informers import Selection, SharedInformerFactory
+from kinformer.leaderelection import ElectionOptions, LeaderElector, LeaseKeeper, LeaseLock
 from kinformer.manager import (
     Controller,
     ControllerContext,
@@ -40,7 +41,9 @@ from kinformer.operator import (
     Finalizer,
     Reconciler,
     add_finalizer,
+    create_or_update,
     definition_of,
+    install,
     list_map,
     retry_on_conflict,
     set_condition,
@@ -49,6 +52,15 @@ from kinformer.operator import (
 )
 from kinformer.operator.webhooks import Webhooks
 from kinformer.permissions import allow
+from kinformer.workqueue import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    PriorityQueue,
+    RateLimitingQueue,
+    WithMaxWaitRateLimiter,
+)
 
 
 class Spec(Fields):
@@ -95,6 +107,12 @@ WRONG: Final[Any] = {
     "none": None,
     "pod": V1Pod(metadata=V1ObjectMeta(name="a")),
     "url": "http://127.0.0.1:1",
+    "minute": timedelta(minutes=1),
+    "seconds": "15s",
+    "factory": SharedInformerFactory,
+    "limiter": MaxOfRateLimiter(),
+    "limiter class": MaxOfRateLimiter,
+    "no object": lambda: None,
 }
 
 
@@ -102,6 +120,11 @@ async def sync(key: str) -> None: ...
 
 
 async def keyless() -> None: ...
+
+
+def as_any(given: object) -> Any:
+    """For what a type checker would refuse here."""
+    return given
 
 
 def plain(key: str) -> Any: ...
@@ -353,6 +376,182 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
     "a port for an endpoint": (
         lambda client: Manager(client, endpoint=WRONG["port"]),
         r"endpoint is 8080: want a host and a port, as in \('127\.0\.0\.1', 8080\)",
+    ),
+    "a name for the installed controllers": (
+        lambda client: Manager(client, controllers="web"),
+        r"controllers is 'web': want a list of names, as in controllers=\['web'\]",
+    ),
+    "a name for the required controllers": (
+        lambda client: Manager(client, known={}, required="web"),
+        r"required is 'web': want a list of names, as in required=\['web'\]",
+    ),
+    "None for the client of a manager": (
+        lambda _: Manager(WRONG["none"], known={}),
+        "the client of a manager is None: want the client of `async with connect",
+    ),
+    "a timedelta for a manager's timeout": (
+        lambda client: Manager(client, known={}, cache_sync_timeout=WRONG["minute"]),
+        r"cache_sync_timeout is datetime.timedelta.*: want seconds, as in 15\.0; a timedelta has total_seconds\(\)",
+    ),
+    "the class for an informer factory": (
+        lambda client: Manager(client, known={}, informers=WRONG["factory"]),
+        r"informers is SharedInformerFactory: want SharedInformerFactory\(client\), or None",
+    ),
+    "a dict for the limits of the health checks": (
+        lambda client: Manager(client, known={}, limits=WRONG["dict"]),
+        r"limits is {}: want HealthLimits\(…\), or None",
+    ),
+    "a pair for the TLS of the endpoint": (
+        lambda client: Manager(client, known={}, secure=WRONG["list"]),
+        r"secure is \['web'\]: want SecureServing\(…\), or None",
+    ),
+    "the arguments of a controller in another order": (
+        lambda _: Controller(WRONG["class"], WRONG["name"]),
+        r"the name of a controller is V1Pod: want a text: the arguments are \(name, sync\)",
+    ),
+    "a text for the workers": (
+        lambda _: Controller("web", sync, workers=WRONG["seconds"]),
+        "workers of controller web is '15s': want a whole number",
+    ),
+    "a timedelta for a sync_timeout": (
+        lambda _: Controller("web", sync, sync_timeout=WRONG["minute"]),
+        "sync_timeout of controller web is datetime.timedelta.*: want seconds, as in",
+    ),
+    "a number for a limiter": (
+        lambda _: Controller("web", sync, limiter=WRONG["port"]),
+        r"the limiter of queue web is 8080: want a rate limiter, such as ItemExponentialFailureRateLimiter\(",
+    ),
+    "a list for limits": (
+        lambda _: Controller("web", sync, limits=WRONG["list"]),
+        r"limits of controller web is \['web'\]: want a dict of limiters by class",
+    ),
+    "a text for a class of errors": (
+        lambda _: Controller("web", sync, limits={WRONG["name"]: MaxOfRateLimiter()}),
+        "a key of limits of controller web is 'Pod': want a class of errors, such as Conflict",
+    ),
+    "a number for a limiter of errors": (
+        lambda _: Controller("web", sync, limits={ValueError: WRONG["port"]}),
+        "a value of limits of controller web is 8080: want a rate limiter",
+    ),
+    "a name for starts_after": (
+        lambda _: Controller("web", sync, starts_after="db"),
+        r"starts_after of controller web is 'db': want a list of names, as in \['web'\]",
+    ),
+    "a text for shard_by": (
+        lambda _: Controller("web", sync, shard_by=WRONG["name"]),
+        "shard_by of controller web is 'Pod': want a plain function of one argument, or None",
+    ),
+    "a limiter for the name of a queue": (
+        lambda _: RateLimitingQueue(WRONG["limiter"]),
+        "the name of a queue is .*: want a text, or nothing; limiter= takes a rate limiter",
+    ),
+    "a class for a limiter": (
+        lambda _: PriorityQueue("web", limiter=WRONG["limiter class"]),
+        "the limiter of queue web is MaxOfRateLimiter: want a rate limiter, such as",
+    ),
+    "a list of limiters": (
+        lambda _: MaxOfRateLimiter(WRONG["list"]),
+        r"a limiter of MaxOfRateLimiter is \['web'\]: want a rate limiter",
+    ),
+    "a text for the delay of a limiter": (
+        lambda _: ItemExponentialFailureRateLimiter(WRONG["seconds"], 10.0),
+        "base_delay is '15s': want seconds, as in",
+    ),
+    "a timedelta for the slow delay": (
+        lambda _: ItemFastSlowRateLimiter(1.0, WRONG["minute"], 3),
+        r"slow_delay is datetime\.timedelta.*: want seconds",
+    ),
+    "a text for the tries of a limiter": (
+        lambda _: ItemFastSlowRateLimiter(1.0, 2.0, WRONG["seconds"]),
+        "max_fast_attempts is '15s': want a whole number",
+    ),
+    "a timedelta for the longest wait": (
+        lambda _: WithMaxWaitRateLimiter(MaxOfRateLimiter(), WRONG["minute"]),
+        r"max_delay is datetime\.timedelta.*: want seconds",
+    ),
+    "a text for the rate of a bucket": (
+        lambda _: BucketRateLimiter(WRONG["seconds"], 10),
+        "qps is '15s': want a number",
+    ),
+    "a timedelta for a lease": (
+        lambda _: ElectionOptions(lease_duration=WRONG["minute"]),
+        r"lease_duration of the election is datetime\.timedelta.*: want seconds, as in",
+    ),
+    "a lock whose client comes last": (
+        lambda client: LeaseLock(WRONG["name"], "default", "web", as_any(client)),
+        "the client of a lock is 'Pod': want the client of `async with connect",
+    ),
+    "a lock without a namespace": (
+        lambda client: LeaseLock(client, "", "web", "me"),
+        "the namespace of a lock is empty",
+    ),
+    "None for the namespace of a lock": (
+        lambda client: LeaseLock(client, WRONG["none"], "web", "me"),
+        r"the namespace of a lock is None: want a text: the arguments are \(client, namespace, name, identity\)",
+    ),
+    "a client for a lock": (
+        lambda client: LeaseKeeper(as_any(client)),
+        r"the lock of a keeper is .*: want LeaseLock\(client, namespace, name, identity\)",
+    ),
+    "a dict for the options of a keeper": (
+        lambda client: LeaseKeeper(LeaseLock(client, "default", "web", "me"), WRONG["labels"]),
+        r"options is {'app': 'web'}: want ElectionOptions\(…\), or None",
+    ),
+    "a lock for its keeper": (
+        lambda client: LeaderElector(as_any(LeaseLock(client, "default", "web", "me"))),
+        r"the keeper of an elector is .*LeaseLock.*: want LeaseKeeper\(LeaseLock\(…\)\)",
+    ),
+    "the work of a leader with an argument": (
+        lambda client: LeaderElector(LeaseKeeper(LeaseLock(client, "default", "web", "me"))).run(as_any(sync)),
+        r"the work of a leader is sync\(key\): want an async function without arguments",
+    ),
+    "None for the client of a factory": (
+        lambda _: SharedInformerFactory(WRONG["none"]),
+        "the client of an informer factory is None: want the client of `async with connect",
+    ),
+    "a timedelta for a resync": (
+        lambda client: SharedInformerFactory(client, resync_period=WRONG["minute"]),
+        r"the resync period is datetime\.timedelta.*: want seconds",
+    ),
+    "a plural for a type": (
+        lambda client: SharedInformerFactory(client, custom_resync={WRONG["name"]: 30.0}),
+        "a key of by_type or custom_resync is 'Pod': want a type",
+    ),
+    "a text for a selection": (
+        lambda client: SharedInformerFactory(client, by_type={V1Pod: WRONG["name"]}),
+        r"a value of by_type is 'Pod': want Selection\(label_selector='app=web'\)",
+    ),
+    "an async transform": (
+        lambda client: SharedInformerFactory(client, transform=as_any(sync)),
+        "the transform of informers is sync: want a plain function of the object that returns what is stored",
+    ),
+    "a transform without an object": (
+        lambda _: Selection(transform=WRONG["no object"]),
+        r"the transform of informers is <lambda>\(\): want a plain function of the object",
+    ),
+    "a text for a rate of requests": (
+        lambda _: ClientOptions(qps=WRONG["seconds"]),
+        "qps of a client is '15s': want a number",
+    ),
+    "a timedelta for a read_timeout": (
+        lambda _: ClientOptions(read_timeout=WRONG["minute"]),
+        r"read_timeout of a client is datetime\.timedelta.*: want seconds",
+    ),
+    "None for the client of a finalizer": (
+        lambda _: Finalizer("example.com/dns", WRONG["none"]),
+        "the client of the finalizer example.com/dns is None: want the client",
+    ),
+    "an Applier whose client comes last": (
+        lambda client: Applier(WRONG["name"], as_any(client)),
+        "the client of an Applier is 'Pod': want the client",
+    ),
+    "an async mutate": (
+        lambda client: create_or_update(client, WRONG["pod"], as_any(sync)),
+        "mutate is sync: want a plain function that changes the object that it is given",
+    ),
+    "a built-in kind for a definition": (
+        lambda client: install(client, WRONG["class"]),
+        "the class of a definition is V1Pod: want a subclass of CustomResource",
     ),
     "True for an election": (
         lambda client: Manager(client, leader_election=WRONG["true"]),
