@@ -16,6 +16,7 @@ from kinformer.bench.measure import Stopwatch, feel_pulse
 from kinformer.bench.results import Figures
 from kinformer.bench.runner import Case, each
 from kinformer.cache import NAMESPACE_INDEX, IndexFunc, SharedIndexInformer, namespace_index_func
+from kinformer.client.options import DEFAULT_OPTIONS
 from kinformer.clock import FakeClock
 from kinformer.manager import ControllerContext
 from kinformer.meta import accessor_for
@@ -47,7 +48,7 @@ class Caches:
     """Informers that do not run. Their caches are filled directly."""
 
     def __init__(self) -> None:
-        self.client: Any = SimpleNamespace(resource=lambda *_: None)
+        self.client: Any = SimpleNamespace(resource=lambda *_: None, options=DEFAULT_OPTIONS)
         self._informers: dict[type[Any], SharedIndexInformer[Any]] = {}
 
     def informer_for(

@@ -7,7 +7,7 @@ the factory runs all informers. So a hundred controllers that read pods cost one
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -345,10 +345,14 @@ class SharedInformerFactory:
                 namespace,
                 _all_of(self._label_selector, selection.label_selector, there.label_selector),
                 _all_of(self._field_selector, selection.field_selector, there.field_selector),
-                lists_at_once=self.client.discovery.lists_at_once,
+                lists_at_once=self._asks_at_once(),
             )
             for namespace, there in (namespaces if namespaced else {"": EVERYTHING}).items()
         }
+
+    def _asks_at_once(self) -> Callable[[], Awaitable[bool]] | None:
+        """What tells informers whether to ask for plain lists, if the server is to decide it."""
+        return self.client.discovery.lists_at_once if self._informer_options.use_watch_list == "auto" else None
 
     def _make_borrowed(
         self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, transform: TransformFunc[T] | None
@@ -362,10 +366,7 @@ class SharedInformerFactory:
         )
         namespaces = self._namespaces if namespaced else ("",)
         return SharedIndexInformer(
-            {
-                namespace: ListWatch(resource, namespace, lists_at_once=self.client.discovery.lists_at_once)
-                for namespace in namespaces
-            },
+            {namespace: ListWatch(resource, namespace, lists_at_once=self._asks_at_once()) for namespace in namespaces},
             type_,
             name=f"{gvr.group_resource} (metadata)",
             transform=transform,

@@ -152,7 +152,6 @@ async def test_those_that_must_start_may_do_so_while_others_cannot(world: World)
         await eventually(lambda: started(manager, "configmaps") and len(manager.lacking) == 2, world.clock)
 
 
-def test_one_that_must_start_has_to_be_selected() -> None:
-    client: Any = None
+async def test_one_that_must_start_has_to_be_selected(world: World) -> None:
     with pytest.raises(UnknownControllerError, match="'secrets'"):
-        Manager(client, known={}, required=["secrets"])
+        Manager(world.client, known={}, required=["secrets"])

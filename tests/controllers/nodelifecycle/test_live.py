@@ -272,7 +272,7 @@ async def test_nodes_are_registered_and_removed_with_an_event_each() -> None:
 
         assert await world.events("RegisteredNode") == ["Node n event: Registered Node n in Controller"]
         assert await world.events("RemovingNode") == ["Node n event: Removing Node n from Controller"]
-        controller: Any = parts_of(world.manager.controllers["nodelifecycle"])[0]._sync.__self__
+        controller: Any = parts_of(world.manager.controllers["nodelifecycle"])[0]._syncs.sync.__self__
         assert controller.monitor.health == {}
 
 
@@ -284,7 +284,7 @@ async def test_a_node_excluded_from_its_zone_is_still_monitored() -> None:
 
         # The only node that counts is silent: everything stops.
         assert await world.taints("alive") == ["unreachable:NoSchedule"]
-        controller: Any = parts_of(world.manager.controllers["nodelifecycle"])[0]._sync.__self__
+        controller: Any = parts_of(world.manager.controllers["nodelifecycle"])[0]._syncs.sync.__self__
         assert {zone: state.value for zone, state in controller.disruption.states.items()} == {"": "FullDisruption"}
 
 

@@ -112,6 +112,9 @@ class _Informer:
         self.indexer: Indexer[Any] = Indexer(meta_namespace_key)
         self.handlers: list[Any] = []
 
+    def decode_early(self, *fields: str) -> None:
+        """Nothing arrives here."""
+
     def add_event_handler(self, handler: Any) -> _Synced:
         self.handlers.append(handler)
         return _Synced()
