@@ -163,11 +163,11 @@ class LazyField:
         :raises ObjectDecodeError: if they do not fit the field's type
         """
         value = self.decoded(obj, raw)
-        for peek, poke in self._below:
-            part = peek(value)
-            if type(part) is msgspec.Raw:
-                poke(value, part.copy())
-        if self._below:
+        if value is not None and self._below:
+            for peek, poke in self._below:
+                part = peek(value)
+                if type(part) is msgspec.Raw:
+                    poke(value, part.copy())
             value._source = None
         return value
 

@@ -312,6 +312,13 @@ def test_heavy_parts_of_an_early_field_have_their_own_bytes() -> None:
     assert pod == decode(V1Pod, POD)
 
 
+def test_an_early_field_may_be_null() -> None:
+    pod = lazily(b'{"spec": null, "status": null}')
+    detacher_for(V1Pod, early=("spec", "status"))(pod)
+
+    assert (pod.spec, pod.status) == (None, None)
+
+
 def test_an_early_field_that_does_not_fit_fails_its_reader() -> None:
     pod = lazily(b'{"spec": {"nodeName": 5}}')
     detacher_for(V1Pod, early=("spec",))(pod)
