@@ -19,6 +19,7 @@ __all__ = (
     "want_function",
     "want_limiter",
     "want_number",
+    "want_plain_function",
     "want_seconds",
     "want_several",
     "want_text",
@@ -114,6 +115,16 @@ def want_function(given: object, count: int, name: str, instead: str) -> None:
         called = getattr(given, "__qualname__", None) or repr(given)
         raise TypeError(f"{name} is {called}({', '.join(_signature(given).parameters)}): want {instead}")
     want(given, callable(given), name, instead)
+
+
+def want_plain_function(given: object, count: int, name: str, instead: str) -> None:
+    """
+    Check that an argument is a function of so many arguments, and not an async one.
+
+    :raises TypeError: if it is async, is no function, or certainly takes other arguments
+    """
+    want(given, not inspect.iscoroutinefunction(given), name, instead)
+    want_function(given, count, name, instead)
 
 
 def takes(function: object, count: int) -> bool:

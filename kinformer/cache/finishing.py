@@ -7,10 +7,11 @@ here, so that an object that does not fit its type never gets into the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from kinformer.cache.metrics import cache_changes_total
+from kinformer.cache.options import InformerOptions
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
@@ -28,10 +29,7 @@ class Finisher(Generic[T]):
     """
     :param name: the cache's name in logs and metrics
     :param known: the stored objects, from which unchanged parts are taken over; None if nothing is to be taken over
-    :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
-    :param eager: decode every field now, not when it is first read
-    :param early: the attributes of new objects that are decoded now
-    :param compressed: whether parts of the stored objects may be compressed
+    :param options: which fields are kept, decoded now, or compressed
     """
 
     __slots__ = ("_name", "_told", "begin", "key_of", "known", "last", "succeed", "view")
@@ -41,16 +39,12 @@ class Finisher(Generic[T]):
         name: str,
         accessor: Accessor[T],
         known: ThreadSafeStore[T] | None,
-        *,
-        keep_managed_fields: bool,
-        eager: bool,
-        early: Collection[str],
-        compressed: bool,
+        options: InformerOptions,
     ):
         self._name = name
         self._told = False
-        type_ = accessor.type
-        detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager, early=early)
+        type_, keep_managed_fields, eager = accessor.type, options.keep_managed_fields, options.eager
+        detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager, early=options.early)
         intern = interner_for(type_)
 
         def begin(obj: T) -> None:
@@ -71,7 +65,7 @@ class Finisher(Generic[T]):
             type_,
             keep_managed_fields=keep_managed_fields,
             eager=eager,
-            compressed=compressed,
+            compressed=options.compress,
             on_changed=self._tell_of_change,
         )
         #: Finishes the last state of a deleted object.
@@ -81,7 +75,7 @@ class Finisher(Generic[T]):
         """
         Finish an object that is new or has changed.
 
-        :raises ObjectDecodeError: if `eager` is set and the object does not fit its type
+        :raises ObjectDecodeError: if the options say `eager` and the object does not fit its type
         """
         old = self.known(self.key_of(obj))
         if old is None:

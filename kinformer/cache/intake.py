@@ -13,7 +13,7 @@ No task, future or lock is used per event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +22,7 @@ from kinformer.cache.division import LEFT
 from kinformer.cache.finishing import Finisher
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.left_out import LeftOut
+from kinformer.cache.options import InformerOptions
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.store import ReflectorStore, TransformFunc
 from kinformer.cache.thread_safe_store import ThreadSafeStore
@@ -47,12 +48,8 @@ class Intake(Generic[T]):
     :param known: the objects that the store has. Unchanged parts are taken over from them, and an object stays in the
         store while newer states of it do not decode.
     :param expected_kind: for dicts: objects of another kind are logged and left out
-    :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
-    :param eager: decode every field of a model as it arrives, not when it is first read
-    :param early: the fields of new objects that are decoded as they arrive
-    :param compressed: whether parts of the stored objects may be compressed
-    :param relax_collector: relax Python's cycle collector during a long list
     :param on_listed: called with each object of a list when it is finished, before it is stored
+    :param options: what becomes of the objects' fields, and whether the cycle collector is relaxed during a long list
     """
 
     def __init__(
@@ -63,12 +60,8 @@ class Intake(Generic[T]):
         known: ThreadSafeStore[T] | None,
         *,
         expected_kind: str,
-        keep_managed_fields: bool,
-        eager: bool,
-        early: Collection[str],
-        compressed: bool,
-        relax_collector: bool,
         on_listed: Callable[[T], None] | None,
+        options: InformerOptions,
     ) -> None:
         self._name = name
         self._accessor = accessor
@@ -87,7 +80,7 @@ class Intake(Generic[T]):
             name, _known_to_nobody if known is None else known.get
         )
         self._left_out = LeftOut(name)
-        self._relax_collector = relax_collector
+        self._relax_collector = options.relax_collector
         self._on_listed = on_listed
         #: The number of objects of the list that is being read.
         self._listed = 0
@@ -96,10 +89,7 @@ class Intake(Generic[T]):
             accessor,
             # With a transformer, the stored object may not be the one that came.
             known if self._transformer is None else None,
-            keep_managed_fields=keep_managed_fields,
-            eager=eager,
-            early=early,
-            compressed=compressed,
+            options,
         )
         #: The version of the last list or event that was passed to the store; empty before the first list.
         self.resource_version = ""

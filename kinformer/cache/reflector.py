@@ -126,12 +126,8 @@ class Reflector(Generic[T]):
             store,
             known,
             expected_kind=expected_kind,
-            keep_managed_fields=options.keep_managed_fields,
-            eager=options.eager,
-            early=options.early,
-            compressed=options.compress,
-            relax_collector=options.relax_collector,
             on_listed=on_listed,
+            options=options,
         )
         self.clock = clock or RealClock()
         self.contact = Contact(self.clock)

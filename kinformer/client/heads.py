@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ("Wanted", "keep_wanted")
 
+#: The most namespaces whose answers are remembered.
+_MOST_ANSWERS: Final = 2**16
+
 
 class Wanted:
     """
@@ -74,7 +77,6 @@ class _Answers(dict[bytes, bool]):
         return answer
 
 
-_MOST_ANSWERS: Final = 2**16
 #: It matches only if namespace, uid and version are ASCII. Any other line is read as JSON, and may be invalid UTF-8.
 #: Alternatives with an empty one take 0.15 µs for a pod, optional groups (``?``) 0.7.
 _HEAD: Final = re.compile(

@@ -62,10 +62,12 @@ class ClientOptions:
     outage: OutageOptions | None = None
 
     def __post_init__(self) -> None:
-        for name in ("qps", "delete_qps", "read_timeout"):
-            given = getattr(self, name)
-            if given is not None:
-                (want_seconds if name == "read_timeout" else want_number)(given, f"{name} of a client")
+        for name in ("qps", "delete_qps"):
+            if (rate := getattr(self, name)) is not None:
+                want_number(rate, f"{name} of a client")
+        if self.read_timeout is not None:
+            want_seconds(self.read_timeout, "read_timeout of a client")
+        want_seconds(self.event_patience, "event_patience of a client")
         for name in ("burst", "delete_burst", "max_in_flight", "max_answer"):
             want_count(getattr(self, name), f"{name} of a client")
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from functools import cache
-from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar, get_args
 
 import msgspec
 
-from kinformer.arguments import want, want_function
+from kinformer.arguments import want_plain_function
 from kinformer.backoff import Backoff
 from kinformer.client import Client, Conflict, NotFound, Resource
 from kinformer.client.errors import ApiError
@@ -104,9 +103,7 @@ async def create_or_update(client: Client, obj: T, mutate: Callable[[T], None]) 
     :raises AlreadyExists: if another client created the object in between
     :raises ValueError: if `mutate` changes the name or the namespace
     """
-    instead = "a plain function that changes the object that it is given"
-    want(mutate, not iscoroutinefunction(mutate), "mutate", instead)
-    want_function(mutate, 1, "mutate", instead)
+    want_plain_function(mutate, 1, "mutate", "a plain function that changes the object that it is given")
     resource: Resource[Any] = await client.resource_for_object(obj)
     accessor = accessor_of(obj)
     name = accessor.object_name(obj)

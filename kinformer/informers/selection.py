@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from inspect import iscoroutinefunction
 from typing import Any, Final, TypeAlias
 
-from kinformer.arguments import want, want_function, want_several, want_text
+from kinformer.arguments import want_plain_function, want_several, want_text
 from kinformer.cache import TransformFunc
 from kinformer.client import ListOptions
 
@@ -50,8 +49,7 @@ def check_transform(transform: object) -> None:
     """
     if transform is not None:
         instead = "a plain function of the object that returns what is stored"
-        want(transform, not iscoroutinefunction(transform), "the transform of informers", instead)
-        want_function(transform, 1, "the transform of informers", instead)
+        want_plain_function(transform, 1, "the transform of informers", instead)
 
 
 def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[str, Selection] | None:

@@ -138,7 +138,7 @@ def check_sync(name: str, sync: Sync) -> None:
     want_function(sync, 1, f"the sync of controller {name}", "async def sync(key)")
 
 
-def check_limits(name: str, limits: object) -> None:
+def check_limits(name: str, limits: Mapping[Any, Any] | None) -> None:
     """
     Check the limiters of single classes of errors.
 
@@ -146,7 +146,7 @@ def check_limits(name: str, limits: object) -> None:
     """
     instead = "a dict of limiters by class, as in {Conflict: ItemExponentialFailureRateLimiter(0.1, 5.0)}"
     want(limits, limits is None or isinstance(limits, Mapping), f"limits of controller {name}", instead)
-    for error, limiter in (limits or {}).items():  # type: ignore[attr-defined]  # a mapping: the line before says so
+    for error, limiter in (limits or {}).items():
         is_error = isinstance(error, type) and issubclass(error, BaseException)
         want(error, is_error, f"a key of limits of controller {name}", "a class of errors, such as Conflict")
         want_limiter(limiter, f"a value of limits of controller {name}")

@@ -69,7 +69,7 @@ async def test_auto_takes_a_streaming_list_where_nobody_knows() -> None:
 
 def test_another_word_for_streaming_lists_is_refused() -> None:
     with pytest.raises(ValueError, match="use_watch_list is 'never': want True, False or 'auto'"):
-        InformerOptions(use_watch_list="never")  # type: ignore[arg-type]
+        InformerOptions(use_watch_list="never")  # type: ignore[arg-type]  # the mistake
 
 
 def test_a_resource_knows_streaming_lists_unless_told_otherwise() -> None:

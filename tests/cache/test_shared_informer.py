@@ -1074,7 +1074,7 @@ async def test_fields_that_all_read_are_decoded_before_they_are_stored(compress:
         await clock.settle()
 
     stored = informer.indexer.get_by_key("ns/a")
-    kinds = [type(V1Pod.__lazy_fields__[name].peek(stored)) for name in ("spec", "status")]  # type: ignore[attr-defined]
+    kinds = [type(V1Pod.__lazy_fields__[name].peek(stored)) for name in ("spec", "status")]  # type: ignore[attr-defined]  # as it lies there
     assert kinds == [msgspec.Raw if compress else V1PodSpec, msgspec.Raw]
 
 

@@ -533,6 +533,10 @@ MISTAKES: Final[dict[str, tuple[Callable[[Client], Any], str]]] = {
         lambda _: ClientOptions(qps=WRONG["seconds"]),
         "qps of a client is '15s': want a number",
     ),
+    "a timedelta for an event_patience": (
+        lambda _: ClientOptions(event_patience=WRONG["minute"]),
+        r"event_patience of a client is datetime\.timedelta.*: want seconds",
+    ),
     "a timedelta for a read_timeout": (
         lambda _: ClientOptions(read_timeout=WRONG["minute"]),
         r"read_timeout of a client is datetime\.timedelta.*: want seconds",

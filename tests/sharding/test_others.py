@@ -171,7 +171,7 @@ async def test_ranges_added_while_the_second_watch_opens_are_listed() -> None:
         async with first(namespace, options, **more) as batches:
             yield batches
 
-    source.watch = watch  # type: ignore[method-assign]
+    source.watch = watch  # type: ignore[method-assign]  # its second call brings ranges
     with pytest.raises(ListAgain), anyio.fail_after(10):
         await followed(part, streaming=True)
 

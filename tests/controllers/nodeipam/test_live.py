@@ -99,7 +99,7 @@ async def test_if_the_second_range_is_full_the_firsts_part_returns() -> None:
         await make(world, "a", "b")
         await world.turn(60)
 
-        pools = world.manager.controllers["nodeipam"]._syncs.sync.__self__.pools  # type: ignore[attr-defined]
+        pools = world.manager.controllers["nodeipam"]._syncs.sync.__self__.pools  # type: ignore[attr-defined]  # a part of it
         assert [each.taken for each in pools.sets] == [1, 1]
 
 
