@@ -19,6 +19,7 @@ __all__ = (
     "KeyPair",
     "first_of",
     "is_signed_by",
+    "load_private_key",
     "make_authority",
     "make_certificate",
     "names_of",
@@ -84,8 +85,6 @@ def make_certificate(
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     x509 = _x509()
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     if not hosts and len(name) > _LONGEST_NAME:
         # The beginning of a user's name can be the name of another user.
         raise ValueError(
@@ -96,7 +95,7 @@ def make_certificate(
     issuer, signing = subject, key
     if authority is not None:
         issuer = x509.load_pem_x509_certificate(authority.certificate).subject
-        signing = load_pem_private_key(authority.key, None)
+        signing = load_private_key(authority.key)
     builder = _builder(x509, subject, issuer, key.public_key(), signing.public_key(), now, life)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     if authority is not None:
@@ -109,6 +108,29 @@ def make_certificate(
         names = list(dict.fromkeys(_host(x509, host) for host in hosts))
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return _signed(builder, signing, key)
+
+
+def load_private_key(pem: bytes) -> Any:
+    """
+    Read a private key, and check an RSA key as Go does.
+
+    Whether its factors are prime is not checked. OpenSSL would try that for 40 ms with each start of a manager.
+
+    :raises ValueError: if it is not a private key, or the parts of an RSA key do not belong together
+    :raises TypeError: if it has a password
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    _x509()
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    key = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+    if isinstance(key, rsa.RSAPrivateKey):
+        its = key.private_numbers()
+        rest = its.d * its.public_numbers.e - 1
+        if rest % (its.p - 1) or rest % (its.q - 1):
+            raise ValueError("its private exponent is not that of its public key")
+    return key
 
 
 def validity_of(certificates: bytes) -> tuple[datetime, datetime]:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from kinformer.certificates import (
     AUTHORITY_LIFE,
@@ -16,6 +18,7 @@ from kinformer.certificates import (
     KeyPair,
     first_of,
     is_signed_by,
+    load_private_key,
     make_authority,
     make_certificate,
     names_of,
@@ -91,6 +94,25 @@ def test_what_is_no_certificate_is_a_value_error() -> None:
     with pytest.raises(ValueError, match=r"PEM|certificate"):
         validity_of(b"nothing")
     assert not is_signed_by(b"nothing", make_authority("ca", NOW).certificate)
+
+
+@pytest.mark.parametrize("part", ["p", "d"])
+def test_an_rsa_key_whose_numbers_do_not_belong_together_is_refused(part: str) -> None:
+    good = rsa.generate_private_key(65537, 2048)
+    its = good.private_numbers()
+    numbers = {name: getattr(its, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    numbers[part] += 2
+    broken = rsa.RSAPrivateNumbers(**numbers, public_numbers=its.public_numbers)
+
+    assert load_private_key(pem(good)).private_numbers() == its
+    with pytest.raises(ValueError, match=r"p\*q must equal|its private exponent is not"):
+        load_private_key(pem(broken.private_key(unsafe_skip_rsa_key_validation=True)))
+
+
+def pem(key: rsa.RSAPrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import anyio.to_thread
 
+from kinformer.certificates import load_private_key
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.options import OptionError
@@ -286,7 +287,7 @@ def _load(files: SignerFiles) -> _Loaded:
     certificates = x509.load_pem_x509_certificates(Path(files.certificate).read_bytes())
     if len(certificates) != 1:
         raise ValueError(f"want 1 certificate, found {len(certificates)}")
-    key: Any = serialization.load_pem_private_key(Path(files.key).read_bytes(), None)
+    key = load_private_key(Path(files.key).read_bytes())
     form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     if key.public_key().public_bytes(*form) != certificates[0].public_key().public_bytes(*form):
         raise ValueError("the key is not the certificate's")

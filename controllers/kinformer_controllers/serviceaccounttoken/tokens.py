@@ -11,8 +11,9 @@ import base64
 import copy
 import hashlib
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from kinformer.certificates import load_private_key
 from kinformer.models import V1Secret, V1ServiceAccount
 from kinformer.options import OptionError
 from kinformer_controllers.shared.identity import ACCOUNT_NAME, ACCOUNT_UID
@@ -50,7 +51,7 @@ class TokenSigner:
             from cryptography.hazmat.primitives.asymmetric import ec, rsa
         except ImportError as error:
             raise ImportError(_INSTALL) from error
-        key: Any = serialization.load_pem_private_key(pem, None)
+        key = load_private_key(pem)
         if isinstance(key, rsa.RSAPrivateKey):
             self._algorithm = "RS256"
         elif isinstance(key, ec.EllipticCurvePrivateKey):
