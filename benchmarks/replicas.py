@@ -5,7 +5,8 @@ client, the informers and the controllers.
 
 - ``scaling``: one object is scaled from 0 to many replicas and back, without nodes, until its status says so;
 - ``roll-out``: many Deployments of three pods are made. Then all get a new template at once, until each roll-out is
-  complete.
+  complete;
+- ``laptop``: many Deployments of one pod on 1,000 fake nodes, until each pod is available.
 """
 
 from __future__ import annotations
@@ -94,6 +95,14 @@ def _has(replicas: int) -> Callable[[Any], bool]:
     return lambda obj: (obj.status.replicas or 0) == replicas
 
 
+def _is_complete(replicas: int) -> Callable[[Any], bool]:
+    def check(obj: Any) -> bool:
+        status = obj.status
+        return bool(status.updated_replicas == status.available_replicas == status.replicas == replicas)
+
+    return check
+
+
 async def scaling(kind: str, replicas: int) -> Figures:
     figures: Figures = {}
     with api_server() as kubeconfig:
@@ -110,10 +119,6 @@ async def scaling(kind: str, replicas: int) -> Figures:
 async def roll_out(count: int) -> Figures:
     names = [f"d-{index}" for index in range(count)]
 
-    def complete(obj: Any) -> bool:
-        status = obj.status
-        return bool(status.updated_replicas == status.available_replicas == status.replicas == 3)
-
     figures: Figures = {}
     with api_server(fake_nodes=10) as kubeconfig:
         async with managed(kubeconfig, _DEPLOYMENT) as (resource, watching):
@@ -127,9 +132,23 @@ async def roll_out(count: int) -> Figures:
 
             for what, write in (("make", create), ("roll", roll)):
                 with timed(figures, what, 3 * count):
-                    async with watching.until(names, complete):
+                    async with watching.until(names, _is_complete(3)):
                         await at_once(write, names)
     return figures
+
+
+async def laptop(count: int) -> Figures:
+    names = [f"d-{index}" for index in range(count)]
+    with api_server(fake_nodes=1_000) as kubeconfig:
+        async with managed(kubeconfig, _DEPLOYMENT) as (resource, watching):
+
+            async def create(name: str) -> None:
+                await resource.create(make(_DEPLOYMENT, name, 1))
+
+            watch = Stopwatch()
+            async with watching.until(names, _is_complete(1)):
+                await at_once(create, names)
+            return {"s": round(watch.wall, 1), "Deployments/s": round(count / watch.wall), "CPU s": round(watch.cpu, 1)}
 
 
 CASES = {
@@ -148,5 +167,12 @@ CASES = {
         each("count", (10,)),
         ("make ms CPU/pod", "roll ms CPU/pod"),
         lower_is_better=True,
+    ),
+    "laptop": Case(
+        "Deployments of one pod on 1,000 fake nodes, made at once, until all are available",
+        laptop,
+        each("count", (600, 3_000)),
+        each("count", (10,)),
+        ("Deployments/s",),
     ),
 }
