@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 
 from kinformer.cache.feeds import Feed
-from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.listwatch import ListerWatcher, beside
 from kinformer.client.errors import ClientError
 from kinformer.client.types import BOOKMARK, ListOptions
 from kinformer.clock import Clock, move_on_after
@@ -95,6 +95,7 @@ async def catch_up(feed: Feed[Any], version: str, clock: Clock) -> None:
     """Return once a feed shows a version, or everything that came before it. The server is asked if need be."""
     #: The versions of which one must be reached: the given one, or that of the last change before it.
     enough = {version}
+    lister_watcher = beside(feed.lister_watcher)
 
     async def ask() -> None:
         await clock.sleep(_ON_ITS_WAY)
@@ -102,9 +103,9 @@ async def catch_up(feed: Feed[Any], version: str, clock: Clock) -> None:
             here = feed.last_sync_resource_version
             try:
                 # This version can always be compared: it is of this resource. The claim's may be of another resource.
-                newest = (await feed.lister_watcher.list(ListOptions(limit=1))).resource_version
+                newest = (await lister_watcher.list(ListOptions(limit=1))).resource_version
                 enough.add(newest)
-                enough.add(await _last_change(feed.lister_watcher, here, newest))
+                enough.add(await _last_change(lister_watcher, here, newest))
                 return
             except ClientError as error:
                 # One reason is that the server has forgotten that version. Then the informer is about to list again.

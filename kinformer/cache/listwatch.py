@@ -26,6 +26,7 @@ __all__ = (
     "ListWatch",
     "ListerWatcher",
     "WatchableResource",
+    "beside",
     "list_accepting",
     "lists_at_once",
     "reachability_of",
@@ -65,6 +66,16 @@ class ListerWatcher(Protocol[T]):
 
         :raises ClientError: if the server refuses; while iterating, on an ERROR event or a broken connection
         """
+
+
+def beside(lister_watcher: ListerWatcher[T]) -> ListerWatcher[T]:
+    """
+    What lists and watches the same objects, for requests beside those of a reflector.
+
+    A lister-watcher that keeps what its reflector has stored gives another one, which does not.
+    """
+    ask: Callable[[], ListerWatcher[T]] | None = getattr(lister_watcher, "beside", None)
+    return lister_watcher if ask is None else ask()
 
 
 async def lists_at_once(lister_watcher: ListerWatcher[Any]) -> bool:

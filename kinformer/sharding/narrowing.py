@@ -95,6 +95,10 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         selects: Callable[[Any], bool] | None = getattr(self.inner, "selects", None)
         return self.is_ours(obj) and (selects is None or selects(obj))
 
+    def beside(self) -> RangesListWatch[T]:
+        """For requests beside the reflector's: what they list and watch is not stored, and nothing is noted of it."""
+        return RangesListWatch(self.inner, self.is_ours)
+
     # --- changes of the ranges
 
     def changed(self, *, added: bool) -> None:

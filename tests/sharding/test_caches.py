@@ -10,6 +10,7 @@ import pytest
 
 from kinformer.cache import ListerWatcher, ListWatch
 from kinformer.cache.division import LEFT
+from kinformer.cache.listwatch import beside
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.heads import Wanted, keep_wanted
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
@@ -130,12 +131,12 @@ def test_types_that_own_others_are_decoded_by_their_own_uid() -> None:
 
 
 class Script(ListerWatcher[V1Pod]):
-    """One batch of events, after an empty list."""
+    """Batches of events, after an empty list."""
 
     supports_watch_list = True
 
-    def __init__(self, *events: WatchEvent[V1Pod]) -> None:
-        self.events = events
+    def __init__(self, *batches: Sequence[WatchEvent[V1Pod]]) -> None:
+        self.batches = batches
 
     async def list(self, options: ListOptions) -> ObjectList[V1Pod]:
         return ObjectList([], "1")
@@ -143,7 +144,8 @@ class Script(ListerWatcher[V1Pod]):
     @asynccontextmanager
     async def watch(self, options: ListOptions) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent[V1Pod]]]]:
         async def batches() -> AsyncIterator[Sequence[WatchEvent[V1Pod]]]:
-            yield self.events
+            for batch in self.batches:
+                yield batch
 
         yield batches()
 
@@ -157,7 +159,7 @@ def pod_event(type_: Any, uid: str, owner: str = "", version: str = "7") -> Watc
 
 async def watched(*events: WatchEvent[V1Pod], in_list: bool = False) -> list[tuple[str, str]]:
     caches = caches_of(BY_OWNER.of("ours"), ranges=BY_OWNER)
-    part = caches.narrowed(Script(*events), V1Pod, namespaced=True)
+    part = caches.narrowed(Script(events), V1Pod, namespaced=True)
     if not in_list:
         await part.list(ListOptions())
     async with part.watch(ListOptions(send_initial_events=in_list or None)) as batches:
@@ -186,6 +188,20 @@ async def test_an_object_that_is_gone_with_another_owner_is_deleted() -> None:
         pod_event("DELETED", "unseen", "ours"),
     )
     assert events == [("ADDED", "moves"), ("DELETED", "moves"), ("DELETED", "unseen")]
+
+
+async def test_an_object_leaves_although_others_were_listed_meanwhile() -> None:
+    caches = caches_of(BY_OWNER.of("ours"), ranges=BY_OWNER)
+    part = caches.narrowed(
+        Script([pod_event("ADDED", "moves", "ours")], [pod_event("MODIFIED", "moves", "theirs")]),
+        V1Pod,
+        namespaced=True,
+    )
+    await part.list(ListOptions())
+    async with part.watch(ListOptions()) as batches:
+        await anext(batches)
+        await beside(part).list(ListOptions(limit=1))
+        assert [event.type for event in await anext(batches)] == [LEFT]
 
 
 async def test_an_object_that_moves_during_a_streaming_list_is_taken_out() -> None:

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from kinformer.cache import ListWatch
-from kinformer.cache.listwatch import ListAgain
+from kinformer.cache.listwatch import ListAgain, beside
 from kinformer.client import BadRequest, ClientError, Forbidden, ListOptions, ObjectList, Status, WatchEvent, connect
 from kinformer.client.types import BOOKMARK
 from kinformer.envtest import ApiServer
@@ -133,6 +133,19 @@ async def test_a_namespace_that_comes_to_this_member_is_left_out_no_more() -> No
     await followed(part)
 
     assert source.asked == [BOTH, "metadata.namespace!=quiet"]
+
+
+async def test_a_request_beside_the_reflectors_does_not_pass_for_a_list_that_is_due() -> None:
+    part, caches = narrowed(Source())
+    await followed(part)
+    caches.hold(OURS | {RANGES.of("theirs")})
+
+    other = beside(part)
+    await other.list(ListOptions(limit=1))
+    async with other.watch(ListOptions(resource_version="5")):
+        pass
+
+    assert not part.is_complete
 
 
 async def test_a_server_that_refuses_the_selector_is_asked_for_everything() -> None:
