@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.listwatch import ListerWatcher, beside
 from kinformer.cache.switches import is_switched_on
 from kinformer.client.errors import ClientError
 from kinformer.client.types import ListOptions
@@ -68,7 +68,7 @@ async def check_consistency(
     options = ListOptions(resource_version=resource_version, resource_version_match="Exact")
     while True:
         try:
-            listed = await lister_watcher.list(options)
+            listed = await beside(lister_watcher).list(options)
             break
         except ClientError as error:
             log.warning("consistency_list_failed", reflector=name, error=str(error))

@@ -430,6 +430,16 @@ class TestConsistency:
 
             assert scene.objects == ["pod-1@1"]
 
+    async def test_the_list_is_none_of_the_reflectors_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        scene, other = streaming(), ScriptedListerWatcher()
+        monkeypatch.setattr(scene.server, "beside", lambda: other, raising=False)
+        scene.server.send(event("ADDED", "pod-1", 1), END)
+        other.will_list(obj("pod-1", 1), rv=2)
+        async with running(scene.reflector.run):
+            await scene.clock.settle()
+
+            assert (scene.server.taken(), other.taken()) == ([("watch", "")], [("list", "2")])
+
     async def test_version_0_cannot_be_listed_exactly_and_is_not_checked(self) -> None:
         scene = streaming()
         scene.server.send(bookmark(0, initial_events_end=True))
