@@ -135,7 +135,7 @@ async def test_a_namespace_that_comes_to_this_member_is_left_out_no_more() -> No
     assert source.asked == [BOTH, "metadata.namespace!=quiet"]
 
 
-async def test_a_request_beside_the_reflectors_does_not_pass_for_a_list_that_is_due() -> None:
+async def test_a_request_beside_the_reflectors_does_not_pass_for_a_list() -> None:
     part, caches = narrowed(Source())
     await followed(part)
     caches.hold(OURS | {RANGES.of("theirs")})

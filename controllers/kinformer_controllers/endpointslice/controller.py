@@ -1,7 +1,6 @@
 """The endpoint slice controller: for each service with a selector it keeps EndpointSlices with its pods' addresses.
 
-It is kube-controller-manager's controller. Not supported: hints by the size of zones (the annotation
-``service.kubernetes.io/topology-mode``), which a service's traffic distribution has replaced.
+It is kube-controller-manager's controller.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from kinformer_controllers.endpointslice.reconciler import Reconciler
 from kinformer_controllers.endpointslice.spec import EndpointSliceOptions
 from kinformer_controllers.endpointslice.topology import Nodes
 from kinformer_controllers.endpointslice.tracking import SliceHandler, SliceTracker, is_managed, service_key
+from kinformer_controllers.endpointslice.zones import ZoneHints
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.syncer import ServiceSyncer
 
@@ -70,12 +70,20 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         )
         queue = self.controller.queue
         self.nodes = Nodes(nodes.indexer, queue)
+        self._zones = ZoneHints(nodes.indexer, queue.add)
         self._reconciler = Reconciler(
-            context.client.resource(V1EndpointSlice), self.nodes, self.tracker, self._metrics, max_per_slice
+            context.client.resource(V1EndpointSlice),
+            self.nodes,
+            self._zones,
+            self.tracker,
+            self._metrics,
+            max_per_slice,
+            self._recorder.event,
         )
         self.follow(informers, batch_period)
         self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, batch_period))
         self.controller.handle(nodes, self.nodes)
+        self.controller.handle(nodes, self._zones)
 
     def _there(self, key: str) -> list[V1EndpointSlice]:
         return [
@@ -107,6 +115,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         self._metrics.forget(key)
         self.tracker.forget(key)
         self.nodes.wait_for(key, ())
+        self._zones.gone(key)
 
 
 def _all_of(group: ExceptionGroup) -> str:

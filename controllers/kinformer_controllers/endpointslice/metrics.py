@@ -65,9 +65,13 @@ class SliceMetrics:
         _ADDED.observe(added)
         _REMOVED.observe(removed)
 
-    def wrote(self, slices: int, distribution: str) -> None:
-        """Observe the slices that one sync has written or deleted."""
-        _SLICES_CHANGED.labels("Disabled", distribution).observe(slices)
+    def wrote(self, slices: int, topology: str, distribution: str) -> None:
+        """
+        Observe the slices that one sync has written or deleted.
+
+        :param topology: ``Auto`` for a service with hints by the size of zones, else ``Disabled``
+        """
+        _SLICES_CHANGED.labels(topology, distribution).observe(slices)
 
     def counts(self, service: str, address_type: str, by_ports: dict[PortsKey, tuple[int, int]]) -> None:
         """

@@ -8,7 +8,7 @@ endpoints.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -32,6 +32,7 @@ from kinformer_controllers.endpointslice.metrics import SliceMetrics
 from kinformer_controllers.endpointslice.placement import Placed, place
 from kinformer_controllers.endpointslice.topology import Nodes, hints_for, traffic_distribution
 from kinformer_controllers.endpointslice.tracking import SliceTracker, needs_labels, wanted_labels
+from kinformer_controllers.endpointslice.zones import Notice, ZoneHints, asks_for_zone_hints, without_hints
 from kinformer_controllers.shared.services.pod import EndpointPod, is_ipv6
 from kinformer_controllers.shared.services.service import (
     TRIGGER_TIME_ANNOTATION,
@@ -50,11 +51,12 @@ _SERVICE = GroupVersionKind("", "v1", "Service")
 
 @dataclass(eq=False, slots=True)
 class _Changes:
-    """The writes for one address type."""
+    """The writes for one address type, and the Events after them."""
 
     create: list[V1EndpointSlice] = field(default_factory=list)
     update: list[V1EndpointSlice] = field(default_factory=list)
     delete: list[V1EndpointSlice] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
 
 class Reconciler:
@@ -63,23 +65,29 @@ class Reconciler:
 
     :param slices: the client's access to EndpointSlices
     :param nodes: finds the zones of nodes
+    :param zones: gives hints by the size of zones, to services that ask for them
     :param tracker: every write is noted in it
     :param max_per_slice: the largest number of endpoints in a slice
+    :param record: records an Event about a service
     """
 
     def __init__(
         self,
         slices: Resource[V1EndpointSlice],
         nodes: Nodes,
+        zones: ZoneHints,
         tracker: SliceTracker,
         metrics: SliceMetrics,
         max_per_slice: int,
+        record: Callable[[V1Service, str, str, str], object],
     ) -> None:
         self._slices = slices
         self._nodes = nodes
+        self._zones = zones
         self._tracker = tracker
         self._metrics = metrics
         self._max_per_slice = max_per_slice
+        self._record = record
 
     async def reconcile(
         self,
@@ -112,13 +120,18 @@ class Reconciler:
                 for pod in missing
             ]
         self._nodes.wait_for(key, unknown)
-        # Slices of an address type that the service no longer has.
-        plans.append(_Changes(delete=[view.slice for view in existing if view.slice.address_type not in types]))
         for changes in plans:
             try:
                 errors += await self._write(service, changes, triggered, distribution)
             except Exception as error:  # of any type: the other address types must be written, too
                 errors.append(error)
+            for notice in changes.notices:
+                self._record(service, *notice)
+        # Slices of an address type that the service no longer has.
+        unwanted = [view.slice for view in existing if view.slice.address_type not in types]
+        for slice_ in unwanted:
+            self._zones.forget(key, slice_.address_type)
+        errors += await self._delete_all(unwanted)
         if errors:
             raise ExceptionGroup(f"slices of {key}", errors)
 
@@ -140,23 +153,37 @@ class Reconciler:
             else:  # it belongs to an earlier service with this name
                 changes.delete.append(view.slice)
         desired, missing = self._desired(key, service, pods, address_type, distribution)
+        by_zone = asks_for_zone_hints(service)
         labels = wanted_labels(service)
         added = removed = 0
         counts: dict[PortsKey, tuple[int, int]] = {}
+        create: list[tuple[PortsKey, Placed]] = []
+        update: list[tuple[SliceView, Placed]] = []
         for ports, endpoints in desired.items():
             there = by_ports.pop(ports, [])
             count = len(endpoints)
             relabelled = {view.name for view in there if needs_labels(view.slice, service)}
-            placement = place(there, endpoints, self._max_per_slice, relabelled)
+            compared = list(map(without_hints, there)) if by_zone else there
+            placement = place(compared, endpoints, self._max_per_slice, relabelled)
             added += placement.added
             removed += placement.removed
             counts[ports] = (count, len(there) + len(placement.create) - len(placement.delete))
-            changes.create += [_new_slice(service, labels, address_type, ports, placed) for placed in placement.create]
-            changes.update += [_updated(view, labels, placed) for view, placed in placement.update]
+            create += [(ports, placed) for placed in placement.create]
+            update += placement.update
             changes.delete += [view.slice for view in placement.delete]
         # Slices with ports that no pod has any more.
         for unwanted in by_ports.values():
             changes.delete += [view.slice for view in unwanted]
+        if by_zone:
+            done = {slice_.metadata.name for slice_ in changes.delete} | {view.name for view, _ in update}
+            unchanged = [view for view in existing if view.name not in done]
+            written = [placed for _, placed in (*create, *update)]
+            rewritten, changes.notices = self._zones.give(key, address_type, written, unchanged)
+            update += rewritten
+        else:
+            changes.notices = self._zones.forget(key, address_type)
+        changes.create += [_new_slice(service, labels, address_type, *each) for each in create]
+        changes.update += [_updated(view, labels, placed) for view, placed in update]
         if len(changes.delete) == len(existing) and not changes.create:
             # One empty slice stays. It shows that there are no endpoints; without a slice this would not be known.
             counts[()] = (0, 1)
@@ -234,8 +261,15 @@ class Reconciler:
             _annotate(slice_, triggered)
             self._tracker.written(await self._slices.update(slice_))
             self._metrics.changed("update")
+        errors = await self._delete_all(changes.delete)
+        if not errors:
+            topology = "Auto" if asks_for_zone_hints(service) else "Disabled"
+            self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), topology, distribution)
+        return errors
+
+    async def _delete_all(self, slices: Iterable[V1EndpointSlice]) -> list[Exception]:
         errors: list[Exception] = []
-        for slice_ in changes.delete:
+        for slice_ in slices:
             try:
                 with self._tracker.deleting(slice_):
                     await self._delete(slice_.metadata)
@@ -243,8 +277,6 @@ class Reconciler:
                 errors.append(error)
             else:
                 self._metrics.changed("delete")
-        if not errors:
-            self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), distribution)
         return errors
 
     async def _delete(self, meta: V1ObjectMeta) -> None:

@@ -49,5 +49,4 @@ SPEC: Final = ControllerSpec(
     ),
     sharded_by="namespace",
     page="endpoints.md",
-    differs="no hints by the size of zones (`topology-mode: Auto`)",
 )

@@ -12,6 +12,7 @@ from kinformer.cache import DeletedFinalStateUnknown, Store
 from kinformer.models import V1Node, V1Service
 from kinformer.workqueue import Queue
 from kinformer_controllers.endpointslice.endpoints import NO_HINTS, Hints
+from kinformer_controllers.endpointslice.zones import asks_for_zone_hints
 
 __all__ = ("Nodes", "hints_for", "traffic_distribution")
 
@@ -19,9 +20,6 @@ _ZONE_LABEL = "topology.kubernetes.io/zone"
 
 _SAME_NODE = "PreferSameNode"
 _KNOWN = ("PreferClose", "PreferSameZone", _SAME_NODE)
-
-#: The annotations that ask for hints by the size of zones, in place of a traffic distribution. The older one wins.
-_TOPOLOGY_ANNOTATIONS = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
 
 
 class Nodes:
@@ -79,7 +77,7 @@ class Nodes:
 def traffic_distribution(service: V1Service) -> str:
     """Return the service's traffic distribution; ``""`` if there is none or it is not supported."""
     wanted: str | None = service.spec.traffic_distribution
-    if wanted not in _KNOWN or _asks_for_topology(service):
+    if wanted not in _KNOWN or asks_for_zone_hints(service):
         return ""
     return wanted
 
@@ -90,11 +88,3 @@ def hints_for(distribution: str, ready: bool, zone: str, node_name: str) -> Hint
         return NO_HINTS
     nodes = (node_name,) if node_name and distribution == _SAME_NODE else ()
     return ((zone,) if zone else (), nodes)
-
-
-def _asks_for_topology(service: V1Service) -> bool:
-    annotations = service.metadata.annotations or {}
-    for name in _TOPOLOGY_ANNOTATIONS:
-        if name in annotations:
-            return annotations[name] in ("Auto", "auto")
-    return False

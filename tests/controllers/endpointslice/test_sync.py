@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,13 +8,10 @@ import pytest
 
 from kinformer.client.errors import Status, error_from_status
 from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
-from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from kinformer_controllers.endpointslice.tracking import MIN_SYNC_DELAY
-from tests.controllers.objects import FakeContext
+from tests.controllers.endpointslice.worlds import Slices
 from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,
-    World,
     make_node,
     make_pod,
     make_service,
@@ -25,56 +21,6 @@ from tests.metrics import metric_value
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 REFUSED = error_from_status(Status(code=500, reason="InternalError", message="no"))
-
-
-class Slices(World):
-    """A world with the controller, and the node n1, in it."""
-
-    def __init__(self, *objects: Any, max_per_slice: int = 100, batch_period: float = 0.0) -> None:
-        super().__init__()
-        controller = EndpointSliceController(
-            # This object is the client, and the factory of informers.
-            FakeContext(
-                self,
-                self,
-                self.recorder,
-                clock=self.clock,
-                max_endpoints_per_slice=max_per_slice,
-                endpointslice_updates_batch_period=batch_period,
-            )
-        )
-        self.sync_key: Callable[[str], Awaitable[float | None]] = controller.sync
-        self.queue: RateLimitingQueue[str] = controller.controller.queue
-        self.tracker = controller.tracker
-        self.nodes = controller.nodes
-        self.put(make_node(), *objects)
-
-    async def sync(self, name: str = "web") -> float | None:
-        return await self.sync_key(f"ns/{name}")
-
-    async def queued(self) -> list[str]:
-        keys: list[str] = []
-        while len(self.queue):
-            key = await self.queue.get()
-            self.queue.done(key)
-            keys.append(key)
-        return keys
-
-    @property
-    def verbs(self) -> list[str]:
-        return [write.partition(" ")[0] for write in self.writes]
-
-    @property
-    def slice(self) -> V1EndpointSlice:
-        [only] = self.slices()
-        return only
-
-    def endpoint(self, pod: str) -> V1Endpoint:
-        [found] = [each for one in self.slices() for each in one.endpoints or () if each.target_ref.name == pod]
-        return found
-
-    def addresses(self) -> list[str]:
-        return sorted(ip for one in self.slices() for each in one.endpoints or () for ip in each.addresses)
 
 
 def conditions(endpoint: V1Endpoint) -> tuple[bool, bool, bool]:
