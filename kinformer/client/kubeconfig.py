@@ -297,6 +297,7 @@ def _data(entry: Entry, name: str, about: str) -> bytes:
     if not value:
         return b""
     try:
-        return base64.b64decode(value)
+        # Folded lines of YAML leave spaces. Without `validate`, whatever else is no base64 would be left out silently.
+        return base64.b64decode("".join(value.split()), validate=True)
     except (binascii.Error, ValueError):
         raise ConfigError(f"{about}: its {name} is not in base64") from None

@@ -510,3 +510,22 @@ async def test_a_kubeconfig_of_somebody_else_names_nothing_of_this_host(
 
     with pytest.raises(ConfigError, match=f"^Secret a/b: .*{name} is not allowed here"):
         await parse_kubeconfig(json.dumps(content).encode(), where="Secret a/b")
+
+
+@pytest.mark.parametrize("name", ["certificate-authority-data", "client-certificate-data", "client-key-data"])
+async def test_data_that_is_not_in_base64_is_not_left_out(kubeconfig: Write, authority: Authority, name: str) -> None:
+    data = {"certificate-authority-data": authority.ca, "client-certificate-data": authority.client[0]}
+    given = {**{key: b64(path) for key, path in data.items()}, "client-key-data": b64(authority.client[1]), name: "!!!"}
+    cluster = {key: value for key, value in given.items() if key.startswith("certificate")}
+    user = {key: value for key, value in given.items() if key.startswith("client")}
+
+    with pytest.raises(ConfigError, match=f"its {name} is not in base64"):
+        await load_kubeconfig(kubeconfig("https://127.0.0.1:1", cluster=cluster, user=user))
+
+
+async def test_data_in_base64_may_be_folded_into_lines(kubeconfig: Write, authority: Authority) -> None:
+    folded = base64.encodebytes(authority.ca.read_bytes()).decode()
+
+    endpoint = await load_kubeconfig(kubeconfig("https://127.0.0.1:1", cluster={"certificate-authority-data": folded}))
+
+    assert endpoint.authorities == authority.ca.read_bytes()
