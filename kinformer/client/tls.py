@@ -20,13 +20,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kinformer.client.errors import ConfigError
 
-__all__ = ("ResumingContext", "TlsSource", "pem_file")
+__all__ = ("ResumingContext", "TlsSource", "load_identity")
 
 PathLike = str | os.PathLike[str]
+
+_CERTIFICATE: Final = b" CERTIFICATE-----"  # some begin with X509 or TRUSTED
+_PRIVATE_KEY: Final = b" PRIVATE KEY-----"
 
 
 class ResumingContext(ssl.SSLContext):
@@ -150,13 +153,14 @@ class TlsSource:
         about = f"certificate authority {'data' if self.ca_data else self.ca_file}"
         try:
             context = ResumingContext.trusting(read.authorities)
-            if read.certificate:
-                about = f"client certificate {self.cert_file if self.cert_file and not self.cert_data else 'data'}"
-                with pem_file(read.certificate + b"\n" + read.key) as path:
-                    # A password is given, because OpenSSL would ask for one at the terminal.
-                    context.load_cert_chain(path, password="")
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            raise ConfigError(f"{about}: {' '.join(str(error).split()) or type(error).__name__}") from error
+            raise ConfigError(f"{about}: {_fault(read.authorities, error)}") from error
+        if read.certificate:
+            try:
+                load_identity(context, read.certificate + b"\n" + read.key)
+            except ValueError as error:
+                about = f"client certificate {self.cert_file if self.cert_file and not self.cert_data else 'data'}"
+                raise ConfigError(f"{about}: {error}") from error
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -177,8 +181,36 @@ def _content(path: PathLike | None, what: str) -> bytes:
     return content
 
 
+def load_identity(context: ssl.SSLContext, pem: bytes) -> None:
+    """
+    Load a certificate and its private key into a context.
+
+    :raises ValueError: if they cannot be used. The text says what is wrong; OpenSSL says "PEM lib" about most of it.
+    """
+    try:
+        with _pem_file(pem) as path:
+            # A password is given, because OpenSSL would ask for one at the terminal.
+            context.load_cert_chain(path, password="")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        why = _fault(pem, error)
+        if _CERTIFICATE in pem:
+            if _PRIVATE_KEY not in pem:
+                why = "there is no private key in PEM for it"
+            elif b"ENCRYPTED" in pem:
+                why = "its private key is encrypted: want one without a password"
+            elif "KEY_VALUES_MISMATCH" in str(error):
+                why = "the private key is that of another certificate"
+        raise ValueError(why) from error
+
+
+def _fault(pem: bytes, error: Exception) -> str:
+    if _CERTIFICATE not in pem:
+        return "there is no certificate in PEM in it"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 @contextmanager
-def pem_file(data: bytes) -> Iterator[str]:
+def _pem_file(data: bytes) -> Iterator[str]:
     """
     Give data the name of a file, which OpenSSL requires.
 

@@ -19,7 +19,7 @@ from kinformer.certificates import (
     make_certificate,
     validity_of,
 )
-from kinformer.client.tls import pem_file
+from kinformer.client.tls import load_identity
 
 __all__ = ("Authority", "CertificatesUnavailable", "KeyPair", "user_of_certificate")
 
@@ -59,8 +59,7 @@ class Authority:
         """Make the TLS context of a server on these hosts. It asks clients for certificates but requires none."""
         pair = self.issue("kinformer-apiserver", hosts=hosts)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with pem_file(pair.certificate + pair.key) as path:
-            context.load_cert_chain(path)
+        load_identity(context, pair.certificate + pair.key)
         context.load_verify_locations(cadata=self.certificate.decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         return context

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives import serialization
 from multidict import CIMultiDict
 from yarl import URL
 
+from kinformer.client import ConfigError
 from kinformer.client.connection import Connections, Way
 from kinformer.client.tls import ResumingContext, TlsSource
 from kinformer.clock import RealClock
@@ -117,3 +119,28 @@ def test_it_is_set_up_as_the_default_context_is(authority: Authority, monkeypatc
     assert made.get_ciphers() == default.get_ciphers()
     assert made.get_ca_certs() == default.get_ca_certs()
     assert len(ResumingContext.trusting(b"").get_ca_certs()) == len(ssl.create_default_context().get_ca_certs())
+
+
+def test_an_authority_that_is_no_certificate_is_named(authority: Authority) -> None:
+    with pytest.raises(ConfigError, match=r"client\.key: there is no certificate in PEM in it$"):
+        TlsSource(ca_file=authority.client[1]).context()
+
+
+def encrypted(pem: bytes) -> bytes:
+    key = serialization.load_pem_private_key(pem, None)
+    how = serialization.BestAvailableEncryption(b"secret")
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
+
+
+def test_what_is_wrong_with_a_client_certificate_is_said_in_words(authority: Authority) -> None:
+    (cert, key), (_, other) = authority.client, authority.server
+    certificate = cert.read_bytes()
+    wrong = {
+        "there is no certificate in PEM in it": (key.read_bytes(), key.read_bytes()),
+        "there is no private key in PEM for it": (certificate, b""),
+        "its private key is encrypted: want one without a password": (certificate, encrypted(key.read_bytes())),
+        "the private key is that of another certificate": (certificate, other.read_bytes()),
+    }
+    for words, (cert_data, key_data) in wrong.items():
+        with pytest.raises(ConfigError, match=f"^client certificate data: {words}$"):
+            TlsSource(ca_file=authority.ca, cert_data=cert_data, key_data=key_data).context()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from kinformer.certificates import CertificatesUnavailable, make_certificate
-from kinformer.client.tls import pem_file
+from kinformer.client.tls import load_identity
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.serving.tls import ServerTls
@@ -96,7 +96,7 @@ class ServingCertificate:
                 self._refused = told
                 log.warning("serving_certificate_not_reloaded", error=str(error))
             return
-        _load(context, pem)
+        load_identity(context, pem)
         self._loaded, self._refused = pem, b""
         log.info("serving_certificate_reloaded", file=str(self.cert_file or "made for this process"))
 
@@ -125,19 +125,10 @@ def _content(path: Path) -> bytes:
 
 def _loaded(pem: bytes, context: ssl.SSLContext) -> ssl.SSLContext:
     try:
-        _load(context, pem)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise CertificateError(
-            f"no certificate with its key: {' '.join(str(error).split())} "
-            "(want a certificate and its private key in PEM)"
-        ) from error
+        load_identity(context, pem)
+    except ValueError as error:
+        raise CertificateError(f"no certificate with its key: {error}") from error
     return context
-
-
-def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    with pem_file(pem) as path:
-        # With a password given, OpenSSL does not ask for one at the terminal.
-        context.load_cert_chain(path, password="")
 
 
 def self_signed(host: str) -> bytes:

@@ -27,7 +27,7 @@ from kinformer.certificates import (
     validity_of,
 )
 from kinformer.client import AlreadyExists, Client, ClientError, Conflict, NotFound
-from kinformer.client.tls import pem_file
+from kinformer.client.tls import load_identity
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.serving.certificates import CertificateError, ServingCertificate
@@ -227,9 +227,8 @@ class ClusterCertificate:
         context = self._context or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            with pem_file(pem) as path:
-                context.load_cert_chain(path, password="")
-        except (OSError, ValueError) as error:
+            load_identity(context, pem)
+        except ValueError as error:
             raise CertificateError(f"{self._where} holds no certificate with its key: {error}") from error
         self._context = context
 
