@@ -54,6 +54,8 @@ def cause_of(error: BaseException) -> BaseException | str:
     inner: BaseException = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(inner, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(inner):
         return "it does not speak TLS there: want http:// for https://, or another port"
+    if isinstance(inner, aiohttp.ServerDisconnectedError):
+        return "it was closed without an answer"
     if isinstance(inner, asyncio.TimeoutError) and not str(inner):
         return "no answer in time"
     if isinstance(inner, OSError) and not isinstance(inner, ssl.SSLError) and inner.errno and inner.strerror:

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
-from kinformer.client.codec import decode_as
-from kinformer.client.errors import ApiError, NoKindMatch, NotFound
+from kinformer.client.errors import ApiError, DecodeError, NoKindMatch, NotFound
 from kinformer.logs import get_logger
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
+from kinformer.models import decode
 
 __all__ = ("ApiResource", "Discovery", "Served", "ServerVersion")
 
 log = get_logger(__name__)
+
+T = TypeVar("T")
 
 _AGGREGATED: Final = ",".join(
     (
@@ -193,7 +195,7 @@ class Discovery:
 
     async def server_version(self) -> ServerVersion:
         """The server's version. It is requested each time, because it is also the cheapest sign of life."""
-        self._version = decode_as(ServerVersion, await self._get("/version", None), "/version")
+        self._version = _decoded(ServerVersion, await self._get("/version", None), "/version")
         return self._version
 
     async def lists_at_once(self) -> bool:
@@ -301,23 +303,23 @@ class Discovery:
             if root == "/api":
                 return []  # an aggregated API server, which has no core group
             raise
-        answer = decode_as(_ResponseKind, data, root)
+        answer = _decoded(_ResponseKind, data, root)
         if answer.kind == "APIGroupDiscoveryList":
-            aggregated = decode_as(_AggregatedList, data, root)
+            aggregated = _decoded(_AggregatedList, data, root)
             for group in aggregated.items:
                 fresh = [version.version for version in group.versions if not version.is_stale]
                 groups[group.metadata.get("name", "")] = fresh
             return list(_aggregated(aggregated, failed))
         if root == "/api":
-            versions = [GroupVersion("", one) for one in decode_as(_Versions, data, root).versions]
+            versions = [GroupVersion("", one) for one in _decoded(_Versions, data, root).versions]
         else:
-            versions = list(_preferred_first(decode_as(_GroupList, data, root).groups))
+            versions = list(_preferred_first(_decoded(_GroupList, data, root).groups))
         found: list[ApiResource] = []
         for version in versions:
             groups.setdefault(version.group, []).append(version.version)
             path = f"/api/{version}" if root == "/api" else f"/apis/{version}"
             try:
-                listed = decode_as(_ResourceList, await self._get(path, None), path)
+                listed = _decoded(_ResourceList, await self._get(path, None), path)
             except ApiError as error:
                 log.warning("discovery_failed", group_version=str(version), error=str(error))
                 failed[version] = str(error)
@@ -375,3 +377,15 @@ def _aggregated(groups: _AggregatedList, failed: dict[GroupVersion, str]) -> Ite
                     tuple(one.categories or ()),
                     tuple(sub.subresource for sub in one.subresources or ()),
                 )
+
+
+def _decoded(type_: type[T], data: bytes, path: str) -> T:
+    """
+    Decode an answer.
+
+    :raises DecodeError: if it is another one than an API server's, such as the page of a web server
+    """
+    try:
+        return decode(type_, data)
+    except msgspec.MsgspecError as error:
+        raise DecodeError(f"the answer from {path} is not one of an API server: {error}") from None

@@ -17,7 +17,16 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kinformer.client.reachability import Reachability
-from kinformer.client.status import MAX_TEXT, About, Status, StatusCause, StatusDetails, generic_status, status_in
+from kinformer.client.status import (
+    CAUSE_UNEXPECTED_RESPONSE,
+    MAX_TEXT,
+    About,
+    Status,
+    StatusCause,
+    StatusDetails,
+    generic_status,
+    status_in,
+)
 
 __all__ = (
     "AlreadyExists",
@@ -191,6 +200,13 @@ _NO_DETAILS: Final = StatusDetails()
 
 class BadRequest(ApiError):
     """400: the server could not understand the request."""
+
+    def __str__(self) -> str:
+        # Servers in Go and nginx answer a request without TLS at a port with TLS, in words that name HTTPS.
+        told = "".join(cause.message for cause in self.causes if cause.reason == CAUSE_UNEXPECTED_RESPONSE)
+        if self.url.startswith("http://") and "HTTPS" in told:
+            return f"the server at {self.url} speaks TLS there: want https:// for http://"
+        return super().__str__()
 
 
 class Unauthorized(ApiError):

@@ -14,6 +14,8 @@ from kinformer.meta import GroupResource
 from kinformer.models import DECODE_ERRORS
 
 __all__ = (
+    "CAUSE_UNEXPECTED_RESPONSE",
+    "MAX_TEXT",
     "About",
     "Status",
     "StatusCause",

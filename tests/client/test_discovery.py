@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import Client, Discovery, NoKindMatch
+from kinformer.client import Client, DecodeError, Discovery, NoKindMatch
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from tests.client.conftest import ScriptedServer
 
@@ -267,3 +267,10 @@ async def test_the_verbs_for_a_manifest(server: ScriptedServer, client: Client) 
     assert (widgets.gvr.resource, widgets.namespaced, widgets.kind) == ("widgets", True, "Widget")
     with pytest.raises(ValueError, match="does not say what it is"):
         await client.resource_for_object({"kind": "Pod"})
+
+
+async def test_the_page_of_a_web_server_is_no_discovery(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"<html>nginx</html>")
+
+    with pytest.raises(DecodeError, match=r"^the answer from /api is not one of an API server: JSON is malformed"):
+        await client.discovery.resources()

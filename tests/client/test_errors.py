@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+import aiohttp
 import msgspec
 import pytest
 
@@ -41,6 +42,7 @@ from kinformer.client import (
     is_too_large_resource_version,
     suggested_delay,
 )
+from kinformer.client.causes import cause_of
 from kinformer.client.status import About, decode_status
 from kinformer.meta import GroupResource
 
@@ -229,3 +231,17 @@ def test_an_error_event_without_a_status_says_so_without_quoting_it() -> None:
     assert "holds something that is not a Status" in decode_status(msgspec.Raw(b"42")).message
     assert "42" not in decode_status(msgspec.Raw(b"42")).message
     assert decode_status(b"42").code == 500
+
+
+@pytest.mark.parametrize(
+    "words", ["Client sent an HTTP request to an HTTPS server.", "<p>The plain HTTP request was sent to HTTPS port</p>"]
+)
+def test_a_request_without_tls_to_a_port_with_tls_is_explained(words: str) -> None:
+    error = error_from_response(400, words.encode(), method="GET", url="http://h:6443/api")
+
+    assert str(error) == "the server at http://h:6443/api speaks TLS there: want https:// for http://"
+    assert error.message == "the server rejected our request for an unknown reason"
+
+
+def test_a_connection_without_an_answer_is_said_in_words() -> None:
+    assert cause_of(aiohttp.ServerDisconnectedError()) == "it was closed without an answer"
