@@ -83,7 +83,8 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
-        beside = "" if missing == name or name.startswith(f"{missing}.") else f" (it imports {missing})"
-        raise CrdError(f"there is no module {name}{beside}: want one that can be imported from here") from error
+        if missing == name or name.startswith(f"{missing}."):
+            raise CrdError(f"there is no module {name}: want one that can be imported from here") from error
+        raise CrdError(f"{name} cannot be imported: it imports {missing}, and there is no such module") from error
     except Exception as error:
         raise CrdError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error

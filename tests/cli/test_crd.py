@@ -117,7 +117,11 @@ async def test_all_definitions_of_a_package_are_printed_each_once(
     [
         ("", "elsewhere", "there is no module elsewhere: want one that can be imported from here"),
         ("", "my_operator.api", "my_operator.api defines no custom resource: want a subclass of CustomResource"),
-        ("import nothing_like_it", "my_operator", "there is no module my_operator.api (it imports nothing_like_it)"),
+        (
+            "import nothing_like_it",
+            "my_operator",
+            "my_operator.api cannot be imported: it imports nothing_like_it, and there is no such module",
+        ),
         ("1 / 0", "my_operator", "my_operator.api cannot be imported: ZeroDivisionError: division by zero"),
         (API.replace("str", "tuple[int, str]"), "my_operator", "spec.image: tuple cannot be expressed in a definition"),
         (
