@@ -44,6 +44,7 @@ from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import LARGE, relax
 from kinformer.meta import Accessor, GroupVersionResource, accessor_for, is_older
+from kinformer.meta.accessor import plain_type
 from kinformer.tasks import plain_task_group
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
@@ -112,7 +113,7 @@ class SharedIndexInformer(Generic[T]):
     ):
         check_options(options)
         self.name = name or type_.__name__
-        self.type = type_
+        self.type = type_ = plain_type(type_)
         self.resource = resource
         self._accessor = accessor_for(type_)
         self._left_out = LeftOut(self.name)

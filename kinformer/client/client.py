@@ -30,6 +30,7 @@ from kinformer.client.resource import Resource
 from kinformer.client.status import About
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
+from kinformer.meta.accessor import plain_type
 from kinformer.models import ResourceInfo, builtin_resources, encode, resource_for
 
 if TYPE_CHECKING:
@@ -174,8 +175,8 @@ class Client:
             no effect on servers that do not support it (KEP-5958).
         :raises LookupError: if `gvr` is left out and the type does not know its resource
         """
-        # dict[str, Any] is an alias of a class.
-        if not isinstance(get_origin(type_) or type_, type):
+        type_ = plain_type(type_)
+        if not isinstance(get_origin(type_) or type_, type):  # an alias is as good as its class
             resource_for(type_)  # raises: it is a name or an object
         if isinstance(gvr, type):
             gvr = resource_for(gvr).gvr

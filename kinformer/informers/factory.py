@@ -35,6 +35,7 @@ from kinformer.informers.lister import Lister
 from kinformer.informers.selection import EVERYTHING, Namespaces, Selection, by_namespace, check_transform
 from kinformer.informers.snapshot import Snapshot, SnapshotKeeper
 from kinformer.meta import GroupVersionResource, accessor_for
+from kinformer.meta.accessor import plain_type
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
 from kinformer.tasks import sole_error
 
@@ -170,6 +171,7 @@ class SharedInformerFactory:
         """
         if selection is not EVERYTHING and not view:
             raise ValueError("a selection needs a view: name one, or use the factory's by_type")
+        type_ = plain_type(type_)
         if isinstance(resource, tuple):
             gvr = GroupVersionResource(*resource)
             namespaced = next(

@@ -14,14 +14,14 @@ import copy
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args
+from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
 from kinformer.meta.names import ObjectName
 from kinformer.meta.reading import attribute_of
 
-__all__ = ("Accessor", "accessor_for", "accessor_of", "meta_namespace_key")
+__all__ = ("Accessor", "accessor_for", "accessor_of", "meta_namespace_key", "plain_type")
 
 T = TypeVar("T")
 
@@ -123,8 +123,15 @@ def accessor_for(type_: type[T]) -> Accessor[T]:
     return _accessor_for(type_)  # type: ignore[arg-type]  # typing.cast would be one call more
 
 
+def plain_type(type_: type[T]) -> type[T]:
+    """``dict`` for ``dict[str, Any]``, which is no class but which type checkers ask for. Other types as they are."""
+    return dict if get_origin(type_) is dict else type_  # type: ignore[return-value]  # a dict at run time
+
+
 @cache
 def _accessor_for(type_: type[Any]) -> Accessor[Any]:
+    if (plain := plain_type(type_)) is not type_:
+        return _accessor_for(plain)  # type: ignore[arg-type]
     if issubclass(type_, Mapping):
         hot = _hot_of_dicts() if type_ is dict else _hot_of_mappings()
         return Accessor(type_, lambda obj: obj.get("metadata"), _mapping_reader, hot)

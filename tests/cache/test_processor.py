@@ -522,6 +522,7 @@ def test_adding_a_handler_costs_the_same_with_few_or_many_others() -> None:
         listeners = [listener_of(ResourceEventHandlerFuncs()) for _ in range(handlers)]
         executed = 0
         before = sys.gettrace()
+        sys._getframe().f_trace_opcodes = True  # Python 3.12 asks at this time whether any frame wants opcodes
         sys.settrace(trace)
         try:
             for listener in listeners:

@@ -9,13 +9,20 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.cache import CacheNotSynced, InformerOptions, InformerStateError, ResourceEventHandlerFuncs
+from kinformer.cache import (
+    CacheNotSynced,
+    InformerOptions,
+    InformerStateError,
+    ListWatch,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+)
 from kinformer.client import Client, ClientOptions, NotFound, WrappedTransport, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import InformerTypeConflict, SharedInformerFactory
 from kinformer.manager import Controller
-from kinformer.meta import GroupVersionResource
+from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Node, V1Pod, from_dict
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -55,6 +62,18 @@ async def test_two_types_for_one_kind_are_an_error_that_names_both(client: Clien
     said = r"of configmaps has objects of type V1ConfigMap; it .*OnlyName as well: want informer_for\(V1ConfigMap\)"
     with pytest.raises(InformerTypeConflict, match=said):
         informers.informer_for(OnlyName, V1ConfigMap)
+
+
+async def test_an_alias_of_dict_is_dict(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers:
+        typed = informers.informer_for(dict[str, Any], ("", "v1", "configmaps"))
+        informers.start()
+        await typed.wait_synced()
+
+        assert informers.informer_for(dict, ("", "v1", "configmaps")) is typed
+        assert SharedIndexInformer(ListWatch(client.resource(dict[str, Any], CONFIG_MAPS)), dict[str, Any]).type is dict
+        assert client.resource(dict[str, Any], CONFIG_MAPS) is client.resource(dict, CONFIG_MAPS)
+        assert accessor_for(dict[str, Any]) is accessor_for(dict)
 
 
 async def test_options_that_are_a_dict_are_refused_at_once(client: Client) -> None:
