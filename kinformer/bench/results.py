@@ -125,16 +125,19 @@ class Results:
 
     def write(self, path: Path) -> None:
         """
-        Write the results to a file. If this fails, an older file stays as it was.
+        Write the results to a file. If this fails, an older file stays as it was. A link, or a device such as
+        /dev/stdout, is written to, not replaced.
 
         :raises OSError: if the file cannot be written
         """
-        beside = path.with_name(f"{path.name}.part")
+        in_place = path.is_symlink() or (path.exists() and not path.is_file())
+        beside = path if in_place else path.with_name(f"{path.name}.part")
         try:
             beside.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
             os.replace(beside, path)  # noqa: PTH105  # its error names the file that was asked for
         except OSError as error:
-            beside.unlink(missing_ok=True)
+            if not in_place:
+                beside.unlink(missing_ok=True)
             raise OSError(error.errno, error.strerror, str(path)) from error
 
     @classmethod

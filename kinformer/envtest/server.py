@@ -214,7 +214,8 @@ class ApiServer:
 
     def write_kubeconfig(self, path: str | Path, *, certificate: bool = False) -> None:
         """
-        Write the kubeconfig to a file that only its owner can read. The file is written completely or not at all.
+        Write the kubeconfig to a file that only its owner can read. The file is written completely or not at all. Links
+        and devices such as /dev/stdout are written to, not replaced.
 
         :param certificate: see :meth:`kubeconfig`
         :raises ServerError: see :meth:`kubeconfig`
@@ -222,13 +223,15 @@ class ApiServer:
         """
         text = self.kubeconfig(certificate=certificate)
         target = Path(path)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        in_place = target.is_symlink() or (target.exists() and not target.is_file())
+        beside = target if in_place else target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         try:
             beside.touch(mode=0o600)
             beside.write_text(text, encoding="utf-8")
             beside.replace(target)
         except OSError as error:
-            beside.unlink(missing_ok=True)
+            if not in_place:
+                beside.unlink(missing_ok=True)
             raise OSError(error.errno, error.strerror, str(target)) from error
 
     # -- starting and stopping ----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ A CRC-32 finds damage. It does not protect against attackers: they would need th
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import struct
@@ -65,6 +66,8 @@ def write_snapshot(path: Path, blocks: Callable[[Callable[[bytes, int], Block]],
         index
     :raises OSError: if the file cannot be written. The older one then stays
     """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file, and would be replaced by one", str(path))
     _clean_up(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:

@@ -29,6 +29,15 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
 
 
+def test_results_are_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    Results({"cores": 2}).write(tmp_path / "link")
+
+    assert (tmp_path / "link").is_symlink()
+    assert Results.read(tmp_path / "real").environment == {"cores": 2}
+
+
 def test_results_that_cannot_be_written_name_the_file_that_was_asked_for(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file") as raised:
         Results({}).write(tmp_path / "none" / "r.json")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,24 @@ def test_the_kubeconfig_leads_to_the_server(tmp_path: Path) -> None:
     assert config["users"][0]["user"]["token"] == server.token
     assert path.stat().st_mode & 0o077 == 0
     assert [one.name for one in tmp_path.iterdir()] == ["config"]
+
+
+def test_the_kubeconfig_is_written_through_a_link_and_a_pipe(tmp_path: Path) -> None:
+    server = ApiServer(port=16443)
+    real, link, pipe = tmp_path / "real", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(real)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        server.write_kubeconfig(link)
+        server.write_kubeconfig(pipe)
+
+        assert os.read(reader, 2**16) == real.read_bytes() == server.kubeconfig().encode()
+    finally:
+        os.close(reader)
+    assert link.is_symlink()
+    assert pipe.is_fifo()
+    assert real.stat().st_mode & 0o077 == 0
 
 
 async def test_a_port_in_use_is_one_clear_error(server: ApiServer) -> None:

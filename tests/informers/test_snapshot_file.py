@@ -105,3 +105,13 @@ def test_what_killed_writers_have_left_is_removed_after_an_hour(tmp_path: Path) 
     write(path, b"new")
 
     assert sorted(left.name for left in tmp_path.iterdir()) == [".caches.young.tmp", "caches"]
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot"
+    path.symlink_to(os.devnull)
+
+    with pytest.raises(OSError, match="it is no file, and would be replaced"):
+        write_snapshot(path, lambda add: [add(b"block", 1)])
+
+    assert path.is_symlink()

@@ -210,3 +210,10 @@ def test_a_copy_has_everything_in_one_file(path: Path) -> None:
 
     assert [it.sync for it in read_recording(copy).entries if isinstance(it, Began)] == [0, 1, 2]
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
+def test_what_is_no_file_is_never_replaced(path: Path) -> None:
+    path.symlink_to(os.devnull)
+
+    with pytest.raises(RecordingUnusable, match="it is no file, and would be replaced"):
+        check_place(path)
