@@ -98,9 +98,7 @@ class Remote:
                 f"no manager at {self.url}: {cause_of(error)}. Start one with --metrics-bind-address, or say --address"
             ) from error
         except (aiohttp.ClientError, ValueError) as error:
-            raise RemoteError(
-                f"{self.url} does not answer as a manager does: {error or type(error).__name__}"
-            ) from error
+            raise RemoteError(f"{self.url} does not answer as a manager does: {cause_of(error)}") from error
         raise RemoteError(_refusal(self.url, answer.status, body))
 
 

@@ -145,12 +145,13 @@ class Connections:
     All connections of a client for requests and watches. :meth:`close` closes them.
 
     :ivar connector: makes the connections, also those of WebSockets
+    :ivar loop: the only event loop that may send requests
     """
 
     def __init__(self, clock: Clock):
         self.connector = Connector()
         self.clock = clock
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._routes: WeakValueDictionary[Way, Route] = WeakValueDictionary()
         #: Routes that have idle connections, or had some a short time ago.
         self._resting: set[Route] = set()
@@ -175,11 +176,11 @@ class Connections:
         """Close the idle connections of a route when their time is over."""
         self._resting.add(route)
         if self._sweeper is None:
-            self._sweeper = self._loop.call_later(_IDLE_LIMIT, self._sweep)
+            self._sweeper = self.loop.call_later(_IDLE_LIMIT, self._sweep)
 
     def _sweep(self) -> None:
         self._sweeper = None
-        before = self._loop.time() - _IDLE_LIMIT
+        before = self.loop.time() - _IDLE_LIMIT
         resting, self._resting = self._resting, set()
         for route in resting:
             while route.idle and route.idle[0].idle_since <= before:
@@ -210,7 +211,7 @@ class Route:
     def __init__(self, way: Way, connections: Connections):
         self._way = way
         self._connections = connections
-        self._loop = asyncio.get_running_loop()
+        self._loop = connections.loop
         self._host = way.origin.host_port_subcomponent or ""
         #: A proxy is told where a request without TLS goes. With TLS it makes a tunnel, and sees no request.
         tells_proxy = way.proxy is not None and way.origin.scheme == "http"
@@ -257,7 +258,12 @@ class Route:
         :raises ConfigError: if the method or the target cannot be sent
         :raises aiohttp.ClientError: if there is no connection, or it breaks, or the answer is none
         :raises TimeoutError: if it takes too long
+        :raises RuntimeError: if another event loop runs this
         """
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(
+                "the client belongs to another event loop: connect() in each loop; for threads there is kinformer.sync"
+            )
         check_target(method, target)
         length = b"" if body is None and method in _MAY_BE_EMPTY else b"Content-Length: %d\r\n" % len(body or b"")
         line = f"{method} {self._prefix}{target} HTTP/1.1\r\n".encode("ascii")

@@ -18,6 +18,7 @@ import anyio
 import yaml
 from anyio.abc import TaskGroup, TaskStatus
 
+from kinformer.blocking import running_loop
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.access import ADMINISTRATOR, MASTERS, Authorizer, Escalation, Users
 from kinformer.envtest.admission import Admission, AdmissionContext, load_plugins
@@ -242,6 +243,7 @@ class ApiServer:
 
         :raises ServerError: if the port is taken, or the data file cannot be used
         """
+        running_loop()  # raises if this is not asyncio
         stack = AsyncExitStack()
         self._tasks = group = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(group.cancel_scope.cancel)

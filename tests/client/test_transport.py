@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from typing import Any
 
 import aiohttp
 import anyio
+import anyio.to_thread
 import msgspec
 import pytest
 from structlog.testing import capture_logs
@@ -419,6 +421,17 @@ async def test_a_closed_client_says_so(server: ScriptedServer) -> None:
 
     with pytest.raises(ClientError, match="is closed"):
         await client.request("GET", "/x")
+
+
+async def test_a_client_in_another_event_loop_says_so(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"here")
+    assert await client.request("GET", "/x") == b"here"
+
+    def elsewhere() -> None:
+        asyncio.run(client.request("GET", "/x"))
+
+    with pytest.raises(RuntimeError, match="the client belongs to another event loop"):
+        await anyio.to_thread.run_sync(elsewhere)
 
 
 async def test_what_is_not_there_is_named(server: ScriptedServer, client: Client) -> None:

@@ -63,6 +63,11 @@ def test_the_kubeconfig_is_written_through_a_link_and_a_pipe(tmp_path: Path) -> 
     assert real.stat().st_mode & 0o077 == 0
 
 
+def test_a_server_outside_asyncio_says_so() -> None:
+    with pytest.raises(RuntimeError, match="kinformer runs on asyncio"):
+        ApiServer().__aenter__().send(None)
+
+
 async def test_a_port_in_use_is_one_clear_error(server: ApiServer) -> None:
     with pytest.raises(ServerError, match=f"127.0.0.1:{server.port}: the port is in use"):
         async with ApiServer(port=server.port):
