@@ -50,3 +50,25 @@ def test_every_page_of_the_docs_is_in_the_contents() -> None:
 
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
     assert {page for page in pages if not re.search(rf"^{page}$", index, re.MULTILINE)} == set()
+
+
+def test_links_into_a_page_lead_to_a_heading_also_outside_the_site() -> None:
+    # `make docs` checks the links of the site, whose anchors may differ from those that GitHub and editors make.
+    root = DOCS.parent
+    texts = {
+        path.resolve(): re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        for path in (root / "README.md", *DOCS.rglob("*.md"))
+    }
+
+    def anchors(text: str) -> set[str]:
+        headings = re.findall(r"^#+ (.*)$", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text), re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+    links = [
+        (path, (path.parent / page).resolve() if page else path, anchor)
+        for path, text in texts.items()
+        for page, anchor in re.findall(r"\]\(((?:[^)\s:#]+\.md)?)#([^)\s]+)\)", text)
+    ]
+    assert len(links) > 100
+    lost = [(path.name, page.name, anchor) for path, page, anchor in links if anchor not in anchors(texts[page])]
+    assert lost == []
