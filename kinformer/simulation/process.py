@@ -176,6 +176,10 @@ class Surroundings(Protocol):
     loop: SimulatedLoop
     network: Network
 
+    @property
+    def has_events(self) -> bool:
+        """Whether its processes write Events."""
+
     def connect(self, name: str, url: str, clock: Clock) -> Transport:
         """A transport of a process to an API server. It is not open yet."""
 
@@ -327,6 +331,8 @@ class Process:
                 leader_election=election,
                 sharding=sharding,
             )
+            if not world.has_events:
+                manager.context.broadcasters.clear()  # so nobody passes on what the controllers record
             for name, controller in manager.controllers.items():
                 wrap = getattr(controller, "wrap_sync", None)
                 if wrap is not None:

@@ -127,6 +127,10 @@ class World(Stage[Process]):
     def now(self) -> float:
         return self.loop.now
 
+    @property
+    def has_events(self) -> bool:
+        return self.options.events
+
     def call_later(self, seconds: float, callback: Callable[[], object]) -> object:
         return self.loop.call_later(seconds, callback)
 
