@@ -39,8 +39,7 @@ def kube_controller_manager(arguments: tuple[str, ...]) -> None:
     from kinformer.manager import OptionError, UnknownControllerError
     from kinformer.manager.loading import builtin_controllers, known_controllers
     from kinformer_controllers.kubecontrollermanager.flags import FLAGS, VERSION
-    from kinformer_controllers.kubecontrollermanager.parsing import parse_flags
-    from kinformer_controllers.kubecontrollermanager.translation import translate
+    from kinformer_controllers.kubecontrollermanager.translation import parse_flags, translate
 
     try:
         given = parse_flags(arguments, FLAGS)

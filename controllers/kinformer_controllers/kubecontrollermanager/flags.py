@@ -1,8 +1,8 @@
 """Every flag of kube-controller-manager 1.36, and what becomes of it here. One declaration.
 
-In: constants. Out: what :mod:`~kinformer_controllers.kubecontrollermanager.parsing` accepts, what the command passes on
-to ``kinformer manager``, and the table in ``docs/controllers/flags.md``. Flags of controllers are declared with their
-kinds and defaults only: the installed controllers' specs tell which of them have an effect.
+In: constants. Out: what :mod:`~kinformer_controllers.kubecontrollermanager.translation` accepts, what the command
+passes on to ``kinformer manager``, and the table in ``docs/controllers/flags.md``. Flags of controllers are declared
+with their kinds and defaults only: the installed controllers' specs tell which of them have an effect.
 """
 
 from __future__ import annotations

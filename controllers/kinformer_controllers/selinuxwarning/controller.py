@@ -15,9 +15,8 @@ from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.manager import Controller, ControllerContext, Group, SyncError
 from kinformer.models import V1CSIDriver, V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1Volume
 from kinformer.record import NORMAL, WARNING
-from kinformer_controllers.selinuxwarning.labels import labels_by_volume, use_of
 from kinformer_controllers.selinuxwarning.metrics import shown_conflicts
-from kinformer_controllers.selinuxwarning.users import Conflict, VolumeUsers
+from kinformer_controllers.selinuxwarning.users import Conflict, VolumeUsers, labels_by_volume, use_of
 from kinformer_controllers.shared.volumes.facts import claimed_key
 from kinformer_controllers.shared.volumes.pods import CLAIM_INDEX, add_claim_index
 from kinformer_controllers.shared.volumes.specs import (

@@ -4,27 +4,70 @@ Each API server has a Lease, and says in the StorageVersion of each resource in 
 StorageVersions and those Leases. Out: the entries of API servers without a Lease are removed, and StorageVersions
 without entries are deleted. Promised: the server is asked for the Lease first, whatever the cache shows; an object that
 an API server writes at the same time is not changed, but looked at again.
+
+The rule for what is left of a StorageVersion, and for the version in which the others write, is that of Kubernetes' API
+servers (``k8s.io/apiserver/pkg/storageversion``), which write the same fields.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import ClientError, NotFound
+from kinformer.controllerutil.conditions import replace_condition, without_condition
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
-from kinformer.models import V1alpha1ServerStorageVersion, V1alpha1StorageVersion, V1Lease
+from kinformer.models import (
+    V1alpha1ServerStorageVersion,
+    V1alpha1StorageVersion,
+    V1alpha1StorageVersionCondition,
+    V1alpha1StorageVersionStatus,
+    V1Lease,
+)
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
-from kinformer_controllers.storageversiongc.encoding import status_with
 
-__all__ = ("StorageVersionCollector", "make_controller")
+__all__ = ("ALL_EQUAL", "StorageVersionCollector", "make_controller", "status_with")
 
 log = get_logger(__name__)
+
+ALL_EQUAL: Final = "AllEncodingVersionsEqual"
+
+
+def status_with(
+    found: V1alpha1StorageVersion, servers: Sequence[V1alpha1ServerStorageVersion], now: datetime
+) -> V1alpha1StorageVersionStatus:
+    """
+    The status of an object with these entries of API servers.
+
+    The common version is set if all servers write in one version. The condition's time changes with its status, and
+    also if the servers agree on another version than before.
+    """
+    versions = {server.encoding_version for server in servers}
+    common = versions.pop() if len(versions) == 1 else None
+    word = "set" if common is not None else "unset"
+    condition = V1alpha1StorageVersionCondition(
+        type=ALL_EQUAL,
+        status="False" if common is None else "True",
+        observed_generation=found.metadata.generation,
+        last_transition_time=now.replace(microsecond=0),
+        reason=f"CommonEncodingVersion{word.capitalize()}",
+        message=f"Common encoding version {word}",
+    )
+    before, conditions = found.status.common_encoding_version, found.status.conditions
+    if before is not None and common is not None and before != common:
+        conditions = without_condition(conditions, ALL_EQUAL)
+    return V1alpha1StorageVersionStatus(
+        common_encoding_version=common,
+        conditions=replace_condition(conditions, condition),
+        storage_versions=list(servers),
+    )
+
 
 #: Where the API servers have their Leases, and the label by which they are known.
 _NAMESPACE: Final = "kube-system"

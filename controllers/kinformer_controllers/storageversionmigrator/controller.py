@@ -12,9 +12,8 @@ from __future__ import annotations
 from kinformer.manager import ControllerContext, Group
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
-from kinformer_controllers.storageversionmigrator.migrating import Migrator
+from kinformer_controllers.storageversionmigrator.migrating import Migrator, ResourceVersions
 from kinformer_controllers.storageversionmigrator.running import MigrationRunner
-from kinformer_controllers.storageversionmigrator.versions import ResourceVersions
 
 __all__ = ("make_controller",)
 

@@ -13,8 +13,7 @@ from kinformer.options import options_of
 from kinformer_controllers.kubecontrollermanager.controllers import ACCOUNTS, ALIASES, selection_of
 from kinformer_controllers.kubecontrollermanager.flags import FLAGS, Effect, Kind
 from kinformer_controllers.kubecontrollermanager.gates import KNOWN, split_gates
-from kinformer_controllers.kubecontrollermanager.parsing import parse_flags
-from kinformer_controllers.kubecontrollermanager.translation import Translation, translate
+from kinformer_controllers.kubecontrollermanager.translation import Translation, parse_flags, translate
 from kinformer_controllers.shared.gates import GATES
 from scripts.catalogue import SECTIONS, specs
 from scripts.flags import FLAGS_PAGE, flags_table

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from kinformer.clock import FakeClock
-from kinformer_controllers.nodelifecycle.zone_queue import ZoneQueue
+from kinformer_controllers.nodelifecycle.tainting import ZoneQueue
 
 UNLIMITED = math.inf
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1Pod, from_dict
-from kinformer_controllers.selinuxwarning.labels import Use, labels_by_volume, labels_conflict, use_of
+from kinformer_controllers.selinuxwarning.users import Use, labels_by_volume, labels_conflict, use_of
 
 LEVEL = {"level": "s0:c1,c2"}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer_controllers.selinuxwarning.labels import Use
-from kinformer_controllers.selinuxwarning.users import Conflict, VolumeUsers
+from kinformer_controllers.selinuxwarning.users import Conflict, Use, VolumeUsers
 
 A, B, C = (Use(f"::{letter}_t:s0", "MountOption") for letter in "abc")
 RECURSIVE = Use("", "Recursive")

@@ -13,8 +13,12 @@ from kinformer.client.errors import Conflict, InternalError
 from kinformer.clock import FakeClock
 from kinformer.manager import ControllerDisabled
 from kinformer.models import V1alpha1ServerStorageVersion, V1alpha1StorageVersion, V1Lease, from_dict
-from kinformer_controllers.storageversiongc.controller import StorageVersionCollector, make_controller
-from kinformer_controllers.storageversiongc.encoding import ALL_EQUAL, status_with
+from kinformer_controllers.storageversiongc.controller import (
+    ALL_EQUAL,
+    StorageVersionCollector,
+    make_controller,
+    status_with,
+)
 from tests.controllers.nodes import Cluster, cluster
 from tests.controllers.objects import FakeContext, FakeInformers
 

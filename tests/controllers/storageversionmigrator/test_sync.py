@@ -18,10 +18,9 @@ from kinformer.manager import ControllerDisabled, SyncError
 from kinformer.meta import GroupResource, GroupVersion
 from kinformer.models import V1ConfigMap, V1CustomResourceDefinition, from_dict
 from kinformer_controllers.storageversionmigrator.controller import make_controller
-from kinformer_controllers.storageversionmigrator.migrating import Migrator
+from kinformer_controllers.storageversionmigrator.migrating import Migrator, ResourceVersions, find_resource
 from kinformer_controllers.storageversionmigrator.migrations import Migration, turn_of
 from kinformer_controllers.storageversionmigrator.running import MigrationRunner
-from kinformer_controllers.storageversionmigrator.versions import ResourceVersions, find_resource
 from tests.controllers.nodes import Cluster, cluster
 from tests.controllers.objects import FakeContext, FakeInformers
 
