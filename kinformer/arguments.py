@@ -7,7 +7,7 @@ of its letters, and another wrong object is noticed only later, by an error that
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -127,10 +127,12 @@ def want_plain_function(given: object, count: int, name: str, instead: str) -> N
     want_function(given, count, name, instead)
 
 
-def takes(function: object, count: int) -> bool:
+def takes(function: Callable[..., object], count: int) -> bool:
     """Whether a function can be called with so many arguments. True if it does not say which ones it takes."""
     if isinstance(function, MethodType):
         function, count = function.__func__, count + 1
+    elif isinstance(call := type(function).__call__, FunctionType) and not hasattr(function, "__signature__"):
+        function, count = call, count + 1  # an object that can be called
     if isinstance(function, FunctionType) and not hasattr(function, "__signature__"):
         return _is_callable_with(function, count)
     try:

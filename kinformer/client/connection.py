@@ -23,6 +23,7 @@ import asyncio
 import base64
 import socket
 import ssl
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -144,18 +145,21 @@ class Connections:
     """
     All connections of a client for requests and watches. :meth:`close` closes them.
 
-    :ivar connector: makes the connections, also those of WebSockets
     :ivar loop: the only event loop that may send requests
     """
 
     def __init__(self, clock: Clock):
-        self.connector = Connector()
         self.clock = clock
         self.loop = asyncio.get_running_loop()
         self._routes: WeakValueDictionary[Way, Route] = WeakValueDictionary()
         #: Routes that have idle connections, or had some a short time ago.
         self._resting: set[Route] = set()
         self._sweeper: asyncio.TimerHandle | None = None
+
+    @cached_property
+    def connector(self) -> Connector:
+        """Makes the connections, also those of WebSockets."""
+        return Connector()
 
     def route(self, way: Way) -> Route:
         """The route of a way, which is always the same as long as somebody has it."""
@@ -170,7 +174,8 @@ class Connections:
         for route in self._resting:
             while route.idle:
                 route.idle.pop().close()
-        await self.connector.close()
+        if "connector" in vars(self):
+            await self.connector.close()
 
     def rest(self, route: Route) -> None:
         """Close the idle connections of a route when their time is over."""
