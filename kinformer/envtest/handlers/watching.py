@@ -8,12 +8,12 @@ position.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
 import msgspec
 
 from kinformer.clock import Clock
@@ -163,7 +163,7 @@ class Watch:
         self._start = terms.start
         self._deadline = self._clock.monotonic() + terms.seconds
         self._watches = watches
-        self._wake = anyio.Event()
+        self._wake = asyncio.Event()
         self._ended = False
         self.is_idle = False
         #: Whether this watch sends nothing. Other watches may go on.
@@ -256,7 +256,8 @@ class Watch:
             await self._sleep(waits_for, next_bookmark)
 
     async def _sleep(self, position: int, until: float | None) -> None:
-        self._wake = wake = anyio.Event()
+        wake = self._wake
+        wake.clear()
         if self._ended:
             return
         timer = None

@@ -13,11 +13,11 @@ which version of the API is used.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-import anyio
 import msgspec
 
 from kinformer.envtest.apply.managed import Managed, read_entries
@@ -192,7 +192,7 @@ class ResourceLog:
         #: The number of changes that have been forgotten. It is also the position of the first change in the list.
         self.offset = 0
         self._keys: list[str] = []
-        self._waiting: set[anyio.Event] = set()
+        self._waiting: set[asyncio.Event] = set()
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -291,11 +291,11 @@ class ResourceLog:
             raise Expired
         return self.changes[index : index + limit]
 
-    async def news(self, position: int, event: anyio.Event) -> None:
+    async def news(self, position: int, event: asyncio.Event) -> None:
         """
         Return when there is a change at `position`, or when `event` is set.
 
-        :param event: a new event of the caller. :meth:`wake` sets it too
+        :param event: an event of the caller that is not set. :meth:`wake` sets it too
         """
         if position < self.end:
             return
