@@ -67,10 +67,11 @@ class _DirectRoute(Route):
     No read times out: all bytes of an answer that does not go on arrive at once.
     """
 
-    __slots__ = ("_direct",)
+    __slots__ = ("_address", "_direct")
 
     def __init__(self, way: Way, connections: DirectConnections) -> None:
         super().__init__(way, connections)
+        self._address = way.origin.host or "", way.origin.port or 0
         self._direct = connections
 
     async def exchange(
@@ -86,7 +87,7 @@ class _DirectRoute(Route):
     ) -> Response:
         check_target(method, target)
         ask_permission()
-        line = Line(self._direct.network, method, URL(url, encoded=True), fields.headers, body)
+        line = Line(self._direct.network, self._address, method, url, target, fields.headers, body)
         return cast(Response, await line.send(self._direct.clock, within))
 
 
@@ -100,7 +101,7 @@ class DirectResponse:
         self.status = status
         self.headers = headers
         self.content = content
-        self.url = str(line.url)
+        self.url = line.url
 
     async def read(self) -> list[bytes] | None:
         pieces = await self.content.read()
@@ -218,18 +219,28 @@ class Line(AbstractStreamWriter):
     #: What aiohttp's request asks a protocol for.
     ssl_context = peername = sockname = None
 
-    def __init__(self, network: Network, method: str, url: URL, headers: CIMultiDict[str], data: bytes | None) -> None:
+    def __init__(
+        self,
+        network: Network,
+        address: tuple[str, int],
+        method: str,
+        url: str,
+        target: str,
+        headers: CIMultiDict[str],
+        data: bytes | None,
+    ) -> None:
         self.network = network
         self.url = url
+        self._address = address
         self.owner: Owner | None = OWNER.get()
         self.loses_after: int | None = None
         self._loop = network.loop
-        self.server = network.servers.get((url.host or "", url.port or 0))
+        self.server = network.servers.get(address)
         self._context = copy_context()
         #: Gets the status and the headers. A line does not refer to its response or its request, which refer to it:
         #: so it is freed at once, and not by the garbage collector.
         self._waiter: asyncio.Future[tuple[int, CIMultiDict[str]]] = self._loop.create_future()
-        self._sent = method, headers, data
+        self._sent = method, target, headers, data
         self._task: asyncio.Task[None] | None = None
         self._content = _Content(self._loop)
         self._when_read: Callable[[], object] | None = None
@@ -258,7 +269,7 @@ class Line(AbstractStreamWriter):
             raise self._not_connected(errno.ENETUNREACH, "this process is dead, or cut off")
         if self.server is None:
             await asyncio.sleep(self.network.latency())
-            raise self._not_connected(errno.ECONNREFUSED, f"Connect call failed {self.url.host}:{self.url.port}")
+            raise self._not_connected(errno.ECONNREFUSED, _failed(self._address))
         self.network.lines[self] = None
         self._last_up = self._loop.now + self.network.latency()
         self._loop.call_at(self._last_up, self._arrive, context=self.server.context)
@@ -317,7 +328,7 @@ class Line(AbstractStreamWriter):
         self._fail(aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer"))
 
     def _refuse(self) -> None:
-        self._fail(self._not_connected(errno.ECONNREFUSED, f"Connect call failed {self.url.host}:{self.url.port}"))
+        self._fail(self._not_connected(errno.ECONNREFUSED, _failed(self._address)))
 
     def _fail(self, error: Exception) -> None:
         if not self._waiter.done():
@@ -325,7 +336,7 @@ class Line(AbstractStreamWriter):
         self._content.end(error)
 
     def _not_connected(self, number: int, text: str) -> aiohttp.ClientConnectorError:
-        key = SimpleNamespace(host=self.url.host, port=self.url.port, is_ssl=False, ssl=True)
+        key = SimpleNamespace(host=self._address[0], port=self._address[1], is_ssl=False, ssl=True)
         return aiohttp.ClientConnectorError(cast(Any, key), OSError(number, text))
 
     # -- the server ---------------------------------------------------------------------------------------------------
@@ -345,6 +356,8 @@ class Line(AbstractStreamWriter):
             response = await handler(self._request())
         except aiohttp.ClientConnectionError:
             return  # the client has gone away in the middle of the answer
+        finally:
+            self._task = None
         if self._server_left or self._has_begun:
             return
         assert isinstance(response, web.Response)
@@ -362,10 +375,10 @@ class Line(AbstractStreamWriter):
         self._leave_server(self._deliver, response.status, response.headers)
 
     def _request(self) -> _Request:
-        method, headers, data = self._sent
-        path = self.url.raw_path_qs
+        method, target, headers, data = self._sent
         proxy = CIMultiDictProxy(headers)
-        head = RawRequestMessage(method, path, HttpVersion11, proxy, (), False, None, False, False, self.url.relative())
+        url = URL(target, encoded=True)
+        head = RawRequestMessage(method, target, HttpVersion11, proxy, (), False, None, False, False, url)
         body = cast(Any, _NOTHING_SENT if data is None else _Sent(data))
         return _Request(head, body, cast(Any, self), self, cast(Any, None), self._loop)
 
@@ -457,6 +470,10 @@ class Line(AbstractStreamWriter):
 
     async def drain(self) -> None:
         """Do nothing: :meth:`write` waits."""
+
+
+def _failed(address: tuple[str, int]) -> str:
+    return f"Connect call failed {address[0]}:{address[1]}"
 
 
 def _broken() -> ConnectionResetError:

@@ -110,7 +110,8 @@ class SimulatedTask(asyncio.Task[Any]):
             return super().exception()
         except asyncio.CancelledError as error:
             # anyio asks each task, and keeps the error in a frame of its traceback: in a circle, with all frames of the
-            # task and what is in them. Nobody reads the traceback of a cancellation.
+            # task and what is in them. Nobody reads the traceback of a cancellation, so the loop takes it away.
+            getattr(self.get_loop(), "cancellations", []).append(error)
             raise error.with_traceback(None) from None
 
     def __repr__(self) -> str:

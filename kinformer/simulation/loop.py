@@ -132,6 +132,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._timer_numbers = itertools.count()
         self._cancelled_timers = 0
         self.task_numbers = itertools.count()
+        #: The cancellations that tasks have raised in this turn to those who asked for their exceptions.
+        self.cancellations: list[BaseException] = []
         self._owners_held: set[Owner] = set()
         self._turns = 0
         self.set_exception_handler(_note_error)
@@ -212,6 +214,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             finally:
                 self.close()
 
+    def close(self) -> None:
+        super().close()
+        self._timers.clear()
+
     def _cancel_all(self) -> None:
         told, self.errors = self.errors, []
         for owner in list(self._owners_held):
@@ -262,6 +268,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 except BaseException as error:
                     name = getattr(handle._callback, "__qualname__", "callback")
                     self.call_exception_handler({"message": f"Exception in callback {name}", "exception": error})
+        if self.cancellations:
+            for cancelled in self.cancellations:
+                cancelled.__traceback__ = None
+            self.cancellations.clear()
         # The tracebacks of tasks that were cancelled keep this frame.
         turn.clear()
         handle = None

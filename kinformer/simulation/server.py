@@ -287,7 +287,8 @@ class DisturbedHandler:
         self, request: web.BaseRequest, exchange: Exchange, life: DisturbedLife, wire: Wire
     ) -> web.StreamResponse:
         world, actor, what = self._world, exchange.actor, exchange.about
-        world.tell(actor, "request", what.object, detail=str(what))
+        name, words = what.object, str(what)
+        world.tell(actor, "request", name, detail=words)
         if (refusal := await self._before(exchange, life, wire)) is not None:
             return refusal
         if what.is_counted:
@@ -296,7 +297,7 @@ class DisturbedHandler:
         response = await self._answer_maybe_stale(request, exchange)
         if life.lease_is_unreachable == "answers" and what.resource.startswith("leases."):
             await anyio.sleep_forever()
-        world.tell(actor, "answer", what.object, detail=f"{what} {response.status}")
+        world.tell(actor, "answer", name, detail=f"{words} {response.status}")
         if exchange.changes and what.is_counted:
             for deviation in world.injector.after_write(actor):
                 self._after_write(exchange, life, deviation, wire)

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Ending, Oracle, Reference, State, Violation
-from kinformer.simulation.oracles.normal import LEFT_OUT, group_of
+from kinformer.simulation.oracles.normal import LEFT_OUT, group_of, has_group
 
 __all__ = ("Churn",)
 
@@ -62,7 +62,7 @@ class Churn(Oracle):
             return ()
         name = record.object
         if verb == "ADDED":
-            self.groups[name] = group_of(name, state.get(name))
+            self.groups[name] = group_of(name, state.get(name)) if has_group(name) else name
         group = self.groups.get(name, name)
         (self.made if verb == "ADDED" else self.removed)[group] += 1
         self._records.setdefault((group, verb), []).append(record.number)

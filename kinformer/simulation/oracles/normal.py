@@ -28,6 +28,7 @@ __all__ = (
     "check_patterns",
     "differences",
     "group_of",
+    "has_group",
     "normal_form",
     "path_of",
     "steps_of",
@@ -91,6 +92,12 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.object}: {self.text}"
+
+
+def has_group(name: str) -> bool:
+    """Whether :func:`group_of` may give another name than this one, by the name alone."""
+    own = name.rpartition("/")[2]
+    return len(own) >= 36 or _SUFFIX.fullmatch(own[-5:]) is not None
 
 
 def group_of(name: str, obj: Mapping[str, Any] | None) -> str:

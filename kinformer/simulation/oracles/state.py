@@ -9,7 +9,7 @@ from typing import Final
 
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Ending, Oracle, Reference, State, Violation
-from kinformer.simulation.oracles.normal import NO_STATE, differences, group_of, normal_form
+from kinformer.simulation.oracles.normal import NO_STATE, differences, group_of, has_group, normal_form
 
 __all__ = ("FinalState", "Leftovers", "Quiet", "StoresAgree")
 
@@ -38,7 +38,7 @@ class FinalState(Oracle):
         name = record.object
         self._last[name] = record.number
         if record.detail.startswith("ADDED"):
-            self._groups[name] = group_of(name, state.get(name))
+            self._groups[name] = group_of(name, state.get(name)) if has_group(name) else name
         return ()
 
     def finish(self, ending: Ending) -> Iterator[Violation]:
