@@ -235,12 +235,17 @@ class Injector:
     @property
     def is_over(self) -> bool:
         """Whether no fault can happen any more: those of the plan have happened, and no random fault is left."""
-        return not self._planned and not (self._rates and self._left)
+        return not self._planned and not self._draws
 
     def stop(self) -> None:
         """End all faults: none happens from now on."""
         self._planned.clear()
         self._left = 0
+
+    @property
+    def _draws(self) -> bool:
+        """Whether a random fault may happen."""
+        return bool(self._rates and self._left)
 
     def before_write(self, actor: str) -> tuple[Deviation, ...]:
         """The deviations just before the server does a write of this process."""
@@ -250,9 +255,11 @@ class Injector:
     def after_write(self, actor: str) -> tuple[Deviation, ...]:
         """The deviations when a write of this process is in the storage, and its response is not sent yet."""
         number = self._count("write", actor)
-        draw = self._random
+        moments, draw = (("write", actor, number),), self._random
+        if not self._draws:
+            return self._at(moments, {})
         return self._at(
-            (("write", actor, number),),
+            moments,
             {
                 "crash": lambda: Crash(actor, number, draw.choice(("delivered", "lost"))),
                 "restart": lambda: Restart(actor, number, -draw.randint(1, max(1, self.counts["change",]))),
@@ -290,7 +297,9 @@ class Injector:
         :param verb: one of the API's verbs: get, list, watch, create, update, patch, delete, deletecollection
         """
         number = self._count("request", actor)
-        draw = self._random
+        moments, draw = (("request", actor, number),), self._random
+        if not self._draws:
+            return self._at(moments, {})
 
         def cut() -> Deviation:
             if verb in _WRITES:
@@ -306,7 +315,7 @@ class Injector:
         def delay() -> Deviation:
             return Delay(actor, request=number, seconds=draw.choice((0.2, 1.0, 5.0, 20.0)))
 
-        return self._at((("request", actor, number),), {"cut": cut, "refuse": refuse, "delay": delay})
+        return self._at(moments, {"cut": cut, "refuse": refuse, "delay": delay})
 
     def event(self, actor: str, name: str) -> tuple[Deviation, ...]:
         """
@@ -318,13 +327,16 @@ class Injector:
         number = self._count("event", actor)
         of_object = self._count("object", actor, name)
         of_resource = self._count("resource", actor, resource)
+        moments = (
+            ("event", actor, number),
+            ("object", actor, name, of_object),
+            ("resource", actor, resource, of_resource),
+        )
         draw = self._random
+        if not self._draws:
+            return self._at(moments, {})
         return self._at(
-            (
-                ("event", actor, number),
-                ("object", actor, name, of_object),
-                ("resource", actor, resource, of_resource),
-            ),
+            moments,
             {
                 "hide": lambda: Hide(actor, name, of_object),
                 "delay": lambda: Delay(actor, event=number, seconds=draw.choice((0.2, 1.0, 5.0, 20.0))),
@@ -356,7 +368,7 @@ class Injector:
             self._take(plan)
         if self._planned:
             found = tuple(d for moment in moments for d in self._planned.pop(moment, ()))
-        if not found and self._left and self._rates:
+        if not found and self._draws:
             for name, make in kinds.items():
                 rate = self._rates.get(name)
                 if rate is not None and self._random.random() < rate:

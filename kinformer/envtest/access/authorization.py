@@ -10,8 +10,7 @@ stored ClusterRole replaces the default one of the same name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
@@ -33,8 +32,7 @@ _ACCOUNT = "system:serviceaccount:"
 Rule = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """
     What a user wants to do.
 

@@ -77,6 +77,7 @@ class Users:
         self._clock = clock
         self._storage = storage
         self._secret = secrets.token_bytes(32)
+        self._administrator = User(ADMINISTRATOR, groups=(MASTERS, _KNOWN))
 
     def authenticate(self, header: str, certificate: Any = None) -> User | None:
         """
@@ -93,7 +94,7 @@ class Users:
         if scheme.lower() != "bearer" or not token:
             return None
         if hmac.compare_digest(_bytes(token), _bytes(self._token)):
-            return User(ADMINISTRATOR, groups=(MASTERS, _KNOWN))
+            return self._administrator
         return self._account_of(token)
 
     def issue(self, namespace: str, name: str, uid: str, seconds: int) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs
@@ -76,7 +75,7 @@ class ContainerStreams:
         """
         if call.part != "log":
             # A WebSocket is opened with GET, but a client can do more than read through it.
-            call.authorize(replace(call.action, verb="create"))
+            call.authorize(call.action._replace(verb="create"))
         pod = self._operations.find(call.resource, call.namespace, call.name).decode()
         with self._streams.holding(request):
             if call.part == "log":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 from kinformer.clock import RealClock
@@ -89,7 +88,7 @@ def update(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         if old is None:
-            call.authorize(replace(call.action, verb="create"))
+            call.authorize(call.action._replace(verb="create"))
         _check_uid(call, strategy, obj["metadata"].get("uid"), old["metadata"]["uid"] if old is not None else "")
         return obj
 
@@ -144,7 +143,7 @@ def patch(operations: Operations, call: Call) -> Answer:
             # Only an apply creates objects. Other patches need an object, also for kinds that a PUT creates.
             if not patcher.creates:
                 raise status.not_found(call.resource.group_resource, call.name)
-            call.authorize(replace(call.action, verb="create"))
+            call.authorize(call.action._replace(verb="create"))
         obj = patcher(old)
         if old is None and (uid := obj["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"

@@ -52,6 +52,9 @@ class QuotaPlugin:
             return
         if resource in IGNORED_RESOURCES:
             return
+        quotas = [quota_of(obj) for obj in self._objects.list("", "resourcequotas", attributes.namespace)]
+        if not quotas:
+            return
         request = Request(
             attributes.operation,
             resource,
@@ -64,9 +67,6 @@ class QuotaPlugin:
         )
         evaluator = self._registry.get_or_count(resource)
         if not evaluator.handles(request):
-            return
-        quotas = [quota_of(obj) for obj in self._objects.list("", "resourcequotas", attributes.namespace)]
-        if not quotas:
             return
         # Imported here, because a webhook imports this package, too, and needs no server.
         from kinformer.envtest.status import forbidden, internal
