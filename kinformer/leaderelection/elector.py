@@ -21,6 +21,7 @@ import random as _random
 import socket
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import anyio
 
@@ -35,6 +36,9 @@ from kinformer.tasks import plain_task_group
 __all__ = ("LeaderElector", "LeadershipLost", "new_identity")
 
 log = get_logger(__name__)
+
+#: Seconds that a release may take whose lease may not be held.
+_PATIENCE: Final = 2.0
 
 
 class LeadershipLost(Exception):
@@ -128,17 +132,26 @@ class LeaderElector:
 
     async def _acquire(self) -> None:
         log.info("lease_wanted", lease=self._lease, identity=self.keeper.lock.identity)
+        try:
+            await self._until_acquired()
+        except anyio.get_cancelled_exc_class():
+            # The write that acquires it may have arrived. At Ctrl-C nobody waits for long to learn that.
+            if self._release_on_cancel and self.keeper.may_hold:
+                await self._release(min(self._options.renew_deadline, _PATIENCE))
+            raise
+        self.keeper.lock.record_event("became leader")
+        self.keeper.metrics.leading.set(1)
+        log.info("lease_acquired", lease=self._lease)
+
+    async def _until_acquired(self) -> None:
         while True:
             acquired = await self._try(self._options.renew_deadline)
             self._report()
             # If the response took so long that the lease may have expired, it does not count.
             if acquired and self.guard.is_open:
-                break
+                return
             wait = self._options.retry_period
             await self._clock.sleep(wait + self._random() * JITTER_FACTOR * wait)
-        self.keeper.lock.record_event("became leader")
-        self.keeper.metrics.leading.set(1)
-        log.info("lease_acquired", lease=self._lease)
 
     # --- while
 
@@ -172,7 +185,7 @@ class LeaderElector:
             self.guard.close()
             self.keeper.lock.record_event("stopped leading")
             if self._release_on_cancel and (lost is None or self._is_to_make_room):
-                await self._release()
+                await self._release(self._options.renew_deadline)
         if lost is not None:
             raise lost
 
@@ -217,9 +230,9 @@ class LeaderElector:
             with anyio.CancelScope(shield=True):
                 await self._clock.sleep(left)
 
-    async def _release(self) -> None:
+    async def _release(self, seconds: float) -> None:
         with anyio.CancelScope(shield=True):
-            await self._within(self._options.renew_deadline, self.keeper.try_release)
+            await self._within(seconds, self.keeper.try_release)
         self._report()
 
     # --- common

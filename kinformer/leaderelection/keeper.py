@@ -16,12 +16,13 @@ renewed right before the edit, so its full duration is waited for from when the 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from math import inf
 from typing import Final
 
 from kinformer.arguments import want
-from kinformer.client import ClientError, Conflict, NotFound
+from kinformer.client import ApiError, ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.leaderelection.lock import Lock
 from kinformer.leaderelection.metrics import ElectionMetrics
@@ -83,6 +84,7 @@ class LeaseKeeper:
         self._observed_at = -inf
         self._read: ElectionRecord | None = None
         self._renewed_at = -inf
+        self._unanswered = False
         self._lock_name = lock.describe()
 
     # --- what is known
@@ -96,6 +98,11 @@ class LeaseKeeper:
     def is_leader(self) -> bool:
         """Whether this candidate is that holder. It may have lost the lease since: see :attr:`held_for`."""
         return self.observed.holder_identity == self.lock.identity
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether the server may name this candidate as the holder: it does, or a write of that had no answer."""
+        return self.is_leader or self._unanswered
 
     @property
     def preferred_holder(self) -> str:
@@ -208,7 +215,7 @@ class LeaseKeeper:
             except ClientError as error:
                 log.error("lease_not_read", lease=self._lock_name, error=str(error))
                 return False
-            if not self.is_leader:
+            if not self.may_hold:
                 return True
             if found.holder_identity != self.lock.identity:
                 self._saw(found)
@@ -236,19 +243,21 @@ class LeaseKeeper:
         if not self.is_leader and self._now() < self._edited_until:
             log.warning("lease_deleted", lease=self._lock_name, holder=self.leader)
             return False
-        try:
-            await self.lock.create(record)
-        except ClientError as error:
-            log.error("lease_not_created", lease=self._lock_name, error=str(error))
-            return False
-        self._wrote(record, began)
-        return True
+        return await self._sent(self.lock.create(record), "lease_not_created", record, began)
 
     async def _write(self, record: ElectionRecord, began: float, *, tell: bool = False) -> bool:
+        return await self._sent(self.lock.update(record), "lease_not_updated", record, began, tell=tell)
+
+    async def _sent(
+        self, write: Awaitable[object], failure: str, record: ElectionRecord, began: float, *, tell: bool = True
+    ) -> bool:
+        self._unanswered = True  # and stays so if this is cancelled, or the connection is lost
         try:
-            await self.lock.update(record)
+            await write
         except ClientError as error:
-            (log.error if tell else log.debug)("lease_not_updated", lease=self._lock_name, error=str(error))
+            if isinstance(error, ApiError):
+                self._unanswered = False
+            (log.error if tell else log.debug)(failure, lease=self._lock_name, error=str(error))
             return False
         self._wrote(record, began)
         return True
@@ -259,7 +268,7 @@ class LeaseKeeper:
 
     def _saw(self, record: ElectionRecord) -> None:
         # Compared with the record that was last *read*: reading the same record again does not renew it.
-        self._is_gone = False
+        self._is_gone = self._unanswered = False
         if record != self._read:
             before, now = self.observed, self._now()
             self._read = record
@@ -278,6 +287,7 @@ class LeaseKeeper:
         self._edited_until = max(self._edited_until, now + min(held.lease_duration_seconds, longest))
 
     def _wrote(self, record: ElectionRecord, began: float) -> None:
+        self._unanswered = False
         self._renewed_at = began
         self._observe(record, began)
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from kinformer.client import ClientError
+from kinformer.client import ClientError, ConnectionLost
 from kinformer.clock import FakeClock
 from kinformer.leaderelection import ElectionRecord, LeaderElector, LeadershipLost, LeaseKeeper
 from kinformer.leaderelection.guard import GuardedTransport
@@ -318,6 +318,71 @@ async def test_a_leader_that_could_not_renew_does_not_try_to_release() -> None:
         await clock.advance(12)
         assert candidate.ended
         assert shared.holder == "me"
+
+
+class AnswerLost(MemoryLock):
+    """The record is written, and the answer does not come."""
+
+    how: Callable[[], Awaitable[None]] = staticmethod(hang)
+
+    async def create(self, record: ElectionRecord) -> None:
+        await super().create(record)
+        await self.how()
+
+    async def update(self, record: ElectionRecord) -> None:
+        await super().update(record)
+        if record.holder_identity:
+            await self.how()
+
+
+async def lose() -> None:
+    raise ConnectionLost("http://h", "reset")
+
+
+@pytest.mark.parametrize("how", [hang, lose])
+@pytest.mark.parametrize("found", [None, ElectionRecord("", 1)], ids=["created", "updated"])
+async def test_a_lease_whose_acquisition_was_cut_off_is_released(
+    how: Callable[[], Awaitable[None]], found: ElectionRecord | None
+) -> None:
+    shared, clock = Shared(found), FakeClock()
+    candidate = Candidate(shared, clock)
+    lock = AnswerLost(shared)
+    lock.how = how  # type: ignore[method-assign]
+    candidate.lock = candidate.elector.keeper.lock = lock
+    async with running(candidate):
+        await clock.advance(1)
+        assert (shared.holder, candidate.working) == ("me", False)
+
+        candidate.scope.cancel()
+        await clock.advance(0)
+
+        assert candidate.ended
+        assert shared.holder == ""
+
+
+async def test_a_candidate_that_wrote_nothing_releases_nothing() -> None:
+    shared, clock = Shared(ElectionRecord("you", 15)), FakeClock()
+    candidate = Candidate(shared, clock)
+    async with running(candidate):
+        await clock.advance(1)
+        candidate.scope.cancel()
+        await clock.advance(0)
+
+    assert candidate.lock.calls == ["get"]
+
+
+async def test_after_a_lost_acquisition_a_silent_server_is_not_waited_for() -> None:
+    shared, clock = Shared(), FakeClock()
+    candidate = Candidate(shared, clock)
+    candidate.lock = candidate.elector.keeper.lock = AnswerLost(shared)
+    async with running(candidate):
+        await clock.advance(1)
+        candidate.lock.before = lambda name: hang()
+        candidate.scope.cancel()
+        await clock.advance(1.9)
+        assert not candidate.ended
+        await clock.advance(0.2)
+        assert candidate.ended
 
 
 async def test_a_release_that_hangs_is_given_up_after_the_renew_deadline() -> None:
