@@ -8,6 +8,9 @@ clusters, every event has its ``cluster``.
 While nobody has configured structlog, events go to the standard library's ``logging``, to a logger with the module's
 name. A program that embeds kinformer then sees them where it sees its own. They never appear on its standard output.
 
+An event that cannot be logged is lost, and nothing else: a full disk, a reader of the log that is gone, or an error of
+structlog's processors must not end a leader, which would leave its Lease behind.
+
 structlog is never imported here: its import takes longer than that of :mod:`kinformer.client`, and each module has a
 logger.
 """
@@ -18,7 +21,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kinformer.cluster import CLUSTER
@@ -55,20 +58,26 @@ class Logger:
     def debug(self, event: str, **values: Any) -> None:
         if _drops_debug():  # what structlog would find out after a logger was made and all values were made safe
             return
-        self._log().debug(event, **self._safe(values))
+        self._tell("debug", event, values)
 
     def info(self, event: str, **values: Any) -> None:
-        self._log().info(event, **self._safe(values))
+        self._tell("info", event, values)
 
     def warning(self, event: str, **values: Any) -> None:
-        self._log().warning(event, **self._safe(values))
+        self._tell("warning", event, values)
 
     def error(self, event: str, **values: Any) -> None:
-        self._log().error(event, **self._safe(values))
+        self._tell("error", event, values)
 
     def exception(self, event: str, **values: Any) -> None:
         """:meth:`error`, with the traceback of the exception that is being handled."""
-        self._log().error(event, **self._safe(values), stack=traceback_text())
+        self._tell("error", event, values, stack=traceback_text())
+
+    def _tell(self, level: str, event: str, values: dict[str, Any], **stack: str) -> None:
+        try:
+            getattr(self._log(), level)(event, **self._safe(values), **stack)
+        except Exception:
+            _log_is_broken()
 
     def _log(self) -> Any:
         """structlog's own logger, which reads its configuration again for each event; or the standard library's."""
@@ -86,6 +95,13 @@ class Logger:
             name: without_control(value, lines=name == "stack")
             for name, value in {**of_it, **self._values, **values}.items()
         }
+
+
+def _log_is_broken() -> None:
+    """Tell of an error of the log itself as ``logging`` does: on standard error, if that can be written."""
+    if logging.raiseExceptions and sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"the log failed:\n{traceback_text()}\n")
 
 
 def _drops_debug() -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import io
 import logging
 from collections.abc import Callable, Iterator
@@ -130,3 +131,32 @@ def test_without_a_configuration_events_go_to_the_programs_own_logging(
     assert (name, level) == ("kinformer.trial", logging.ERROR)
     assert text.startswith("failed key='default/web'\nTraceback ")
     assert capfd.readouterr().out == ""
+
+
+class Full(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "exception"])
+def test_an_event_that_cannot_be_written_is_lost_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    configure_logging(4, file=Full())
+
+    getattr(get_logger("test"), level)("event")
+    assert "the log failed:" in capsys.readouterr().err
+
+    monkeypatch.setattr("sys.stderr", Full())
+    getattr(get_logger("test"), level)("event")
+
+
+def test_a_processor_that_raises_costs_one_event(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("colour")
+
+    structlog.configure([broken])
+
+    get_logger("test").info("event")
+
+    assert "KeyError: 'colour'" in capsys.readouterr().err
