@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -405,3 +406,21 @@ async def test_the_demo_ends_at_ctrl_c() -> None:
         process.send_signal(signal.SIGINT)
         with anyio.fail_after(60):
             assert await process.wait() == 130
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    command = f"{sys.executable} -m kinformer {line}"
+    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is full")
+@pytest.mark.parametrize("arguments", ["rbac deployment", "--help"])
+def test_a_full_disk_under_the_output_is_one_line(arguments: str) -> None:
+    done = shell(f"{arguments} >/dev/full")
+
+    assert done.stderr == "kinformer: the output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_outputs_that_are_closed_are_none() -> None:
+    assert shell("rbac deployment >&- 2>&-").returncode == 0
