@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from kinformer.clock import FakeClock
+from kinformer.envtest.handlers.cells import claim_state
 from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.handlers.spans import in_short
 from tests.envtest.conftest import Http
@@ -17,6 +18,15 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PODS = "/api/v1/namespaces/default/pods"
 CONTAINERS = [{"name": "c", "image": "i"}, {"name": "d", "image": "j"}]
 ENDING = {"containers": CONTAINERS, "restartPolicy": "Never"}
+NAMED_PARAMETER = {"name": "x", "parameterNotFoundAction": "Deny"}
+AGGREGATED = {
+    "group": "a.example.com",
+    "version": "v1",
+    "service": {"namespace": "n", "name": "s"},
+    "groupPriorityMinimum": 1,
+    "versionPriority": 1,
+    "insecureSkipTLSVerify": True,
+}
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
 
 
@@ -121,6 +131,36 @@ def selected(**spec: Any) -> dict[str, Any]:
             {"Status": "Unknown,SchedulingDisabled", "Roles": "worker", "Internal-IP": "<none>"},
         ),
         (
+            "/apis/storage.k8s.io/v1/csidrivers",
+            {"spec": {"attachRequired": False, "tokenRequests": [{"audience": "a"}, {"audience": "b"}]}},
+            {"AttachRequired": False, "TokenRequests": "a,b", "Modes": "Persistent", "Age": "0s"},
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+            {"spec": {"policyName": "p", "validationActions": ["Deny"], "paramRef": NAMED_PARAMETER}},
+            {"PolicyName": "p", "ParamRef": "*/x"},
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+            {"spec": {"policyName": "p"}},
+            {"PolicyName": "p", "ParamRef": "<unset>"},
+        ),
+        (
+            "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+            {"spec": {"priorityLevelConfiguration": {"name": "l"}, "matchingPrecedence": 500}},
+            {"PriorityLevel": "l", "MatchingPrecedence": 500, "DistinguisherMethod": "<none>", "MissingPL": "?"},
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}},
+            {"State": "pending"},
+        ),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            {"metadata": {"name": "v1.a.example.com"}, "spec": AGGREGATED},
+            {"Service": "n/s", "Available": "Unknown"},
+        ),
+        (
             "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
             {},
             {"Name": "x", "Created At": "2026-01-01T00:00:00Z"},
@@ -131,6 +171,22 @@ async def test_each_kind_has_its_own_columns(http: Http, path: str, body: Any, c
     await http.create(path, {**body, "metadata": {"name": "x", **body.get("metadata", {})}})
     found = await shown(http, path)
     assert {name: found[name] for name in cells} == cells
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "state"),
+    [
+        ({}, {"allocation": {"devices": {}}}, "allocated"),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, {}, "deleted"),
+        (
+            {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+            {"allocation": {"devices": {}}, "reservedFor": [{"name": "p"}]},
+            "deleted,allocated,reserved",
+        ),
+    ],
+)
+def test_a_claim_of_devices_says_who_has_it(metadata: dict[str, Any], status: dict[str, Any], state: str) -> None:
+    assert claim_state({"metadata": metadata, "status": status}, datetime(2026, 1, 1, tzinfo=UTC)) == state
 
 
 async def pod_with(http: Http, status: dict[str, Any], **spec: Any) -> dict[str, Any]:

@@ -21,7 +21,6 @@ Obj = dict[str, Any]
 #: Reads a cell of an object. The second argument is the time of the request.
 Reader = Callable[[Obj, datetime], Any]
 
-_MOST = 3
 age = age_of
 
 
@@ -49,7 +48,7 @@ def selector(path: str) -> Reader:
     return shown
 
 
-def _some(items: Iterable[str], most: int = _MOST, between: str = ",", otherwise: str = NONE) -> str:
+def _some(items: Iterable[str], most: int = 3, between: str = ",", otherwise: str = NONE) -> str:
     """The first few of many items, and the number of the others."""
     listed = list(items)
     if not listed:
@@ -120,13 +119,9 @@ def node_status(obj: Obj, now: datetime) -> str:
 
 
 def roles(obj: Obj, now: datetime) -> str:
-    roles = set()
-    for key, value in (obj["metadata"].get("labels") or {}).items():
-        if key.startswith("node-role.kubernetes.io/"):
-            roles.add(key.partition("/")[2])
-        elif key == "kubernetes.io/role":
-            roles.add(value)
-    return ",".join(sorted(roles - {""})) or NONE
+    labels = obj["metadata"].get("labels") or {}
+    roles = {key.partition("/")[2] for key in labels if key.startswith("node-role.kubernetes.io/")}
+    return ",".join(sorted({*roles, labels.get("kubernetes.io/role", "")} - {""})) or NONE
 
 
 def node_info(name: str) -> Reader:
@@ -291,6 +286,14 @@ def signed(obj: Obj, now: datetime) -> str:
     kinds = {one.get("type") for one in status.get("conditions") or ()}
     words = [kind for kind in ("Approved", "Denied", "Failed") if kind in kinds] or ["Pending"]
     return ",".join([*words, "Issued"] if status.get("certificate") else words)
+
+
+def claim_state(obj: Obj, now: datetime) -> str:
+    status, is_ending = obj.get("status") or {}, "deletionTimestamp" in obj["metadata"]
+    words = ["deleted"] if is_ending else []
+    if not status.get("allocation"):
+        return ",".join(words or ["pending"])
+    return ",".join([*words, "allocated", *(["reserved"] if status.get("reservedFor") else [])])
 
 
 def length(path: str) -> Reader:

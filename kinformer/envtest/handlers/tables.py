@@ -120,8 +120,9 @@ def _column(head: str, cell: str) -> Column:
 def _reader(cell: str) -> cells.Reader:
     cell, _, condition = cell.partition(" if ")
     if condition:
-        there, shown = _value(condition), _reader(cell)
-        return lambda obj, now: shown(obj, now) if there(obj) else ""
+        path, _, otherwise = condition.partition(" else ")
+        there, shown = _value(path), _reader(cell)
+        return lambda obj, now: shown(obj, now) if there(obj) else otherwise
     if called := _call(cell):
         function = getattr(pod_cells, called[1], None) or getattr(cells, called[1])
         # A function of cells.py either reads a cell, or makes such a function from its arguments.
