@@ -17,6 +17,8 @@ from kinformer.envtest.strategy.declared import kinds
 from tests.envtest.conftest import Http
 
 CONTAINERS = [{"name": "c", "image": "i"}]
+LIMIT = {"resourceFieldRef": {"resource": "limits.cpu"}}
+TOLD_LIMIT = {"path": "p", "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu"}}
 NETWORKING = "/apis/networking.k8s.io/v1"
 STORAGE = "/apis/storage.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -189,6 +191,18 @@ async def test_a_node_has_what_it_says_once_in_both_its_forms(http: Http) -> Non
             None,
         ),
         (
+            "/api/v1/namespaces/default/pods",
+            {"spec": {"containers": [{**CONTAINERS[0], "env": [{"name": "A", "valueFrom": LIMIT}]}]}},
+            "spec.containers.0.env.0.valueFrom.resourceFieldRef",
+            {"divisor": "0", "resource": "limits.cpu"},
+        ),
+        (
+            "/api/v1/namespaces/default/pods",
+            {"spec": {"containers": CONTAINERS, "volumes": [{"name": "v", "downwardAPI": {"items": [TOLD_LIMIT]}}]}},
+            "spec.volumes.0.downwardAPI.items.0.resourceFieldRef",
+            {"containerName": "c", "divisor": "0", "resource": "limits.cpu"},
+        ),
+        (
             "/apis/coordination.k8s.io/v1/namespaces/default/leases",
             {"spec": {"holderIdentity": "a", "strategy": "OldestEmulationVersion"}},
             "spec",
@@ -205,7 +219,7 @@ async def test_a_node_has_what_it_says_once_in_both_its_forms(http: Http) -> Non
 async def test_what_is_left_out_is_filled_in(http: Http, path: str, body: Any, field: str, value: Any) -> None:
     value_of: Any = await http.create(path, named("x", **body))
     for part in field.split("."):
-        value_of = value_of[part]
+        value_of = value_of[int(part) if part.isdecimal() else part]
     assert value_of == value
 
 
