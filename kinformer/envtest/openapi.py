@@ -40,6 +40,7 @@ _MARKED: dict[str, Document] = {
     "u": {"type": "string", "format": "date-time"},
     "L": {"type": "integer", "format": "int64"},
 }
+_PREFIX = re.compile(r"^[A-Za-z]*?V\d+(?:(?:alpha|beta)\d+)?(?=[A-Z])")
 
 
 def openapi_index(registry: Registry) -> Document:
@@ -88,8 +89,7 @@ def _kind(resource: Resource, schemas: Document) -> tuple[str, Document] | None:
         }
         name = ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
         return name, {**schema, "properties": {**(schema.get("properties") or {}), **of_all}}
-    model = model_of(resource)
-    if model is None:
+    if (model := model_of(resource)) is None:
         return None
     _add(model, schemas)
     return _name(model), schemas[_name(model)]
@@ -106,7 +106,7 @@ def _add(model: str, schemas: Document) -> None:
 
 
 def _name(model: str) -> str:
-    return f"io.k8s.{model}"
+    return "io.k8s." + _PREFIX.sub(r"\g<0>.", model)  # kubectl explain shows what is behind the last dot
 
 
 def _reference(model: str) -> Document:
@@ -116,7 +116,7 @@ def _reference(model: str) -> Document:
 @cache
 def _type(model: str) -> Document:
     shape, forms, merged = shape_of(model), forms_of(model), topology_of(model)
-    patched = TYPES.get(re.sub(r"^[A-Za-z]*?V\d+(?:(?:alpha|beta)\d+)?(?=[A-Z])", "", model), {})
+    patched = TYPES.get(_PREFIX.sub("", model), {})
     properties = {}
     for attribute, type_ in shape.types.items():
         name = shape.json_names[attribute]

@@ -355,6 +355,7 @@ async def test_the_openapi_documents_say_of_what_type_each_field_is(http: Http) 
             schema = schema["properties"][name]
         return schema
 
+    assert "io.k8s.V1.DeploymentSpec" in schemas  # kubectl explain shows what is behind the last dot
     kind = {"group": "apps", "version": "v1", "kind": "Deployment"}
     [deployment] = [one for one in schemas.values() if one.get("x-kubernetes-group-version-kind") == [kind]]
     assert field(deployment, "spec", "replicas") == {"type": "integer", "format": "int32"}
