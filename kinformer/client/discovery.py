@@ -11,7 +11,7 @@ As in client-go, a kind is also found by its name in lower case: ``deployment`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 import anyio
@@ -189,6 +189,8 @@ class Discovery:
         self._groups: dict[str, list[str]] = {}
         #: The resources of the kinds that somebody has asked for, among those that are served.
         self._kinds: dict[GroupKind, list[ApiResource]] = {}
+        #: The versions whose resources the last answer did not have. Each is logged once, until it is there again.
+        self._missing: Collection[GroupVersion] = ()
         self._asking = anyio.Lock()
         #: The server's version, when it was last asked for.
         self._version: ServerVersion | None = None
@@ -230,6 +232,10 @@ class Discovery:
                     failed,
                 )
                 self._groups, self._kinds = groups, {}
+                for version, error in failed.items():
+                    if version not in self._missing:
+                        log.warning("discovery_failed", group_version=str(version), error=error)
+                self._missing = failed.keys()
             return self._served
 
     def invalidate(self) -> None:
@@ -321,7 +327,6 @@ class Discovery:
             try:
                 listed = _decoded(_ResourceList, await self._get(path, None), path)
             except ApiError as error:
-                log.warning("discovery_failed", group_version=str(version), error=str(error))
                 failed[version] = str(error)
                 continue
             found += _listed(version, listed)
@@ -361,7 +366,6 @@ def _aggregated(groups: _AggregatedList, failed: dict[GroupVersion, str]) -> Ite
         for version in group.versions:
             if version.is_stale:
                 group_version = GroupVersion(name, version.version)
-                log.warning("discovery_stale", group_version=str(group_version))
                 failed[group_version] = f"stale GroupVersion discovery: {group_version}"
                 continue
             for one in version.resources or ():

@@ -115,10 +115,24 @@ async def test_what_is_stale_is_left_out_and_the_next_version_preferred(server: 
         found = await client.discovery.resource_for_kind(GroupKind("example.com", "Widget"))
 
     assert str(found.gvr) == "example.com/v1beta1, Resource=widgets"
-    assert logs[0]["event"] == "discovery_stale"
+    assert logs[0]["event"] == "discovery_failed"
     failed = (await client.discovery.served()).failed
     assert failed == {GroupVersion("example.com", "v1"): "stale GroupVersion discovery: example.com/v1"}
     assert await client.discovery.groups() == {"": ["v1"], "example.com": ["v1beta1"]}
+
+
+async def test_a_version_that_stays_away_is_logged_once(server: ScriptedServer, client: Client) -> None:
+    for freshness in ("Stale", "Stale", "Current", "Stale"):
+        server.answer(aggregated(""))
+        server.answer(aggregated("example.com", freshness=freshness))
+
+    with capture_logs() as logs:
+        lines = []
+        for _ in range(4):
+            await client.discovery.resources(refresh=True)
+            lines.append(len(logs))
+
+    assert lines == [1, 1, 1, 2]
 
 
 async def test_what_has_no_kind_is_no_resource(server: ScriptedServer, client: Client) -> None:
