@@ -101,6 +101,7 @@ class Connections(Protocol):
         """Refuse new connections at the address of a listening socket. Return whether there is a listener."""
 
 
+# More than 15 fields: what is ready, the timers, and what its tasks, owners and connections need of it.
 class SimulatedLoop(asyncio.BaseEventLoop):
     """
     The loop.
