@@ -1,8 +1,9 @@
-"""Event handlers that queue owners: :class:`OwnerHandler` for owners that change, :class:`PodHandler` for their pods.
+"""Event handlers: :class:`OwnerHandler` for owners, :class:`PodHandler` for pods, :class:`ChangeHandler` for the rest.
 
 In: the events of an informer. Out: keys of owners in a queue, and their expectations lowered.
 ``Controller.watch`` and ``watch_owned`` are enough for most controllers. These handlers are for controllers that count
-what they have written (:mod:`~kinformer.controllerutil.expectations`), or that adopt orphans.
+what they have written (:mod:`~kinformer.controllerutil.expectations`), that adopt orphans, or that keep a state beside
+the cache.
 
 A pod counts as deleted as soon as its deletion timestamp is set: its controller creates another one without waiting for
 the kubelet.
@@ -21,10 +22,30 @@ from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
 
-__all__ = (
-    "OwnerHandler",
-    "PodHandler",
-)
+__all__ = ("ChangeHandler", "OwnerHandler", "PodHandler")
+
+
+class ChangeHandler:
+    """
+    An event handler that calls one function for every change of an object.
+
+    :param changed: called with the object before and after the change. None stands for an object that is not there, as
+        for a predicate of ``Controller.watch``. An object that is gone and whose last state is not known causes no call
+    """
+
+    def __init__(self, changed: Callable[[Any, Any], object]) -> None:
+        self._changed = changed
+
+    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
+        self._changed(None, obj)
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        self._changed(old, new)
+
+    def on_delete(self, obj: Any, /) -> None:
+        state = last_state(obj)
+        if state is not None:
+            self._changed(state, None)
 
 
 class PodHandler:

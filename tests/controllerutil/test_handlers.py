@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
-from kinformer.controllerutil.handlers import PodHandler
+from kinformer.controllerutil.handlers import ChangeHandler, PodHandler
 from kinformer.controllerutil.owning import OwnerId
 from kinformer.models import V1Pod
 from tests.controllers.objects import make_pod
@@ -67,3 +68,16 @@ def test_an_owner_that_only_counts_sleeps_through_other_changes(counts_only: boo
     PodHandler(queue, None, OneOwner(0), counts_only=counts_only).on_update(old, new)
 
     assert queue.noted == added
+
+
+def test_one_function_is_called_with_the_states_around_each_change() -> None:
+    changes: list[tuple[Any, Any]] = []
+    handler, old, new = ChangeHandler(lambda *states: changes.append(states)), make_pod("a"), make_pod("b")
+
+    handler.on_add(old, True)
+    handler.on_update(old, new)
+    handler.on_delete(new)
+    handler.on_delete(DeletedFinalStateUnknown("ns/b", old))
+    handler.on_delete(DeletedFinalStateUnknown("ns/b", None))
+
+    assert changes == [(None, old), (old, new), (new, None), (old, None)]

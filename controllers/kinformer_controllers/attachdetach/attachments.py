@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import anyio
 
-from kinformer.cache import SharedIndexInformer, last_state
+from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import AlreadyExists, ApiError, ClientError, NotFound
 from kinformer.clock import Clock
@@ -41,7 +41,7 @@ class VolumeAttachments:
     """
     The VolumeAttachments of the cluster.
 
-    :param informer: of VolumeAttachments; this object becomes one of its handlers
+    :param informer: of VolumeAttachments, whose changes :meth:`changed` is called with
     """
 
     def __init__(self, client: Client, informer: SharedIndexInformer[V1VolumeAttachment], clock: Clock) -> None:
@@ -50,19 +50,9 @@ class VolumeAttachments:
         self._clock = clock
         self._changed: dict[str, anyio.Event] = {}
 
-    def on_add(self, attachment: V1VolumeAttachment, is_in_initial_list: bool, /) -> None:
-        self._wake(attachment.metadata.name)
-
-    def on_update(self, old: V1VolumeAttachment, new: V1VolumeAttachment, /) -> None:
-        self._wake(new.metadata.name)
-
-    def on_delete(self, obj: Any, /) -> None:
-        attachment = last_state(obj)
-        if attachment is not None:
-            self._wake(attachment.metadata.name)
-
-    def _wake(self, name: str) -> None:
-        if (changed := self._changed.get(name)) is not None:
+    def changed(self, old: Any, new: Any) -> None:
+        """Wake what waits for an attachment."""
+        if (changed := self._changed.get((new or old).metadata.name)) is not None:
             changed.set()
 
     async def attach(self, spec: VolumeSpec, node: str) -> None:

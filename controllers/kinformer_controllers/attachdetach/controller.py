@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client.errors import ClientError
+from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic, SyncError
 from kinformer.models import (
@@ -34,9 +35,8 @@ from kinformer_controllers.attachdetach.checking import RESYNC_PERIOD, Checks
 from kinformer_controllers.attachdetach.deciding import Attach, Detach, Plan, Refuse, plan_volume
 from kinformer_controllers.attachdetach.desired import DesiredState
 from kinformer_controllers.attachdetach.following import NODE_INDEX, Caches, Follower, nodes_with_volumes
-from kinformer_controllers.attachdetach.messages import multi_attach, multi_attach_without_pods
 from kinformer_controllers.attachdetach.metrics import counted_volumes
-from kinformer_controllers.attachdetach.operations import VolumeOperations
+from kinformer_controllers.attachdetach.operations import VolumeOperations, multi_attach, multi_attach_without_pods
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH, Key, PendingOperations
 from kinformer_controllers.attachdetach.spec import AttachDetachOptions
 from kinformer_controllers.attachdetach.statuses import NodeStatuses
@@ -100,8 +100,8 @@ class AttachDetachController(Group):
         self.claims = Controller("attachdetach-claims", self.sync_claim, queue_name="pvcs", clock=clock)
         follow = self._follower
         self.volumes.handle(nodes, ResourceEventHandlerFuncs(follow.node_seen, follow.node_changed, follow.node_gone))
-        self.volumes.handle(pods, ResourceEventHandlerFuncs(follow.take_pod, follow.pod_changed, follow.pod_gone))
-        self.volumes.handle(attachments, csi)
+        self.volumes.handle(pods, ChangeHandler(follow.pod_changed))
+        self.volumes.handle(attachments, ChangeHandler(csi.changed))
         self.volumes.handle(attachments, ResourceEventHandlerFuncs(self._checks.attachment_seen))
         self.claims.watch(claims).watch_mapped(volumes, _claim_keys)
         read = (pods, nodes, claims, volumes, drivers, attachments)

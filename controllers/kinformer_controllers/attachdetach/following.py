@@ -82,15 +82,11 @@ class Follower:
         self._look = look
         self._write = write
 
-    def pod_changed(self, old: V1Pod, new: V1Pod) -> None:
-        if old.metadata.uid != new.metadata.uid:
+    def pod_changed(self, old: V1Pod | None, new: V1Pod | None) -> None:
+        if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
             self._look(self._desired.remove_pod(old.metadata.uid or ""))
-        self.take_pod(new)
-
-    def pod_gone(self, obj: Any) -> None:
-        pod = last_state(obj)
-        if pod is not None:
-            self._look(self._desired.remove_pod(pod.metadata.uid or ""))
+        if new is not None:
+            self.take_pod(new)
 
     def take_pod(self, pod: V1Pod) -> None:
         """Note which volumes a pod needs: none if it has ended, or if its node is not managed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, SharedIndexInformer, last_state
+from kinformer.cache import NAMESPACE_INDEX, Indexer, SharedIndexInformer
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import (
@@ -16,7 +16,6 @@ from kinformer.controllerutil.owning import (
     OwnersByReference,
     add_pod_node_index,
     controller_of,
-    named_owner,
     selects,
 )
 from kinformer.manager import Controller
@@ -69,54 +68,31 @@ class DaemonSetWatches:
         add_pod_node_index(pods)
         controller.handle(self._daemonsets, OwnerHandler(queue.add, self._expectations.forget))
         controller.handle(pods, PodHandler(queue, self._expectations, owners))
-        controller.handle(revisions, _RevisionHandler(indexer, queue.add))
+        controller.watch_owned(revisions, V1DaemonSet, _concerns_owner)
+        controller.watch_mapped(revisions, self._adopters_of, _is_orphaned)
         controller.wait_for(nodes)
         node_updates.watch(nodes, is_news_of_node)
 
+    def _adopters_of(self, revision: V1ControllerRevision) -> list[str]:
+        """Return the keys of the DaemonSets that select a revision."""
+        there = self._daemonsets.indexer.by_index(NAMESPACE_INDEX, revision.metadata.namespace)
+        return [meta_namespace_key(daemonset) for daemonset in there if selects(daemonset.spec.selector, revision)]
 
-class _RevisionHandler:
-    """
-    An event handler for ControllerRevisions. It queues the DaemonSet of a revision, or those that might adopt it.
 
-    :param add: called with the key; usually a queue's ``add``
-    """
+def _concerns_owner(old: V1ControllerRevision | None, new: V1ControllerRevision | None) -> bool:
+    """Whether a change of a revision concerns its DaemonSet. One that is new was made by this controller."""
+    if old is None:
+        return new is not None and new.metadata.deletion_timestamp is not None
+    return new is None or old.metadata.resource_version != new.metadata.resource_version
 
-    def __init__(self, daemonsets: Indexer[V1DaemonSet], add: Callable[[str], object]) -> None:
-        self._daemonsets = daemonsets
-        self._add = add
 
-    def on_add(self, obj: V1ControllerRevision, is_in_initial_list: bool, /) -> None:
-        if obj.metadata.deletion_timestamp:
-            self._wake(obj)
-        elif controller_of(obj) is None:
-            self._offer(obj)
-
-    def on_update(self, old: V1ControllerRevision, new: V1ControllerRevision, /) -> None:
-        if old.metadata.resource_version == new.metadata.resource_version:
-            return  # a resync
-        before, after = controller_of(old), controller_of(new)
-        if before != after:
-            self._wake(old)
-        if after is not None:
-            self._wake(new)
-        elif before is not None or (old.metadata.labels or {}) != (new.metadata.labels or {}):
-            self._offer(new)
-
-    def on_delete(self, obj: Deleted[V1ControllerRevision], /) -> None:
-        revision = last_state(obj)
-        if revision is not None:
-            self._wake(revision)
-
-    def _wake(self, revision: V1ControllerRevision) -> None:
-        """Queue the revision's DaemonSet, if it has one."""
-        daemonset = named_owner(self._daemonsets, KIND.kind, revision.metadata.namespace, controller_of(revision))
-        if daemonset is not None:
-            self._add(meta_namespace_key(daemonset))
-
-    def _offer(self, revision: V1ControllerRevision) -> None:
-        for daemonset in self._daemonsets.by_index(NAMESPACE_INDEX, revision.metadata.namespace):
-            if selects(daemonset.spec.selector, revision):
-                self._add(meta_namespace_key(daemonset))
+def _is_orphaned(old: V1ControllerRevision | None, new: V1ControllerRevision | None) -> bool:
+    """Whether a DaemonSet may adopt a revision now."""
+    if new is None or controller_of(new) is not None:
+        return False
+    if old is None:
+        return not new.metadata.deletion_timestamp
+    return controller_of(old) is not None or (old.metadata.labels or {}) != (new.metadata.labels or {})
 
 
 def is_news_of_node(old: V1Node | None, new: V1Node | None) -> bool:

@@ -11,14 +11,14 @@ and ``rule:``, each followed by the key and the uid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from prometheus_client import Counter, Histogram
 
-from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import DeleteOptions, Preconditions, Resource
 from kinformer.client.errors import NotFound
+from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.controllerutil.pods import DISRUPTION_TARGET, pod_condition_patch
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key, split_key
@@ -116,14 +116,14 @@ class _DeviceTaintEviction:
         self._pods = pods.indexer
         self.controller = Controller(_COMPONENT, self.sync, workers=workers, clock=self._clock)
         self._queue = self.controller.queue
-        self.controller.handle(claims, _handler(self._claim_changed))
-        self.controller.handle(pods, _handler(self._pod_changed))
+        self.controller.handle(claims, ChangeHandler(self._claim_changed))
+        self.controller.handle(pods, ChangeHandler(self._pod_changed))
         self._rules = None
         if gates.is_on("DRADeviceTaintRules"):
             rules = informers.informer_for(Rule)
             self._rules = rules.indexer
-            self.controller.handle(rules, _handler(self._rule_changed))
-        self.controller.handle(slices, _handler(self._slice_changed))
+            self.controller.handle(rules, ChangeHandler(self._rule_changed))
+        self.controller.handle(slices, ChangeHandler(self._slice_changed))
 
     # Events of informers
 
@@ -353,14 +353,3 @@ async def _get(server: Resource[Any], name: str, namespace: str = "") -> Any:
         return await server.get(name, namespace)
     except NotFound:
         return None
-
-
-def _handler(changed: Callable[[Any, Any], None]) -> ResourceEventHandlerFuncs[Any]:
-    """A handler that is called with an object as it was and as it is. None stands for an object that is not there."""
-
-    def deleted(obj: Any) -> None:
-        state = last_state(obj)
-        if state is not None:
-            changed(state, None)
-
-    return ResourceEventHandlerFuncs(lambda obj: changed(None, obj), changed, deleted)

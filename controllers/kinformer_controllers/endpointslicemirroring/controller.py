@@ -6,13 +6,13 @@ only slices that this controller manages are changed; it does not act on a cache
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
 from kinformer.controllerutil.pod_control import is_namespace_terminating
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, EnqueueKeys
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Service
 from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
@@ -68,10 +68,9 @@ class MirroringController:
         )
         self.controller.watch(endpoints, _is_mirrored)
         self.controller.watch(services, _is_without_selector)
-        self.controller.handle(
-            slices,
-            ResourceEventHandlerFuncs(self._slice_changed, self._slice_updated, self._slice_changed),
-        )
+        # The old version of a slice counts, too: its labels may have named other Endpoints.
+        later = partial(self.controller.queue.add_after, seconds=self._batch_period)
+        self.controller.handle(slices, EnqueueKeys(later, _mirrored_for))
 
     async def sync(self, key: str) -> None:
         """
@@ -154,16 +153,6 @@ class MirroringController:
                 f"A max of {self._most} addresses can be mirrored to EndpointSlices per Endpoints subset. "
                 f"{plan.skipped} addresses were skipped",
             )
-
-    def _slice_changed(self, slice_: Any) -> None:
-        slice_ = last_state(slice_)
-        for key in _mirrored_for(slice_) if slice_ is not None else ():
-            self.controller.queue.add_after(key, self._batch_period)
-
-    def _slice_updated(self, old: V1EndpointSlice, new: V1EndpointSlice) -> None:
-        # The old version counts, too: its labels may have named other Endpoints.
-        self._slice_changed(old)
-        self._slice_changed(new)
 
 
 def _mirrored_for(slice_: V1EndpointSlice) -> tuple[str, ...]:

@@ -86,7 +86,6 @@ class GroupQuotaController:
         sightings: Sightings,
         registry: Registry,
         *,
-        workers: int = 5,
         period: float = 300.0,
         clock: Clock | None = None,
     ) -> None:
@@ -94,7 +93,6 @@ class GroupQuotaController:
         self._accessor = accessor
         self._ledger = ledger
         self._sightings = sightings
-        self._workers = workers
         self._period = period
         self._informer = quotas
         self._term: _Term | None = None
@@ -154,7 +152,7 @@ class GroupQuotaController:
 
         term = self._term = _Term(
             client,
-            Controller("groupquota", self._sync, workers=self._workers, clock=self._clock),
+            Controller("groupquota", self._sync, workers=5, clock=self._clock),
             Controller("groupquota-reservations", tidy, clock=self._clock),
         )
         self._ledger.leads = True

@@ -51,12 +51,8 @@ class Accounts:
     actions: Counter[str] = field(default_factory=Counter)
 
 
-def account(stock: JobPods, *, most: int = MAX_UNCOUNTED_PODS) -> Accounts:
-    """
-    Add the pods that have ended to the status of `stock.job`, and return the pods to release.
-
-    :param most: the largest number of uncounted pods in the status
-    """
+def account(stock: JobPods) -> Accounts:
+    """Add the pods that have ended to the status of `stock.job`, and return the pods to release."""
     job, status = stock.job, stock.job.status
     indexed = is_indexed(job)
     accounts = Accounts(held={pod.metadata.uid for pod in stock.pods if stock.is_to_count(pod)})
@@ -80,7 +76,7 @@ def account(stock: JobPods, *, most: int = MAX_UNCOUNTED_PODS) -> Accounts:
                 accounts.changed = True
         elif _counts_as_failed(stock, pod, failed):
             _account_failure(stock, accounts, uncounted, pod)
-        if len(new_indexes) + len(uncounted.succeeded or ()) + len(uncounted.failed or ()) >= most:
+        if len(new_indexes) + len(uncounted.succeeded or ()) + len(uncounted.failed or ()) >= MAX_UNCOUNTED_PODS:
             accounts.full = True
             break
     if indexed:

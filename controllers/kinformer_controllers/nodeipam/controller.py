@@ -7,9 +7,8 @@ whether a write succeeded, its part stays reserved for the node.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from kinformer.cache import last_state
 from kinformer.client.errors import (
     ClientError,
     ConnectionLost,
@@ -19,6 +18,7 @@ from kinformer.client.errors import (
     ServerUnreachable,
     Timeout,
 )
+from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node
@@ -58,7 +58,7 @@ class NodeIpamController:
         options = context.read(NodeIpamOptions)
         self._server = context.client.resource(V1Node)
         self._recorder = context.recorder(COMPONENT)
-        self.pools = pools = Pools(ranges_of(options), service_networks(options))
+        self.pools = Pools(ranges_of(options), service_networks(options))
         nodes = context.informers.informer_for(V1Node)
         self._nodes = nodes.indexer
         self.controller = Controller(
@@ -68,7 +68,7 @@ class NodeIpamController:
             queue_name="cidrallocator_node",
             clock=context.clock,
         )
-        self.controller.handle(nodes, NodeHandler(self.controller.queue.add, pools))
+        self.controller.handle(nodes, ChangeHandler(self._node_changed))
 
     async def sync(self, name: str) -> None:
         """Assign parts to a node, if it has none."""
@@ -116,37 +116,15 @@ class NodeIpamController:
         if self.pools.held.get(uid) is holding and not holding.written:
             self.pools.release(uid)
 
-
-class NodeHandler:
-    """
-    The event handler for nodes. It notes their parts at once, before a worker allocates any.
-
-    :param add: called with the name of each changed node
-    """
-
-    def __init__(self, add: Any, pools: Pools) -> None:
-        self._add = add
-        self._pools = pools
-
-    def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
-        self._note(node)
-        self._add(node.metadata.name)
-
-    def on_update(self, old: V1Node, new: V1Node, /) -> None:
-        if old.metadata.uid != new.metadata.uid:
-            self._pools.release(old.metadata.uid)
-        self._note(new)
-        self._add(new.metadata.name)
-
-    def on_delete(self, obj: Any, /) -> None:
-        node = last_state(obj)
-        if node is not None:
-            self._pools.release(node.metadata.uid)
-
-    def _note(self, node: V1Node) -> None:
-        if not node.spec.pod_cidrs:
+    def _node_changed(self, old: V1Node | None, new: V1Node | None) -> None:
+        """Note the parts of a node at once, before a worker allocates any."""
+        if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
+            self.pools.release(old.metadata.uid)
+        if new is None:
             return
-        try:
-            self._pools.hold(node.metadata.uid, node.spec.pod_cidrs)
-        except BadPodCIDR as error:
-            log.error("pod_cidrs_invalid", node=node.metadata.name, error=str(error))
+        if new.spec.pod_cidrs:
+            try:
+                self.pools.hold(new.metadata.uid, new.spec.pod_cidrs)
+            except BadPodCIDR as error:
+                log.error("pod_cidrs_invalid", node=new.metadata.name, error=str(error))
+        self.controller.queue.add(new.metadata.name)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from kinformer.cache import ResourceEventHandlerFuncs, last_state
+from kinformer.cache import ResourceEventHandlerFuncs
+from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import meta_namespace_key
 from kinformer.models import ResourceV1ResourceClaim, V1alpha2PodGroup, V1Pod, V1ResourceClaimTemplate
@@ -87,16 +88,13 @@ class ResourceClaimController(Group):
         )
         super().__init__(self.controller)
         self._add: Callable[[str], object] = self.controller.queue.add
-        self.controller.handle(pods, self._handler(claimant_of_pod))
-        self.controller.handle(
-            claims,
-            ResourceEventHandlerFuncs(self._claim_changed, lambda _, new: self._claim_changed(new), self._claim_gone),
-        )
+        self.controller.handle(pods, ChangeHandler(partial(self._user_told, claimant_of_pod)))
+        self.controller.handle(claims, ChangeHandler(self._claim_changed))
         self.controller.handle(
             templates, ResourceEventHandlerFuncs(self._template_changed, lambda _, new: self._template_changed(new))
         )
         if groups is not None:
-            self.controller.handle(groups, self._handler(claimant_of_group))
+            self.controller.handle(groups, ChangeHandler(partial(self._user_told, claimant_of_group)))
 
     async def run(self) -> None:
         """Work until cancelled. Meanwhile, the metrics show the number of claims."""
@@ -142,18 +140,11 @@ class ResourceClaimController(Group):
 
     # Events of informers
 
-    def _handler(self, read: Callable[[Any], Claimant]) -> ResourceEventHandlerFuncs[Any]:
-        def updated(old: Any, new: Any) -> None:
-            if old.metadata.uid != new.metadata.uid:  # there is no event for the deletion of the old one
-                self._user_changed(read(old), is_gone=True)
+    def _user_told(self, read: Callable[[Any], Claimant], old: Any, new: Any) -> None:
+        if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
+            self._user_changed(read(old), is_gone=True)
+        if new is not None:
             self._user_changed(read(new))
-
-        def deleted(obj: Any) -> None:
-            state = last_state(obj)
-            if state is not None:
-                self._user_changed(read(state), is_gone=True)
-
-        return ResourceEventHandlerFuncs(lambda obj: self._user_changed(read(obj)), updated, deleted)
 
     def _user_changed(self, user: Claimant, *, is_gone: bool = False) -> None:
         if not user.uses_claims:
@@ -177,14 +168,10 @@ class ResourceClaimController(Group):
     def _claim_named(self, namespace: str, name: str) -> ResourceV1ResourceClaim | None:
         return self._claims.get_by_key(f"{namespace}/{name}")
 
-    def _claim_changed(self, claim: ResourceV1ResourceClaim) -> None:
-        self._add(f"{_CLAIM}{meta_namespace_key(claim)}")
-        self._queue_users(_BY_CLAIM, claim)
-
-    def _claim_gone(self, obj: Any) -> None:
-        claim = last_state(obj)
-        if claim is not None:
-            self._queue_users(_BY_CLAIM, claim)
+    def _claim_changed(self, old: Any, new: Any) -> None:
+        if new is not None:
+            self._add(f"{_CLAIM}{meta_namespace_key(new)}")
+        self._queue_users(_BY_CLAIM, new or old)
 
     def _template_changed(self, template: V1ResourceClaimTemplate) -> None:
         self._queue_users(_BY_TEMPLATE, template)

@@ -29,7 +29,6 @@ from kinformer_controllers.shared.quota.registry import (
     ALWAYS_THERE,
     MODELS,
     WHOLE,
-    Registry,
     client_sources,
     core_registry,
 )
@@ -64,8 +63,6 @@ class ResourceQuotaController(Group):
 
     :param discovery: whether to use discovery and watch all kinds that it finds. If not, `group_kinds` are watched
     :param group_kinds: the kinds to watch without discovery; for an unknown kind there are only full recounts
-    :param registry: the evaluators that count from caches; by default those of the core kinds
-    :param live: the evaluators that count on the server; by default those of the core kinds
     """
 
     def __init__(
@@ -74,8 +71,6 @@ class ResourceQuotaController(Group):
         *,
         discovery: bool = True,
         group_kinds: Iterable[GroupKind] = tuple(TO_REPLENISH),
-        registry: Registry | None = None,
-        live: Registry | None = None,
     ) -> None:
         options = context.read(ResourceQuotaOptions)
         workers = options.concurrent_resource_quota_syncs
@@ -86,8 +81,8 @@ class ResourceQuotaController(Group):
         self._discovery = discovery
         quota_informer = informers.informer_for(V1ResourceQuota)
         self._quotas = quota_informer.indexer
-        self.registry = registry or core_registry(source_of=self._source_of, clock=self._clock)
-        live = live or core_registry(source_of=client_sources(context.client), clock=self._clock)
+        self.registry = core_registry(source_of=self._source_of, clock=self._clock)
+        live = core_registry(source_of=client_sources(context.client), clock=self._clock)
         self._recounter = Recounter(context.client.resource(V1ResourceQuota), self.registry, live, clock=self._clock)
         self._recounting: set[str] = set()
         self.primary = Controller(NAME, self.sync, workers=workers, queue_name=f"{NAME}_primary", clock=self._clock)

@@ -4,27 +4,88 @@ In: ServiceAccounts and Secrets. Out: Secrets get a token, the server's CA certi
 account is gone are deleted; references to deleted Secrets are removed from accounts. Promised: before a Secret is
 deleted, it is checked on the server that its account does not exist; the deletion has the Secret's uid as a
 precondition.
+
+The keys of its queues have more than a name, because the object may be gone. A ServiceAccount's key has its uid, so
+that only the tokens of this account are deleted. A Secret's key has the Secret's uid and the account that it was for.
+The parts are quoted, because they come from annotations with any content.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
-from kinformer.cache import NAMESPACE_INDEX, last_state
+from kinformer.cache import NAMESPACE_INDEX
 from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group
 from kinformer.models import V1Secret, V1ServiceAccount
-from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
 from kinformer_controllers.serviceaccounttoken.spec import TokenOptions
 from kinformer_controllers.serviceaccounttoken.tokens import TokenFiller, load_signer
-from kinformer_controllers.shared.identity import is_token_of, is_token_secret, root_ca
+from kinformer_controllers.shared.identity import (
+    account_named_by,
+    account_uid_named_by,
+    is_token_of,
+    is_token_secret,
+    root_ca,
+)
 
-__all__ = ("TokenController", "make_controller")
+__all__ = ("AccountKey", "SecretKey", "TokenController", "make_controller")
 
 log = get_logger(__name__)
+
+
+class AccountKey(NamedTuple):
+    """The key of a ServiceAccount."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @classmethod
+    def of(cls, account: V1ServiceAccount) -> AccountKey:
+        meta = account.metadata
+        return cls(meta.namespace, meta.name, meta.uid)
+
+    @classmethod
+    def parse(cls, text: str) -> AccountKey:
+        return cls(*map(unquote, text.split("/")))
+
+    def __str__(self) -> str:
+        return _quoted(self)
+
+
+class SecretKey(NamedTuple):
+    """
+    The key of a Secret.
+
+    :param account: the name of the account that the Secret is for
+    :param account_uid: the account's uid; ``""`` if the Secret does not have it
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    account: str
+    account_uid: str
+
+    @classmethod
+    def of(cls, secret: V1Secret) -> SecretKey:
+        meta = secret.metadata
+        return cls(meta.namespace, meta.name, meta.uid, account_named_by(secret), account_uid_named_by(secret))
+
+    @classmethod
+    def parse(cls, text: str) -> SecretKey:
+        return cls(*map(unquote, text.split("/")))
+
+    def __str__(self) -> str:
+        return _quoted(self)
+
+
+def _quoted(parts: tuple[str, ...]) -> str:
+    return "/".join(quote(part, safe="") for part in parts)
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -67,10 +128,8 @@ class TokenController:
             queue_name="serviceaccount_tokens_secret",
             clock=context.clock,
         )
-        self.accounts.handle(accounts, _Handler(lambda account: self.accounts.queue.add(str(AccountKey.of(account)))))
-        self.accounts.wait_for(secrets)
-        self.secrets_handler = _Handler(self._secret_changed)
-        self.secrets.handle(secrets, self.secrets_handler).wait_for(accounts)
+        self.accounts.watch_mapped(accounts, lambda account: (str(AccountKey.of(account)),)).wait_for(secrets)
+        self.secrets.watch_mapped(secrets, keys_of_secret).wait_for(accounts)
         self.group = Group(self.accounts, self.secrets)
 
     async def sync_account(self, key: str) -> None:
@@ -163,25 +222,8 @@ class TokenController:
             return None
         return account if uid in ("", account.metadata.uid) else None
 
-    def _secret_changed(self, secret: V1Secret) -> None:
-        key = SecretKey.of(secret)
-        if is_token_secret(secret) and key.account:
-            self.secrets.queue.add(str(key))
 
-
-class _Handler:
-    """An event handler that calls a function with each added, changed or deleted object."""
-
-    def __init__(self, changed: Any) -> None:
-        self._changed = changed
-
-    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        self._changed(obj)
-
-    def on_update(self, old: Any, new: Any, /) -> None:
-        self._changed(new)
-
-    def on_delete(self, obj: Any, /) -> None:
-        obj = last_state(obj)
-        if obj is not None:
-            self._changed(obj)
+def keys_of_secret(secret: V1Secret) -> tuple[str, ...]:
+    """Return the key of a token Secret that names an account; nothing for other Secrets."""
+    key = SecretKey.of(secret)
+    return (str(key),) if is_token_secret(secret) and key.account else ()

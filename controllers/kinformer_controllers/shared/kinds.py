@@ -183,7 +183,6 @@ class KindMonitor:
     Follows the kinds that its follower chooses.
 
     :param name: its name in log lines
-    :param period: seconds between two discoveries; also the longest wait for the caches to sync after a discovery
     """
 
     def __init__(
@@ -192,12 +191,10 @@ class KindMonitor:
         client: Client,
         follower: Follower,
         *,
-        period: float = DISCOVERY_PERIOD,
         clock: Clock | None = None,
     ) -> None:
         self._client = client
         self._follower = follower
-        self._period = period
         self._clock = clock or RealClock()
         self._followed: dict[GroupResource, _Followed] = {}
         self._missed: set[GroupResource] = set()
@@ -239,7 +236,7 @@ class KindMonitor:
         """Follow the kinds until cancelled."""
         self._runs = True
         try:
-            await until(self._sync, self._period, clock=self._clock)
+            await until(self._sync, DISCOVERY_PERIOD, clock=self._clock)
         finally:
             self._runs = False
             for resource in list(self._followed):
@@ -255,7 +252,7 @@ class KindMonitor:
         self.follow(served)
         informers = [one.informer for one in self._followed.values()]
         try:
-            await wait_for_cache_sync(*informers, timeout=self._period, clock=self._clock)
+            await wait_for_cache_sync(*informers, timeout=DISCOVERY_PERIOD, clock=self._clock)
         except CacheNotSynced as error:
             self._log.warning("kinds_not_synced", error=str(error))
             self._follower.failed()

@@ -53,13 +53,13 @@ def zone_key(node: V1Node) -> str:
     return f"{region}:\x00:{zone}" if zone or region else ""
 
 
-def record_node_event(recorder: EventRecorder, node: V1Node, reason: str, event: str, type_: str = NORMAL) -> None:
+def record_node_event(recorder: EventRecorder, node: V1Node, reason: str, event: str) -> None:
     """
     Record an Event about something that happened to a node.
 
     :param event: a sentence for the message; the node's name is put before it
     """
-    recorder.event(_reference(node), type_, reason, f"Node {node.metadata.name} event: {event}")
+    recorder.event(_reference(node), NORMAL, reason, f"Node {node.metadata.name} event: {event}")
 
 
 def record_status_change(recorder: EventRecorder, node: V1Node, status: str) -> None:
@@ -88,18 +88,18 @@ def parse_cidr(text: str) -> Network:
     return ip_network(text.strip(), strict=False)
 
 
-def parse_cluster_cidrs(text: str, flag: str = "--cluster-cidr") -> list[Network]:
+def parse_cluster_cidrs(text: str) -> list[Network]:
     """
-    Parse the networks that a flag names: one, or one of IPv4 and one of IPv6.
+    Parse the networks that ``--cluster-cidr`` names: one, or one of IPv4 and one of IPv6.
 
     :raises OptionError: if it names none, more than two or two of one family, or if one of them is not a network
     """
     try:
         networks = [parse_cidr(each) for each in text.strip().split(",")]
     except ValueError as error:
-        raise OptionError(f"{flag} is {text!r}: {error}") from None
+        raise OptionError(f"--cluster-cidr is {text!r}: {error}") from None
     if len(networks) > 2:
-        raise OptionError(f"{flag} names {len(networks)} networks: want at most two")
+        raise OptionError(f"--cluster-cidr names {len(networks)} networks: want at most two")
     if len({network.version for network in networks}) < len(networks):
-        raise OptionError(f"{flag} names two networks of one family: want one of IPv4 and one of IPv6")
+        raise OptionError("--cluster-cidr names two networks of one family: want one of IPv4 and one of IPv6")
     return networks

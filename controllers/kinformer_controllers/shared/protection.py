@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
-from kinformer.cache import last_state
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import (
     has_finalizer,
@@ -19,6 +18,7 @@ from kinformer.controllerutil.finalizers import (
     with_finalizers,
     without_finalizers,
 )
+from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.manager import Controller, ControllerContext
 
 __all__ = ("FreedHandler", "Protection")
@@ -93,7 +93,7 @@ class Protection(ABC, Generic[T]):
             return  # it is gone
 
 
-class FreedHandler:
+class FreedHandler(ChangeHandler):
     """
     An event handler for users. It queues what a user no longer uses.
 
@@ -112,25 +112,21 @@ class FreedHandler:
         *,
         lets_go: bool = False,
     ) -> None:
+        super().__init__(self._user_changed)
         self._add, self._uses, self._is_over, self._lets_go = add, uses, is_over, lets_go
 
-    def on_add(self, user: Any, is_in_initial_list: bool, /) -> None:
-        if self._is_over(user):
-            self._free(self._uses(user))
-
-    def on_update(self, old: Any, new: Any, /) -> None:
-        self.on_add(new, False)
-        if old.metadata.uid != new.metadata.uid:
-            # It was deleted and created again, and the watch did not show the deletion. What both name is queued, too:
-            # the claim of an ephemeral volume is kept only by its own pod, not by a later one of the same name.
+    def _user_changed(self, old: Any, new: Any) -> None:
+        if new is not None and self._is_over(new):
+            self._free(self._uses(new))
+        if old is None:
+            return
+        if new is None or old.metadata.uid != new.metadata.uid:
+            # Perhaps it was deleted and created again, and the watch did not show the deletion. What both name is
+            # queued, too: the claim of an ephemeral volume is kept only by its own pod, not by a later one of the same
+            # name.
             self._free(self._uses(old))
         elif self._lets_go:
             self._free(set(self._uses(old)).difference(self._uses(new)))
-
-    def on_delete(self, obj: Any, /) -> None:
-        user = last_state(obj)
-        if user is not None:
-            self._free(self._uses(user))
 
     def _free(self, keys: Iterable[str]) -> None:
         for key in keys:

@@ -92,18 +92,11 @@ def differing_taints(wanted: Sequence[V1Taint], there: Sequence[V1Taint] | None)
 
 
 class NodeWriter:
-    """
-    Writes taints and labels of nodes.
+    """Writes taints and labels of nodes."""
 
-    :param random: returns a random number in [0, 1), for the pauses after a conflict
-    """
-
-    def __init__(
-        self, client: Client, clock: Clock | None = None, *, random: Callable[[], float] = random.random
-    ) -> None:
+    def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self._nodes = client.resource(V1Node)
         self._clock = clock or RealClock()
-        self._random = random
 
     async def add_taints(self, name: str, *taints: V1Taint) -> None:
         """
@@ -191,7 +184,7 @@ class NodeWriter:
                     raise
             else:
                 return
-            await self._clock.sleep(jittered(_PAUSE, 1.0, self._random))
+            await self._clock.sleep(jittered(_PAUSE, 1.0, random.random))
 
 
 def _has_any(node: V1Node, taints: Sequence[V1Taint]) -> bool:

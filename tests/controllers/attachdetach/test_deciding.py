@@ -10,7 +10,7 @@ from kinformer.models import V1Node, V1Pod, from_dict
 from kinformer_controllers.attachdetach.actual import ActualState
 from kinformer_controllers.attachdetach.deciding import Attach, Detach, Plan, Refuse, plan_volume
 from kinformer_controllers.attachdetach.desired import DesiredState
-from kinformer_controllers.attachdetach.messages import multi_attach, multi_attach_without_pods
+from kinformer_controllers.attachdetach.operations import multi_attach, multi_attach_without_pods
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH, Key, PendingOperations
 from kinformer_controllers.shared.volumes.specs import CSI, VolumeSpec
 

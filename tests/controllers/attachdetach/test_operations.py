@@ -199,7 +199,7 @@ async def test_a_deletion_that_the_cache_does_not_show_is_waited_for() -> None:
         await anyio.wait_all_tasks_blocked()
         assert world.actual.attachment(VOLUME, "n") is not None
         world.uncache(gone)
-        world.attachments.on_delete(gone)
+        world.attachments.changed(gone, None)
     assert world.actual.attachment(VOLUME, "n") is None
 
 

@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
-from kinformer.manager import ControllerContext, ControllerDisabled
+from kinformer.manager import ControllerContext, ControllerDisabled, EnqueueKeys
 from kinformer.models import V1ObjectMeta, V1ObjectReference, V1Secret, V1ServiceAccount
 from kinformer.sharding import text_of_key
-from kinformer_controllers.serviceaccounttoken.controller import TokenController, make_controller
-from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
+from kinformer_controllers.serviceaccounttoken.controller import (
+    AccountKey,
+    SecretKey,
+    TokenController,
+    keys_of_secret,
+    make_controller,
+)
 from kinformer_controllers.serviceaccounttoken.tokens import TokenFiller
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
@@ -257,19 +262,19 @@ def test_a_key_says_what_was_gone_whatever_annotations_hold() -> None:
 
 
 def test_other_secrets_are_not_checked_but_tombstones_are() -> None:
-    world = World()
     nameless = token()
     nameless.metadata.annotations = None
-    handler: Any = world.tokens.secrets_handler
+    queued: list[str] = []
+    handler: Any = EnqueueKeys(queued.append, keys_of_secret)
 
     for secret in (token(type_="Opaque"), nameless):
         handler.on_add(secret, False)
         handler.on_update(secret, secret)
         handler.on_delete(secret)
     handler.on_delete(DeletedFinalStateUnknown("ns/t", None))
-    assert not len(world.tokens.secrets.queue)
+    assert not queued
     handler.on_delete(DeletedFinalStateUnknown("ns/t", token()))
-    assert world.tokens.secrets.queue.get_nowait() == str(SecretKey.of(token()))
+    assert queued == [str(SecretKey.of(token()))]
 
 
 def test_without_a_key_file_it_does_not_run() -> None:

@@ -62,11 +62,10 @@ class QuotaMonitor(KindMonitor):
         live: Registry | None = None,
         resource_found: Callable[[GroupResource], object] = lambda _: None,
         with_labels: bool = False,
-        period: float = DISCOVERY_PERIOD,
         clock: Clock | None = None,
     ) -> None:
         follower = _QuotaFollower(client, informers, registry, handler_of, live, resource_found, with_labels)
-        super().__init__("quota", client, follower, period=period, clock=clock or RealClock())
+        super().__init__("quota", client, follower, clock=clock or RealClock())
 
     def objects(self, resource: GroupResource) -> Resource[Any]:
         """

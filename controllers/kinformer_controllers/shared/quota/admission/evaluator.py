@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import random as _random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -29,7 +29,6 @@ import anyio
 from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.meta import GroupResource
 from kinformer.tasks import plain_task_group
 from kinformer.workqueue import Queue, ShutDown
 from kinformer_controllers.shared.quota.admission.accessor import QuotaAccessor
@@ -74,9 +73,7 @@ class QuotaEvaluator:
 
     :param registry: the evaluators; the objects of a resource without one are counted
     :param limited: the resources that may only be used under a quota
-    :param ignored: the resources that no quota limits
     :param workers: the number of batches that are checked at the same time
-    :param timeout: the longest time that a request waits, in seconds, if it does not say
     :param batch_of: returns the name of a request's batch; by default its namespace
     :param reservations: is called before and after charges
     :param random: returns a random number in [0, 1)
@@ -88,9 +85,7 @@ class QuotaEvaluator:
         registry: Registry,
         *,
         limited: Sequence[LimitedResource] = (),
-        ignored: Collection[GroupResource] = IGNORED_RESOURCES,
         workers: int = 5,
-        timeout: float = TIMEOUT,
         batch_of: Callable[[Request], str] = lambda request: request.namespace,
         reservations: Reservations | None = None,
         clock: Clock | None = None,
@@ -101,9 +96,7 @@ class QuotaEvaluator:
         self._accessor = accessor
         self._registry = registry
         self._limited = limited
-        self._ignored = ignored
         self._workers = workers
-        self._timeout = timeout
         self._clock = clock or RealClock()
         self._random = random
         self._queue: Queue[str] = Queue("admission_quota_controller", clock=self._clock)
@@ -118,7 +111,7 @@ class QuotaEvaluator:
         finally:
             self._queue.shut_down()
 
-    async def evaluate(self, request: Request, timeout: float | None = None) -> None:
+    async def evaluate(self, request: Request, timeout: float = TIMEOUT) -> None:
         """
         Charge a request, or refuse it. If this call is cancelled, nothing is charged, or the charge is withdrawn.
 
@@ -130,17 +123,17 @@ class QuotaEvaluator:
         :raises ValueError: if its usage cannot be computed
         :raises EvaluationTimedOut: if it was not decided in time
         """
-        if request.resource in self._ignored:
+        if request.resource in IGNORED_RESOURCES:
             return
         if not (request.has_moved or self._registry.get_or_count(request.resource).handles(request)):
             return
-        seconds, now = self._timeout if timeout is None else timeout, self._clock.monotonic()
-        waiter = Waiter(request, now, now + seconds)
+        now = self._clock.monotonic()
+        waiter = Waiter(request, now, now + timeout)
         batch = self._batch_of(request)
         self._waiting[batch].append(waiter)
         self._queue.add(batch)
         # Not a time_limit(): its cancel scope would be a tenth of the cost of a request.
-        timer = self._clock.call_later(seconds, waiter.done.set)
+        timer = self._clock.call_later(timeout, waiter.done.set)
         decided = False
         try:
             await waiter.done.wait()
