@@ -1,4 +1,4 @@
-"""What tests of informers share: handlers that remember, and running things for as long as a test is within."""
+"""What tests of informers share: a source with its informer, handlers that remember, and running within a block."""
 
 from __future__ import annotations
 
@@ -8,11 +8,38 @@ from typing import Any
 
 import anyio
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import DeletedFinalStateUnknown, InformerOptions, SharedIndexInformer
+from kinformer.cache.options import QueueKind
+from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from kinformer.tasks import plain_task_group
+from tests.cache.scripted import obj
 
-__all__ = ("Told", "passing", "running", "short")
+__all__ = ("KINDS", "Scene", "Told", "passing", "running", "short")
+
+KINDS: tuple[QueueKind, ...] = ("delta", "real")
+
+
+class Scene:
+    """A source and an informer of it, on a clock that is turned."""
+
+    def __init__(self, *names: str, queue: QueueKind = "delta", **more: Any):
+        self.clock = FakeClock()
+        self.source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
+        for name in names:
+            self.source.add(obj(name, 0))
+        self.informer: SharedIndexInformer[dict[str, Any]] = SharedIndexInformer(
+            self.source,
+            dict,
+            name="pods",
+            options=InformerOptions(queue=queue, random=lambda: 0.0),
+            clock=self.clock,
+            **more,
+        )
+
+    @property
+    def objects(self) -> list[str]:
+        return sorted(map(short, self.informer.indexer.list()))
 
 
 def short(obj: Any) -> str:
