@@ -16,7 +16,8 @@ renewed right before the edit, so its full duration is waited for from when the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from math import inf
 from typing import Final
@@ -28,10 +29,9 @@ from kinformer.leaderelection.lock import Lock
 from kinformer.leaderelection.metrics import ElectionMetrics
 from kinformer.leaderelection.options import ElectionOptions
 from kinformer.leaderelection.record import ElectionRecord
-from kinformer.leaderelection.steady import steady_time
 from kinformer.logs import get_logger
 
-__all__ = ("LeaseKeeper", "LeaseNotRenewed")
+__all__ = ("LeaseKeeper", "LeaseNotRenewed", "steady_time")
 
 log = get_logger(__name__)
 
@@ -304,3 +304,16 @@ def _is_release(record: ElectionRecord) -> bool:
         and record.renew_time is not None
         and record.acquire_time == record.renew_time
     )
+
+
+def steady_time(clock: Clock) -> Callable[[], float]:
+    """
+    A function that returns seconds that never go back. For a real clock, they include the time of suspension.
+
+    Linux's monotonic clock stops while a machine is suspended. With it, a leader could wake up and consider its lease
+    valid, hours after another process took over. ``CLOCK_BOOTTIME`` counts that time, too.
+    """
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
+    if not isinstance(clock, RealClock) or boot_time is None:
+        return clock.monotonic
+    return lambda: time.clock_gettime(boot_time)

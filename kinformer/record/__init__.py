@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from kinformer.record.broadcaster import EventBroadcaster
 from kinformer.record.correlator import Correlated, CorrelatorOptions, EventCorrelator
-from kinformer.record.recorder import NORMAL, WARNING, EventRecorder, Recorder
-from kinformer.record.reference import reference_to
+from kinformer.record.recorder import NORMAL, WARNING, EventRecorder, Recorder, reference_to
 from kinformer.record.sink import ClientSink, EventSink
 
 __all__ = (

@@ -4,7 +4,7 @@ Keys are divided into 64 to 1,024 ranges by a hash of their namespace (:mod:`~ki
 has one owner. Only the owner holds its objects and syncs its keys:
 
 - A Lease for each member shows which members are alive (:mod:`~kinformer.sharding.sightings`).
-- The owner that a range should have is computed from the live members (:mod:`~kinformer.sharding.rendezvous`).
+- The owner that a range should have is computed from the live members (:mod:`~kinformer.sharding.plan`).
 - The owner that a range has is stored in a table (:mod:`~kinformer.sharding.table`), changed by compare-and-swap.
 - :class:`ShardMember` makes plans (:mod:`~kinformer.sharding.plan`) that bring the table to the computed owners.
 - :class:`RangeGate` lets workers sync only keys of open ranges.
@@ -24,7 +24,7 @@ from kinformer.sharding.load import Load
 from kinformer.sharding.member import ShardMember
 from kinformer.sharding.membership import MembershipLost
 from kinformer.sharding.options import DEFAULT_GROUP, Sharding, ShardOptionError
-from kinformer.sharding.rendezvous import assignment, owner_of
+from kinformer.sharding.plan import assignment, owner_of
 from kinformer.sharding.snapshot import MemberSnapshot, ShardsSnapshot
 from kinformer.sharding.table import ShardingConflict, Table, TableError
 
@@ -41,10 +41,10 @@ __all__ = (
     "RangeGate",
     "RangeState",
     "Ranges",
-    "ShardingConflict",
     "ShardMember",
     "ShardOptionError",
     "Sharding",
+    "ShardingConflict",
     "ShardsSnapshot",
     "Table",
     "TableError",

@@ -11,17 +11,44 @@ the table. Five steps lead from one to the other:
   somebody else has edited the table. In the second case another member may still write for as long as a Lease lasts.
 - free: the owner of the range has expired. Once that owner's Lease is taken, the table says that its ranges have no
   owner, or, in the same write, that this member owns them.
+
+A member's own ranges come from rendezvous hashing: for each range every member has a score, and the member with the
+highest score is the owner. A member that joins takes ranges from the others, and no range moves between them. If a
+member leaves, its own ranges are shared out, and no other range moves. So no more ranges move than necessary, and two
+members that see the same members agree without talking to each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 
-from kinformer.sharding.rendezvous import assignment
 from kinformer.sharding.table import Table
 
-__all__ = ("Plan", "make_plan")
+__all__ = ("Plan", "assignment", "make_plan", "owner_of")
+
+
+def owner_of(number: int, members: Collection[str]) -> str:
+    """The member that should own a range; ``""`` if there is none."""
+    return max(members, key=lambda member: (_score(number, member), member), default="")
+
+
+def assignment(count: int, members: Collection[str]) -> tuple[str, ...]:
+    """The member that should own each range, for `count` ranges."""
+    return _assignment(count, frozenset(members))
+
+
+# Called every few seconds, nearly always with the same members. A thousand hashes take a millisecond.
+@lru_cache(32)
+def _assignment(count: int, members: frozenset[str]) -> tuple[str, ...]:
+    return tuple(owner_of(number, members) for number in range(count))
+
+
+def _score(number: int, member: str) -> bytes:
+    # Not FNV-1a, because its scores of one member for neighbouring ranges would be similar.
+    return blake2b(f"{number}/{member}".encode(), digest_size=8).digest()
 
 
 @dataclass(frozen=True, slots=True)

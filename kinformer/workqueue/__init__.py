@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from kinformer.workqueue.base import ShutDown, WorkQueue
 from kinformer.workqueue.bucket import NEVER, TokenBucket
-from kinformer.workqueue.delaying import DelayingQueue
 from kinformer.workqueue.limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -34,7 +33,7 @@ from kinformer.workqueue.metrics import (
 from kinformer.workqueue.parallelize import parallelize_until
 from kinformer.workqueue.priority import LOW_PRIORITY, PriorityQueue
 from kinformer.workqueue.queue import Order, Queue
-from kinformer.workqueue.rate_limiting import RateLimitingQueue
+from kinformer.workqueue.rate_limiting import DelayingQueue, RateLimitingQueue
 from kinformer.workqueue.until import backoff_until, jitter_until, until
 
 __all__ = (

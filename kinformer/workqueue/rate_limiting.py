@@ -1,7 +1,9 @@
-"""RateLimitingQueue: a queue in which failed items come back, each time after a longer delay.
+"""DelayingQueue and RateLimitingQueue: items become ready after a delay, failed ones after a longer one each time.
 
-A worker calls ``forget`` for an item that succeeded and ``add_rate_limited`` for one that failed, and ``done`` in both
-cases. An item that is never forgotten is remembered for ever, and its next failure gets a longer delay.
+Controllers use them to come back to an object at the time when something about it is due, or after a failure. No worker
+waits meanwhile. A worker calls ``forget`` for an item that succeeded and ``add_rate_limited`` for one that failed, and
+``done`` in both cases. An item that is never forgotten is remembered for ever, and its next failure gets a longer
+delay.
 """
 
 from __future__ import annotations
@@ -11,14 +13,53 @@ from typing import TypeVar
 
 from kinformer.arguments import want_limiter
 from kinformer.clock import Clock
-from kinformer.workqueue.delaying import DelayingQueue
 from kinformer.workqueue.limiters import RateLimiter, default_controller_rate_limiter
 from kinformer.workqueue.metrics import MetricsProvider
-from kinformer.workqueue.queue import Order
+from kinformer.workqueue.queue import Order, Queue
+from kinformer.workqueue.waiting import Waiting
 
-__all__ = ("RateLimitingQueue",)
+__all__ = ("DelayingQueue", "RateLimitingQueue")
 
 T = TypeVar("T", bound=Hashable)
+
+
+class DelayingQueue(Queue[T]):
+    """
+    A :class:`Queue` with :meth:`add_after`.
+
+    Items that wait for their delay are not counted by ``len()``. They are dropped when the queue shuts down.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        clock: Clock | None = None,
+        metrics: MetricsProvider | None = None,
+        order: Order[T] | None = None,
+    ) -> None:
+        super().__init__(name, clock=clock, metrics=metrics, order=order)
+        self._waiting: Waiting[T] = Waiting(self._clock, self.add)
+
+    def add_after(self, item: T, seconds: float) -> None:
+        """
+        Add `item` after `seconds`, or at once if that is 0 or less.
+
+        If the item waits already, the earlier of the two times counts. Adding it at once meanwhile does not end its
+        wait: it is added now, and again when its time comes.
+        """
+        if self._shutting_down:
+            return
+        if self._metrics is not None:
+            self._metrics.retry()
+        if seconds <= 0:
+            self.add(item)
+        else:
+            self._waiting.add(item, seconds)
+
+    def _stop(self) -> None:
+        super()._stop()
+        self._waiting.clear()
 
 
 class RateLimitingQueue(DelayingQueue[T]):

@@ -7,7 +7,7 @@ Its controller is a ledger: it counts in ConfigMaps how often it has answered a 
 one, without a version. So a count goes back if two processes write at once, or if one begins with an old cache.
 
 EVIDENCE gets a line for each begin and end of a sync: the time of a clock that all processes of a machine share, and
-the time until which the process may write. These two are the same clock (:mod:`kinformer.leaderelection.steady`).
+the time until which the process may write. These two are the same clock (:mod:`kinformer.leaderelection.keeper`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from kinformer.manager import Controller
 from kinformer.meta import new_controller_ref
 from kinformer.models import ObjectDecodeError, V1ConfigMap, V1ObjectMeta, decode, encode, from_dict, resource_for
 from kinformer.operator import CustomResource, Fields
-from kinformer.record.reference import reference_to
+from kinformer.record.recorder import reference_to
 from tests.operator.web_apps import WebApp, WebAppSpec, WebAppStatus, web_app
 
 

@@ -29,9 +29,8 @@ from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
 from kinformer.manager.election import Election
 from kinformer.manager.history import Run
-from kinformer.manager.inspection.quantiles import quantile
 from kinformer.manager.inspection.quotas import Quotas
-from kinformer.manager.inspection.rates import EVERY, Rates
+from kinformer.manager.inspection.rates import EVERY, Rates, quantile
 from kinformer.manager.inspection.shards import shards_view
 from kinformer.manager.inspection.sizes import Sizes
 from kinformer.manager.inspection.views import (

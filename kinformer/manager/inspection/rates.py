@@ -1,4 +1,4 @@
-"""Rates: how fast counters grow, computed from their values at a few moments.
+"""Rates and quantiles: how fast counters grow, and the median and the 99th percentile of measured times.
 
 The code that counts only adds one to a counter. All counters are read about once a second, so measuring rates costs
 nothing while the work is done.
@@ -7,10 +7,10 @@ nothing while the work is done.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
-__all__ = ("EVERY", "Rates")
+__all__ = ("EVERY", "Rates", "quantile")
 
 #: Seconds between two readings.
 EVERY: Final = 1.0
@@ -47,3 +47,13 @@ class Rates:
             if before is not None and now > at:
                 return max(count - before, 0) / (now - at)
         return None
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    """
+    The value that is greater than this share of the others; None if there are no values.
+
+    :param ordered: the values, in order of size
+    :param share: such as 0.5 for the median
+    """
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else None

@@ -19,7 +19,7 @@ from kinformer.backoff import Backoff
 from kinformer.client import Client, ClientError
 from kinformer.logs import get_logger
 from kinformer.manager import ControllerContext
-from kinformer.manager.inspection.quantiles import quantile
+from kinformer.manager.inspection.rates import quantile
 from kinformer.manager.inspection.views import WebhookView
 from kinformer.manager.serving.certificates import is_loopback
 from kinformer.meta import GroupKind
