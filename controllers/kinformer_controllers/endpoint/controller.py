@@ -14,14 +14,14 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from kinformer.cache import Deleted, Store, deletion_handling_key
+from kinformer.cache import Deleted, ResourceEventHandlerDetailedFuncs, deletion_handling_key
 from kinformer.client import NotFound
 from kinformer.controllerutil.pod_control import is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
 from kinformer.record import WARNING
-from kinformer.workqueue import Queue
 from kinformer_controllers.endpoint.spec import EndpointOptions
 from kinformer_controllers.endpoint.subsets import (
     OVER_CAPACITY_ANNOTATION,
@@ -82,7 +82,21 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
             clock=clock,
         )
         self.follow(informers, options.endpoint_updates_batch_period)
-        self.controller.handle(endpoints, _EndpointsHandler(self.controller.queue, self._services))
+        # Changes by other clients are ignored, as in Kubernetes. The next change of the service or its pods corrects
+        # them.
+        self.controller.handle(endpoints, ResourceEventHandlerDetailedFuncs(self._found, delete=self._deleted))
+
+    def _found(self, endpoints: V1Endpoints, is_in_initial_list: bool) -> None:
+        # Their service may have been deleted while this process did not run. The workers start when all caches have
+        # synced, and then check it.
+        if is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {}):
+            self.controller.queue.add(meta_namespace_key(endpoints))
+
+    def _deleted(self, endpoints: Deleted[V1Endpoints]) -> None:
+        key = deletion_handling_key(endpoints)
+        # If the service is gone, too, there is nothing to do.
+        if self._services.get_by_key(key) is not None:
+            self.controller.queue.add(key)
 
     def _there(self, key: str) -> V1Endpoints | None:
         return self._endpoints.get_by_key(key)
@@ -184,38 +198,6 @@ def _carried_over(labels: Mapping[str, str] | None) -> dict[str, str]:
 
 def _addresses(subsets: Sequence[V1EndpointSubset]) -> int:
     return sum(len(subset.addresses or ()) + len(subset.not_ready_addresses or ()) for subset in subsets)
-
-
-class _EndpointsHandler:
-    """
-    The event handler for Endpoints. It queues their service in two cases.
-
-    - They are in the first list: their service may be gone.
-    - They were deleted, and their service exists.
-
-    Changes by other clients are ignored, as in Kubernetes: the next change of the service or its pods corrects them.
-    """
-
-    def __init__(self, queue: Queue[str], services: Store[V1Service]) -> None:
-        self._queue = queue
-        self._services = services
-
-    def on_add(self, endpoints: V1Endpoints, is_in_initial_list: bool, /) -> None:
-        key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
-        # Their service may have been deleted while this process did not run. The workers start when all caches have
-        # synced, and then check it.
-        left_over = is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {})
-        if left_over:
-            self._queue.add(key)
-
-    def on_update(self, old: V1Endpoints, new: V1Endpoints, /) -> None:
-        """Nothing: see above."""
-
-    def on_delete(self, endpoints: Deleted[V1Endpoints], /) -> None:
-        key = deletion_handling_key(endpoints)
-        # If the service is gone, too, there is nothing to do.
-        if self._services.get_by_key(key) is not None:
-            self._queue.add(key)
 
 
 class _EndpointMetrics:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kinformer.cache import DeletedFinalStateUnknown, Store
+from kinformer.cache import Store
 from kinformer.models import V1Node, V1Service
 from kinformer.workqueue import Queue
 from kinformer_controllers.endpointslice.endpoints import NO_HINTS, Hints
@@ -24,7 +24,7 @@ _KNOWN = ("PreferClose", "PreferSameZone", _SAME_NODE)
 
 class Nodes:
     """
-    Looks up nodes in the cache. It is also the event handler for nodes, and queues the services that wait for a node.
+    Looks up nodes in the cache, and queues the services that wait for a node.
 
     A pod may be in the cache before its node is. Kubernetes retries such a service with growing delays. Here it is also
     queued when the node appears.
@@ -61,17 +61,17 @@ class Nodes:
         if names:
             self._missing[service] = names
 
-    def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
+    def seen(self, node: V1Node) -> None:
+        """
+        Queue the services that wait for a node.
+
+        Other changes of nodes do not matter. An endpoint keeps the zone that its node had when it was written, and the
+        pods of a node that is gone are deleted, too: their events queue the services.
+        """
         for service in list(self._waiting.get(node.metadata.name, ())):
             # Its sync will set again what it waits for.
             self.wait_for(service, ())
             self._queue.add(service)
-
-    def on_update(self, old: V1Node, new: V1Node, /) -> None:
-        """Do nothing: an endpoint keeps the zone that its node had when the endpoint was written."""
-
-    def on_delete(self, node: V1Node | DeletedFinalStateUnknown[V1Node], /) -> None:
-        """Do nothing: its pods are deleted, too, and their events queue the services."""
 
 
 def traffic_distribution(service: V1Service) -> str:
