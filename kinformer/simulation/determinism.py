@@ -8,7 +8,6 @@ While the block of :func:`deterministic` runs, these are replaced:
   and :mod:`secrets` use
 * threads: work for a thread runs in the loop's thread
 * asyncio's tasks, ``gather``, ``wait_for`` and ``as_completed``, see :mod:`kinformer.simulation.waits`
-* anyio's events, cancel scopes and search for the running loop's library, which only takes time here
 
 After the block everything is as before.
 
@@ -28,7 +27,6 @@ import datetime as _datetime
 import gc
 import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -38,8 +36,6 @@ import aiohttp.connector
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
-from anyio._backends._asyncio import AsyncIOBackend, CancelScope, Event
-from anyio._core import _eventloop
 
 from kinformer.clock import RealClock
 from kinformer.simulation.handles import SimulatedTask
@@ -50,8 +46,6 @@ __all__ = ("Source", "deterministic")
 _UTC: Final = _datetime.UTC
 _Datetime: Final = _datetime.datetime
 _NANO: Final = 10**9
-#: anyio's modules that use its backend.
-_USERS: Final = ("anyio._core.", "anyio.lowlevel", "anyio.streams.", "anyio.to_thread")
 
 
 class Source(Protocol):
@@ -80,8 +74,7 @@ def deterministic(source: Source, seed: object) -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(random.setstate, state)
         random.seed(f"random {seed}")
-        ours = (*_functions_of_time(source), *_functions_of_chance(draw), *_INLINE, *_OF_ASYNCIO, *_OF_ANYIO)
-        for owner, name, value in ours:
+        for owner, name, value in (*_functions_of_time(source), *_functions_of_chance(draw), *_INLINE, *_OF_ASYNCIO):
             stack.callback(setattr, owner, name, owner.__dict__[name])
             setattr(owner, name, value)
         stack.enter_context(_replaced(_Datetime, _methods_of_datetime(source)))
@@ -180,12 +173,6 @@ def _at_once(func: Callable[..., Any], *args: Any) -> Any:
     return func(*args)
 
 
-def _wherever(part: object, value: object) -> list[tuple[Any, str, object]]:
-    """Each module of anyio that uses a part of it, with its name there, and what replaces it."""
-    modules = [module for name, module in sys.modules.items() if name == "anyio" or name.startswith(_USERS)]
-    return [(module, name, value) for module in modules for name, found in vars(module).items() if found is part]
-
-
 #: Parts of asyncio that differ between Python versions. ``Task`` is among them because aiohttp makes tasks by the class
 #: itself, to start them eagerly.
 _OF_ASYNCIO: Final = tuple(
@@ -199,10 +186,3 @@ _OF_ASYNCIO: Final = tuple(
     )
 )
 _INLINE: Final = ((anyio.to_thread, "run_sync", _in_this_thread), (anyio.from_thread, "run_sync", _at_once))
-#: anyio looks for the running loop's library at each event, scope and checkpoint. In a run it is asyncio, so these are
-#: asyncio's at once.
-_OF_ANYIO: Final = (
-    *_wherever(_eventloop.get_async_backend, lambda *_: AsyncIOBackend),
-    *_wherever(anyio.Event, Event),
-    *_wherever(anyio.CancelScope, CancelScope),
-)

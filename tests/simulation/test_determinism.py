@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio._core._eventloop
 import anyio.to_thread
-import pytest
 
 from kinformer.simulation import Plan, World, run_world
 from tests.simulation.digests import digests
@@ -104,20 +102,6 @@ def test_work_for_a_thread_is_done_in_the_loops_own() -> None:
         return await anyio.to_thread.run_sync(lambda: 7), await anyio.to_thread.run_sync(len, "abc")
 
     assert in_a_world(work) == (7, 3)
-
-
-def test_anyio_uses_asyncio_in_a_run_without_looking_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def look(_: World) -> bool:
-        with monkeypatch.context() as patch:
-            patch.setattr(anyio._core._eventloop, "current_async_library", lambda: pytest.fail("anyio looked"))
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(anyio.sleep, 1)
-            with anyio.CancelScope() as scope:
-                scope.cancel()
-                await anyio.Event().wait()
-        return scope.cancelled_caught
-
-    assert in_a_world(look)
 
 
 def test_after_a_run_everything_is_as_it_was() -> None:
