@@ -66,7 +66,7 @@ def write_snapshot(path: Path, blocks: Callable[[Callable[[bytes, int], Block]],
         index
     :raises OSError: if the file cannot be written. The older one then stays
     """
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a directory has an error of its own
         raise OSError(errno.EINVAL, "it is no file, and would be replaced by one", str(path))
     _clean_up(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)

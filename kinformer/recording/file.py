@@ -71,7 +71,7 @@ def check_place(path: Path) -> None:
 
     :raises RecordingUnusable: if the place cannot be written, or has another file or the file of another process
     """
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a directory has an error of its own
         raise RecordingUnusable(f"cannot record to {path}: it is no file, and would be replaced by one")
     try:
         with path.open("rb") as file:

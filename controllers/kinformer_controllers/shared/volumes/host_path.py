@@ -47,11 +47,7 @@ _NAMESPACE: Final = "default"
 _GIB: Final = 1 << 30
 
 _TMP: Final = Path("/tmp")
-#: The directory below which volumes are made.
-_ROOT: Final = _TMP / "hostpath_pv"
 _NAME: Final = "kubernetes.io/host-path"
-#: The time limit of a pod for each GiB of its volume, if that is longer.
-_SECONDS_FOR_GIB: Final = 30
 
 
 class RecycleError(Exception):
@@ -64,13 +60,16 @@ class PodRecycler:
 
     :param source: the field of a volume's spec that has its source: ``host_path`` or ``nfs``
     :param minimum_seconds: the time limit of a pod for small volumes, in seconds
+    :param seconds_for_gib: the time limit for each GiB of the volume, in seconds, if that is longer
     """
 
-    def __init__(self, client: Client, name: str, source: str, *, minimum_seconds: int = 60) -> None:
+    def __init__(
+        self, client: Client, name: str, source: str, *, minimum_seconds: int = 60, seconds_for_gib: int = 30
+    ) -> None:
         self.name = name
         self._pods = client.resource(V1Pod)
         self._source = source
-        self._minimum = minimum_seconds
+        self._minimum, self._for_gib = minimum_seconds, seconds_for_gib
 
     def supports(self, volume: Volume) -> bool:
         return getattr(volume.spec, self._source) is not None
@@ -115,7 +114,7 @@ class PodRecycler:
         mount = {"name": "vol", "mountPath": "/scrub"}
         container = {"name": "pv-recycler", "image": _IMAGE, "command": ["/bin/sh"], "args": ["-c", _SCRUB]}
         spec: dict[str, Any] = {
-            "activeDeadlineSeconds": max(self._minimum, gib * _SECONDS_FOR_GIB),
+            "activeDeadlineSeconds": max(self._minimum, gib * self._for_gib),
             "restartPolicy": "Never",
             "containers": [{**container, "volumeMounts": [mount]}],
         }
@@ -140,9 +139,16 @@ def _has_succeeded(pod: V1Pod) -> bool:
 
 
 class HostPathDeleter:
-    """Deletes host-path volumes."""
+    """
+    Deletes host-path volumes.
+
+    :param root: the directory below which volumes are made
+    """
 
     name = _NAME
+
+    def __init__(self, root: Path = _TMP / "hostpath_pv") -> None:
+        self._root = root
 
     def supports(self, volume: Volume) -> bool:
         return volume.spec.host_path is not None
@@ -157,7 +163,7 @@ class HostPathDeleter:
         path = Path(source.path if source is not None else "")
         if path == _TMP or not path.is_relative_to(_TMP) or ".." in path.parts:
             raise ValueError(f"host_path deleter only supports /tmp/.+ but received provided {path}")
-        if path != _ROOT and path.is_relative_to(_ROOT):
+        if path != self._root and path.is_relative_to(self._root):
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(path, ignore_errors=True))
 
 
@@ -177,7 +183,7 @@ class HostPath(HostPathDeleter):
         if request.claim.spec.volume_mode == "Block":
             raise ValueError(f"{_NAME} does not support block volume provisioning")
         # A second try uses the same directory, because the request's name comes from the claim's uid.
-        folder = _ROOT / str(uuid.uuid5(uuid.NAMESPACE_OID, request.name))
+        folder = self._root / str(uuid.uuid5(uuid.NAMESPACE_OID, request.name))
         await anyio.to_thread.run_sync(lambda: folder.mkdir(0o750, parents=True, exist_ok=True))
         spec = V1PersistentVolumeSpec(
             access_modes=request.claim.spec.access_modes or ["ReadWriteOnce"],
