@@ -26,14 +26,13 @@ class ProcessClock:
     """
 
     def __init__(self, loop: SimulatedLoop) -> None:
-        self.monotonic: Callable[[], float] = loop.time  # until it goes at another rate, or leaps
         self.skew = 0.0
         self.zone = timedelta()
         self._loop = loop
         self._rate = 1.0
         self._set_at = self._set_to = 0.0
 
-    def _monotonic(self) -> float:
+    def monotonic(self) -> float:
         return self._set_to + (self._loop.time() - self._set_at) * self._rate
 
     @property
@@ -44,12 +43,10 @@ class ProcessClock:
     @rate.setter
     def rate(self, rate: float) -> None:
         self._set_to, self._set_at, self._rate = self.monotonic(), self._loop.time(), rate
-        self.monotonic = self._monotonic
 
     def leap(self, seconds: float) -> None:
         """Move the monotonic time forward, as if the machine had slept. Timers that were set stay as they are."""
         self._set_to += seconds
-        self.monotonic = self._monotonic
 
     def now(self) -> datetime:
         return EPOCH + timedelta(seconds=self._loop.time() + self.skew)
