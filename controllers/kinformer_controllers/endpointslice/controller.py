@@ -9,6 +9,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from kinformer.cache import ResourceEventHandlerFuncs
+from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1EndpointSlice, V1Node, V1Service
 from kinformer.record import WARNING
@@ -84,7 +85,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         self.follow(informers, batch_period)
         self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, batch_period))
         self.controller.handle(nodes, ResourceEventHandlerFuncs(self.nodes.seen))
-        self.controller.handle(nodes, self._zones)
+        self.controller.handle(nodes, ChangeHandler(self._zones.node_changed))
 
     def _there(self, key: str) -> list[V1EndpointSlice]:
         return [

@@ -13,10 +13,9 @@ from kinformer.models import V1Node, V1Service
 from kinformer.workqueue import Queue
 from kinformer_controllers.endpointslice.endpoints import NO_HINTS, Hints
 from kinformer_controllers.endpointslice.zones import asks_for_zone_hints
+from kinformer_controllers.shared.nodes import ZONE_LABEL
 
 __all__ = ("Nodes", "hints_for", "traffic_distribution")
-
-_ZONE_LABEL = "topology.kubernetes.io/zone"
 
 _SAME_NODE = "PreferSameNode"
 _KNOWN = ("PreferClose", "PreferSameZone", _SAME_NODE)
@@ -42,7 +41,7 @@ class Nodes:
         node = self._nodes.get_by_key(name)
         if node is None:
             return None
-        return (node.metadata.labels or {}).get(_ZONE_LABEL, "")
+        return (node.metadata.labels or {}).get(ZONE_LABEL, "")
 
     @property
     def awaited(self) -> dict[str, list[str]]:

@@ -18,12 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kinformer.cache import DeletedFinalStateUnknown, Store
+from kinformer.cache import Store
 from kinformer.controllerutil.conditions import is_condition_true
 from kinformer.meta import Quantity
 from kinformer.models import V1Node, V1Service
 from kinformer.record import NORMAL, WARNING
 from kinformer_controllers.endpointslice.endpoints import NO_HINTS, EndpointState, Identity, SliceView
+from kinformer_controllers.shared.nodes import ZONE_LABEL
 
 __all__ = ("Allocation", "Notice", "ZoneHints", "allocate", "asks_for_zone_hints", "is_overloaded", "without_hints")
 
@@ -32,7 +33,6 @@ _ANNOTATIONS: Final = ("service.kubernetes.io/topology-aware-hints", "service.ku
 
 #: How much more traffic than its share an endpoint may get.
 _OVERLOAD: Final = 0.2
-_ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 _CONTROL_PLANE: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 _NO_CPU_OR_ZONE: Final = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
@@ -72,7 +72,7 @@ class ZoneHints:
     """
     What each zone's part of the CPUs is, and how many endpoints each zone has of the services with hints.
 
-    It is also an event handler for nodes. It looks at none until the first service asks for hints.
+    No node is looked at until the first service asks for hints.
 
     :param requeue: called with the key of a service whose hints no longer fit the nodes
     """
@@ -89,18 +89,13 @@ class ZoneHints:
 
     # --- nodes
 
-    def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
-        self._note(node.metadata.name, _counted(node) if self._counted is not None else None)
-
-    def on_update(self, old: V1Node, new: V1Node, /) -> None:
-        self.on_add(new, False)
-
-    def on_delete(self, node: V1Node | DeletedFinalStateUnknown[V1Node], /) -> None:
-        self._note(node.key if isinstance(node, DeletedFinalStateUnknown) else node.metadata.name, None)
-
-    def _note(self, name: str, counted: tuple[str, Quantity] | None) -> None:
-        nodes = self._counted
-        if nodes is None or nodes.get(name) == counted:
+    def node_changed(self, old: V1Node | None, new: V1Node | None) -> None:
+        """Note a change of a node, and queue the services whose hints no longer fit."""
+        nodes, node = self._counted, new or old
+        if nodes is None or node is None:
+            return
+        name, counted = node.metadata.name, _counted(new) if new is not None else None
+        if nodes.get(name) == counted:
             return
         if counted is None:
             del nodes[name]
@@ -125,7 +120,7 @@ class ZoneHints:
         key: str,
         address_type: str,
         written: Sequence[_Placed],
-        unchanged: Iterable[SliceView],
+        unchanged: Sequence[SliceView],
     ) -> tuple[list[tuple[SliceView, _Placed]], list[Notice]]:
         """
         Give hints to the endpoints of one service and address type.
@@ -134,7 +129,6 @@ class ZoneHints:
         :param unchanged: the other slices of the service
         :return: those of `unchanged` that have to be written, too, with their endpoints; and Events
         """
-        unchanged = list(unchanged)
         total = sum(map(_ready_in, written)) + sum(_ready_in(view.endpoints) for view in unchanged)
         allocations, problem = allocate(self._known_ratios(), total)
         if not problem:
@@ -145,13 +139,9 @@ class ZoneHints:
             else:
                 _give_own_zones(slices, given)
                 _redistribute(slices, given, allocations)
-                if not given:
-                    problem = "No hints allocated for zones"
         if problem:
             self.forget(key, address_type)
-            for placed in written:
-                placed[:] = _stripped(placed)
-            return take_away(unchanged), [_notice(WARNING, "Disabled", problem, address_type)]
+            return _taken_away(unchanged), [_notice(WARNING, "Disabled", problem, address_type)]
         notices = []
         if key not in self._enabled:
             notices.append(_notice(NORMAL, "Enabled", "Topology Aware Hints has been enabled", address_type))
@@ -207,7 +197,7 @@ def is_overloaded(given: Mapping[str, int], ratios: Mapping[str, float] | None) 
     return any(given.get(zone, 0) < math.ceil(total * ratio * (1 / (1 + _OVERLOAD))) for zone, ratio in ratios.items())
 
 
-def take_away(unchanged: Iterable[SliceView]) -> list[tuple[SliceView, _Placed]]:
+def _taken_away(unchanged: Iterable[SliceView]) -> list[tuple[SliceView, _Placed]]:
     """Those slices whose endpoints have hints, and their endpoints without."""
     hinted = (view for view in unchanged if any(state.hints != NO_HINTS for _, state in view.endpoints))
     return [(view, _stripped(view.endpoints)) for view in hinted]
@@ -221,7 +211,7 @@ def _counted(node: V1Node) -> tuple[str, Quantity] | None:
     if status is None or not is_condition_true(status.conditions, "Ready"):
         return None
     cpu = Quantity.parse((status.allocatable or {}).get("cpu", "0"))
-    return labels.get(_ZONE_LABEL, "") if cpu else "", cpu
+    return labels.get(ZONE_LABEL, "") if cpu else "", cpu
 
 
 def _ratios(counted: Iterable[tuple[str, Quantity]]) -> dict[str, float] | None:

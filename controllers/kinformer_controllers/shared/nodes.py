@@ -19,6 +19,7 @@ from kinformer.record import NORMAL, EventRecorder
 
 __all__ = (
     "NODE_CONTROLLER",
+    "ZONE_LABEL",
     "Network",
     "parse_cidr",
     "parse_cluster_cidrs",
@@ -30,7 +31,7 @@ __all__ = (
 #: The older labels are read first, as in Kubernetes.
 _OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _OLD_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-_ZONE: Final = "topology.kubernetes.io/zone"
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 _REGION: Final = "topology.kubernetes.io/region"
 
 #: The source component of these Events.
@@ -48,7 +49,7 @@ def zone_key(node: V1Node) -> str:
     labels = node.metadata.labels
     if not labels:
         return ""
-    zone = labels[_OLD_ZONE] if _OLD_ZONE in labels else labels.get(_ZONE, "")
+    zone = labels[_OLD_ZONE] if _OLD_ZONE in labels else labels.get(ZONE_LABEL, "")
     region = labels[_OLD_REGION] if _OLD_REGION in labels else labels.get(_REGION, "")
     return f"{region}:\x00:{zone}" if zone or region else ""
 
