@@ -29,6 +29,7 @@ from kinformer.models import (
     V1ReplicationControllerStatus,
     resource_for,
 )
+from kinformer.workqueue import Queue
 
 __all__ = (
     "FakeContext",
@@ -38,6 +39,7 @@ __all__ = (
     "FakeServer",
     "already_exists",
     "conflict",
+    "drained",
     "forbidden",
     "make_pod",
     "make_rc",
@@ -237,6 +239,15 @@ class FakeServer:
             rc.metadata = copy.copy(rc.metadata)
             rc.metadata.resource_version = self.answer_version
         return rc
+
+
+def drained(queue: Queue[str]) -> list[str]:
+    """Take out what is in a queue."""
+    keys = []
+    while len(queue):
+        keys.append(queue.get_nowait())
+        queue.done(keys[-1])
+    return keys
 
 
 class FakeRecorder:

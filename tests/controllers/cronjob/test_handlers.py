@@ -13,6 +13,7 @@ from kinformer.manager.predicates import resource_version_changed
 from kinformer.models import V1CronJob, V1Job
 from kinformer_controllers.cronjob.controller import CronJobHandler
 from tests.controllers.cronjob.test_sync import HOUR, KEY, World, cron_job, job_of
+from tests.controllers.objects import drained
 
 BEFORE = HOUR - timedelta(seconds=1)
 
@@ -25,11 +26,7 @@ def handlers(world: World, type_: type[Any]) -> Any:
 
 
 def woken(world: World) -> list[str]:
-    queue, keys = world.controller.controller.queue, []
-    while len(queue):
-        keys.append(queue.get_nowait())
-        queue.done(keys[-1])
-    return keys
+    return drained(world.controller.controller.queue)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from kinformer.controllerutil.handlers import OwnerHandler
 from kinformer.models import V1PodDisruptionBudget
 from kinformer_controllers.disruption.budgets import Budgets, PodHandler
 from tests.controllers.disruption.world import NOW, World
+from tests.controllers.objects import drained
 
 
 @pytest.fixture
@@ -30,13 +31,7 @@ def pod_handler(world: World) -> PodHandler:
 
 
 async def queued(world: World) -> list[str]:
-    queue = world.disruption.controller.queue
-    keys = []
-    while len(queue):
-        key = await queue.get()
-        queue.done(key)
-        keys.append(key)
-    return sorted(keys)
+    return sorted(drained(world.disruption.controller.queue))
 
 
 async def test_each_change_of_a_pod_counts_the_budget_that_selects_it(world: World) -> None:

@@ -9,7 +9,7 @@ from kinformer.client.errors import Status, error_from_status
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION, EndpointController
-from tests.controllers.objects import FakeContext
+from tests.controllers.objects import FakeContext, drained
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 from tests.metrics import metric_value
 
@@ -30,12 +30,7 @@ class Endpoints(World):
         return await self.sync_key(f"ns/{name}")
 
     async def queued(self) -> list[str]:
-        keys: list[str] = []
-        while len(self.queue):
-            key = await self.queue.get()
-            self.queue.done(key)
-            keys.append(key)
-        return keys
+        return drained(self.queue)
 
 
 def shape(subsets: list[V1EndpointSubset] | None) -> list[Any]:

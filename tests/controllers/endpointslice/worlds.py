@@ -8,7 +8,7 @@ from typing import Any
 from kinformer.models import V1Endpoint, V1EndpointSlice
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
-from tests.controllers.objects import FakeContext
+from tests.controllers.objects import FakeContext, drained
 from tests.controllers.shared.services.world import World, make_node
 
 __all__ = ("Slices",)
@@ -40,12 +40,7 @@ class Slices(World):
         return await self.sync_key(f"ns/{name}")
 
     async def queued(self) -> list[str]:
-        keys: list[str] = []
-        while len(self.queue):
-            key = await self.queue.get()
-            self.queue.done(key)
-            keys.append(key)
-        return keys
+        return drained(self.queue)
 
     @property
     def verbs(self) -> list[str]:

@@ -15,7 +15,7 @@ from kinformer_controllers.job.handlers import JobHandler, PodHandler
 from kinformer_controllers.job.owning import OrphanKey
 from kinformer_controllers.job.pods import done_pods_of_job, pods_of_job
 from tests.controllers.job.world import KEY, NOW, SELECTOR, UID, World, job_of, pod_of, stamp
-from tests.controllers.objects import forbidden, not_found
+from tests.controllers.objects import drained, forbidden, not_found
 
 JOB = OwnerId(KEY, UID)
 DONE = {"conditions": [{"type": "Complete", "status": "True"}]}
@@ -48,14 +48,6 @@ class Wired(World):
     @property
     def orphans(self) -> list[str]:
         return drained(self.controller.orphans.queue)
-
-
-def drained(queue: Any) -> list[str]:
-    keys = []
-    while len(queue):
-        keys.append(queue.get_nowait())
-        queue.done(keys[-1])
-    return keys
 
 
 def changed(obj: Any, **metadata: Any) -> Any:

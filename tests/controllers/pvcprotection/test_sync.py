@@ -15,7 +15,7 @@ from kinformer_controllers.pvcprotection.controller import FINALIZER, ClaimProte
 from kinformer_controllers.shared.protection import FreedHandler
 from kinformer_controllers.shared.volumes.pods import is_pod_done
 from tests.controllers.cluster import Cluster
-from tests.controllers.objects import FakeContext, conflict, forbidden, not_found
+from tests.controllers.objects import FakeContext, conflict, drained, forbidden, not_found
 
 
 class World(Cluster):
@@ -58,11 +58,7 @@ class World(Cluster):
 
     @property
     def queued(self) -> list[str]:
-        queue, keys = self.protection.controller.queue, []
-        while len(queue):
-            keys.append(queue.get_nowait())
-            queue.done(keys[-1])
-        return keys
+        return drained(self.protection.controller.queue)
 
 
 def pod(

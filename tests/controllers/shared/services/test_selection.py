@@ -12,6 +12,7 @@ from kinformer.models import V1Pod
 from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods, endpoint_pod
 from kinformer_controllers.shared.services.selection import PodHandler, Selection, ServiceHandler
+from tests.controllers.objects import drained
 from tests.controllers.shared.services.world import make_pod, make_service
 
 
@@ -130,12 +131,7 @@ class Told:
         self.services.on_add(make_service("all", selector={"kind": "pod"}), True)
 
     async def queued(self) -> list[str]:
-        keys: list[str] = []
-        while len(self.queue):
-            key = await self.queue.get()
-            self.queue.done(key)
-            keys.append(key)
-        return sorted(keys)
+        return sorted(drained(self.queue))
 
 
 BOTH = {"app": "web", "kind": "pod"}
