@@ -131,7 +131,7 @@ def plain_type(type_: type[T]) -> type[T]:
 @cache
 def _accessor_for(type_: type[Any]) -> Accessor[Any]:
     if (plain := plain_type(type_)) is not type_:
-        return _accessor_for(plain)  # type: ignore[arg-type]
+        return _accessor_for(plain)  # type: ignore[arg-type]  # a type is hashable
     if issubclass(type_, Mapping):
         hot = _hot_of_dicts() if type_ is dict else _hot_of_mappings()
         return Accessor(type_, lambda obj: obj.get("metadata"), _mapping_reader, hot)

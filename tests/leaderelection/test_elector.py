@@ -347,7 +347,7 @@ async def test_a_lease_whose_acquisition_was_cut_off_is_released(
     shared, clock = Shared(found), FakeClock()
     candidate = Candidate(shared, clock)
     lock = AnswerLost(shared)
-    lock.how = how  # type: ignore[method-assign]
+    lock.how = how  # type: ignore[method-assign]  # what becomes of the lost answer
     candidate.lock = candidate.elector.keeper.lock = lock
     async with running(candidate):
         await clock.advance(1)

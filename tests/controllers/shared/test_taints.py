@@ -130,7 +130,7 @@ class Server:
 
 
 def writer(server: Server, clock: FakeClock) -> NodeWriter:
-    return NodeWriter(server, clock)  # type: ignore[arg-type]
+    return NodeWriter(server, clock)  # type: ignore[arg-type]  # it has all of a client that is used
 
 
 class TurnedBySleep(FakeClock):
