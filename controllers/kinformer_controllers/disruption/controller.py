@@ -53,6 +53,10 @@ _PASSING = (
     TooManyRequests,
 )
 
+#: How many budgets are synced at a time. kube-controller-manager syncs one: after a start in a full cluster, all other
+#: controllers have written their last status long before the last budget allows an eviction.
+_WORKERS = 5
+
 #: The source component of its Events.
 COMPONENT = "controllermanager"
 
@@ -88,7 +92,7 @@ class DisruptionController:
         self._server = context.client.resource(V1PodDisruptionBudget)
         self.stale = StalePods(context.client.resource(V1Pod), pods.indexer, self._clock)
         # kube-controller-manager does not wait for its own last write. It then meets a conflict and retries.
-        self.controller = Controller("disruption", self.sync, consistent=True, clock=self._clock)
+        self.controller = Controller("disruption", self.sync, workers=_WORKERS, consistent=True, clock=self._clock)
         self.stale_pods = Controller(
             "disruption-stale-pods", self.stale.sync, queue_name="stale_pod_disruption", clock=self._clock
         )

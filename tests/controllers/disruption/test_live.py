@@ -10,7 +10,7 @@ import anyio
 import pytest
 import structlog
 
-from kinformer.client import Client, TooManyRequests, connect
+from kinformer.client import Client, Resource, TooManyRequests, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
@@ -41,9 +41,9 @@ async def make_pods(client: Client, *names: str) -> None:
         await pods.patch(name, {"status": status}, "default", subresource="status")
 
 
-async def make_budget(client: Client, **spec: Any) -> None:
+async def make_budget(client: Client, name: str = "b", **spec: Any) -> None:
     spec = {"selector": {"matchLabels": {"app": "web"}}} | spec
-    budget = from_dict(V1PodDisruptionBudget, {"metadata": {"name": "b", "namespace": "default"}, "spec": spec})
+    budget = from_dict(V1PodDisruptionBudget, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
     await client.resource(V1PodDisruptionBudget).create(budget)
 
 
@@ -147,3 +147,23 @@ async def test_a_budget_waits_for_a_cache_with_its_own_last_write() -> None:
             await eventually(lambda: is_allowed(client, 4), clock)
 
         assert [entry for entry in logged if entry["event"] == "sync_conflicted"] == []
+
+
+async def test_a_write_that_hangs_does_not_hold_up_other_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Resource.update_status
+    hangs = anyio.Event()
+
+    async def write_or_hang(self: Resource[Any], obj: Any, **options: Any) -> Any:
+        if obj.metadata.name == "slow":
+            hangs.set()
+            await anyio.sleep_forever()
+        return await write(self, obj, **options)
+
+    monkeypatch.setattr(Resource, "update_status", write_or_hang)
+    async with cluster() as (client, clock):
+        await make_budget(client, "slow", minAvailable=1)
+        await eventually(hangs.is_set, clock)
+        await make_pods(client, "p1")
+        await make_budget(client, minAvailable=0)
+
+        await eventually(lambda: is_allowed(client, 1), clock)
