@@ -405,6 +405,18 @@ VOLUMES = [
             [("spec.schedule", "Invalid"), ("spec.timeZone", "Invalid")],
         ),
         (
+            "/apis/batch/v1/namespaces/default/cronjobs",
+            {
+                "spec": {
+                    # The first is odd, but Kubernetes reads it: what follows a star and a hyphen does not count.
+                    "schedule": "*-x 5-1 * * *",
+                    "timeZone": "Europe/./Berlin",
+                    "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}},
+                }
+            },
+            [("spec.schedule", "Invalid"), ("spec.timeZone", "Invalid")],
+        ),
+        (
             "/api/v1/namespaces/default/pods",
             {"spec": BAD_POD},
             [

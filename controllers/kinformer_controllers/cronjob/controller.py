@@ -23,10 +23,10 @@ from kinformer.manager.predicates import resource_version_changed
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1CronJob, V1Job
 from kinformer.record import WARNING, EventRecorder
+from kinformer.schedules.schedule import ScheduleError, parse_schedule
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.cronjob.jobs import KIND, add_job_index, jobs_of, schedule_text
 from kinformer_controllers.cronjob.missed import seconds_to_next_run
-from kinformer_controllers.cronjob.schedule import ScheduleError, parse_schedule
 from kinformer_controllers.cronjob.spec import CronJobOptions
 from kinformer_controllers.cronjob.syncing import CronJobSync
 

@@ -11,8 +11,8 @@ from kinformer.cache import Indexer, SharedIndexInformer
 from kinformer.controllerutil.owning import controller_of
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.models import V1CronJob, V1Job, V1ObjectMeta, V1ObjectReference
+from kinformer.schedules.zones import ZoneError, load_zone
 from kinformer_controllers.cronjob.missed import minutes_of
-from kinformer_controllers.cronjob.zones import ZoneError, load_zone
 
 __all__ = (
     "KIND",

@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kinformer.models import V1CronJob
-from kinformer_controllers.cronjob.schedule import Schedule
-from kinformer_controllers.cronjob.zones import later, local_zone
+from kinformer.schedules.schedule import Schedule
+from kinformer.schedules.zones import later, local_zone
 
 __all__ = ("Missed", "NoDistanceError", "Runs", "minutes_of", "most_recent_run", "seconds_to_next_run")
 

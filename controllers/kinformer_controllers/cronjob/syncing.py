@@ -20,6 +20,8 @@ from kinformer.manager import SyncError
 from kinformer.meta import is_controlled_by, meta_namespace_key
 from kinformer.models import V1CronJob, V1CronJobStatus, V1Job
 from kinformer.record import NORMAL, WARNING, EventRecorder, reference_to
+from kinformer.schedules.schedule import Schedule, ScheduleError, parse_schedule
+from kinformer.schedules.zones import ZoneError, load_zone
 from kinformer_controllers.cronjob.jobs import (
     active,
     finished_condition,
@@ -33,8 +35,6 @@ from kinformer_controllers.cronjob.jobs import (
     without_active,
 )
 from kinformer_controllers.cronjob.missed import Missed, most_recent_run, seconds_to_next_run
-from kinformer_controllers.cronjob.schedule import Schedule, ScheduleError, parse_schedule
-from kinformer_controllers.cronjob.zones import ZoneError, load_zone
 
 __all__ = (
     "CronJobSync",

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from kinformer.envtest.causes import immutable, invalid, not_supported, required, too_long, too_many
 from kinformer.envtest.status import Cause
@@ -18,6 +17,8 @@ from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.workload_checks import check_selects
 from kinformer.meta.selectors import label_selector_as_selector
 from kinformer.meta.validation import dns1123_label_errors
+from kinformer.schedules.schedule import ScheduleError, parse_schedule
+from kinformer.schedules.zones import ZoneError, load_zone
 
 __all__ = ("CRON_JOB", "JOB", "JOB_PREFIX", "check_job_change")
 
@@ -28,6 +29,7 @@ _MOST_CONDITIONS = 20
 _MOST_EXIT_CODES = 255
 _MOST_INDEXES = 100_000
 _LONGEST_INDEXES = 64 * 1024
+_is_zone_part = re.compile(r"(?!\.{1,2}$|-)[A-Za-z0-9._+-]{1,14}").fullmatch
 
 
 def _limit(most: int, text: str) -> f.Between:
@@ -282,51 +284,29 @@ def _with(old: Obj, new: Obj, *names: str) -> Obj:
 def _check_schedule(schedule: str | None, path: str) -> Iterator[Cause]:
     if not schedule:
         yield required(path)
-    elif (why := _bad_schedule(schedule)) is not None:
-        yield invalid(path, schedule, why)
-    if "TZ" in (schedule or ""):
+        return
+    try:
+        parse_schedule(schedule)
+    except ScheduleError as error:
+        yield invalid(path, schedule, str(error))
+    if "TZ" in schedule:
         yield invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
 
 
 def _check_zone(zone: str, path: str) -> Iterator[Cause]:
     if not zone:
         yield invalid(path, zone, "timeZone must be nil or non-empty string")
-    elif zone.lower() == "local":
+        return
+    if not all(map(_is_zone_part, zone.split("/"))):
+        yield invalid(path, zone, f"unknown time zone {zone}")
+        return
+    if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         yield invalid(path, zone, text)
-    elif not _is_zone(zone) and _is_zone("UTC"):  # without UTC there is no time zone data, so no zone can be checked
-        yield invalid(path, zone, f"unknown time zone {zone}")
-
-
-def _is_zone(name: str) -> bool:
     try:
-        ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        return False
-    return True
-
-
-def _bad_schedule(schedule: str) -> str | None:
-    if schedule.startswith(("TZ=", "CRON_TZ=")):
-        schedule = schedule.partition(" ")[2].strip()
-    if schedule.startswith("@"):
-        known = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-        return None if schedule in known or schedule.startswith("@every ") else f"unrecognized descriptor: {schedule}"
-    fields = schedule.split()
-    if len(fields) != 5:
-        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-    bounds = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-    names = r"[A-Za-z]{3}"
-    for text, (low, high) in zip(fields, bounds, strict=True):
-        for part in text.split(","):
-            if not re.fullmatch(rf"(?:[*?]|(?:\d+|{names})(?:-(?:\d+|{names}))?)(?:/\d+)?", part):
-                return f'failed to parse int from {part}: strconv.Atoi: parsing "{part}": invalid syntax'
-            for number in map(int, re.findall(r"\d+", part.partition("/")[0])):
-                if number > high:
-                    return f"end of range ({number}) above maximum ({high}): {part}"
-                if number < low:
-                    return f"beginning of range ({number}) below minimum ({low}): {part}"
-    return None
+        load_zone(zone)
+    except ZoneError as error:
+        yield invalid(path, zone, str(error))
 
 
 def _check_no_selector(spec: Obj, path: str) -> Iterator[Cause]:

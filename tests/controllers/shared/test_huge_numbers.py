@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kinformer.controllerutil.ranking import DELETION_COST, deletion_cost
-from kinformer_controllers.cronjob.schedule import ScheduleError, parse_schedule
+from kinformer.schedules.schedule import ScheduleError, parse_schedule
 from kinformer_controllers.deployment.annotations import MAX_REPLICAS, count_in
 from kinformer_controllers.job.jobs import COMPLETION_INDEX
 from kinformer_controllers.job.pods import completion_index

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.models import V1CronJob, from_dict
+from kinformer.schedules.schedule import ScheduleError, parse_schedule
+from kinformer.schedules.zones import ZoneError, load_zone
 from kinformer_controllers.cronjob.jobs import schedule_text
 from kinformer_controllers.cronjob.missed import minutes_of, most_recent_run, seconds_to_next_run
-from kinformer_controllers.cronjob.schedule import ScheduleError, parse_schedule
-from kinformer_controllers.cronjob.zones import ZoneError, load_zone
 
 __all__ = ("answer",)
 

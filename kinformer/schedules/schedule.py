@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from kinformer.meta.integers import read_integer
-from kinformer_controllers.cronjob.zones import ZoneError, later, load_zone, local_zone, moment
+from kinformer.schedules.zones import ZoneError, later, load_zone, local_zone, moment
 
 __all__ = ("DurationError", "Every", "Schedule", "ScheduleError", "parse_duration", "parse_schedule")
 

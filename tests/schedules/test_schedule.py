@@ -11,11 +11,11 @@ from zoneinfo import TZPATH
 import pytest
 
 from kinformer.models import V1CronJob, from_dict
-from kinformer_controllers.cronjob import zones
+from kinformer.schedules import zones
+from kinformer.schedules.schedule import DurationError, Every, ScheduleError, parse_duration, parse_schedule
+from kinformer.schedules.zones import ZoneError, load_zone, local_zone
 from kinformer_controllers.cronjob.jobs import job_for_run, schedule_text
 from kinformer_controllers.cronjob.missed import most_recent_run, seconds_to_next_run
-from kinformer_controllers.cronjob.schedule import DurationError, Every, ScheduleError, parse_duration, parse_schedule
-from kinformer_controllers.cronjob.zones import ZoneError, load_zone, local_zone
 
 #: A Thursday.
 TOP = datetime(2016, 5, 19, 10, tzinfo=UTC)
