@@ -276,6 +276,8 @@ def with_rules(schema: Schema, cls: type, path: str) -> Schema:
     :param path: the path of the field, for errors
     :raises SchemaError: if `rules` has anything but markers
     """
+    if "rules" in getattr(cls, "__struct_fields__", ()):
+        return schema  # a field of the objects, as in V1PodFailurePolicy
     for marker in getattr(cls, "rules", ()):
         if not isinstance(marker, msgspec.Meta) or not marker.extra_json_schema:
             raise SchemaError(path, f"its rules have {marker!r}: want rule(…) or another marker")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from kinformer.models import V1Condition, V1ResourceRequirements
+from kinformer.models import V1Condition, V1PodFailurePolicy, V1ResourceRequirements
 from kinformer.operator import (
     Fields,
     SchemaError,
@@ -226,6 +226,15 @@ def test_a_rule_of_a_class_that_is_none_is_an_error() -> None:
 
     with pytest.raises(SchemaError, match=r"its rules have .*'self.a < 3'.*: want rule"):
         of(Spec)
+
+
+def test_a_field_called_rules_is_a_field() -> None:
+    class Firewall(Fields):
+        rules: list[str] = []
+
+    assert of(Firewall)["properties"] == {"rules": {"type": "array", "items": {"type": "string"}}}
+    policy = of(V1PodFailurePolicy)  # in the template of each Job
+    assert policy["properties"]["rules"]["type"] == "array"
 
 
 def test_a_list_map_without_keys_is_an_error() -> None:
