@@ -13,6 +13,7 @@ import click
 import yaml
 
 from kinformer.cli.modules import search_here
+from kinformer.installed import module_of_path
 from kinformer.models import resource_for, to_dict
 from kinformer.operator import CustomResource, SchemaError, definition_of
 
@@ -79,6 +80,8 @@ def _modules(name: str) -> Iterator[ModuleType]:
 
 
 def _imported(name: str) -> ModuleType:
+    if module := module_of_path(name):
+        raise CrdError(f"{name} is a path: want the name of a module, as in {module}")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

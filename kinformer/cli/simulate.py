@@ -26,6 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from kinformer.cli.modules import search_here
+from kinformer.installed import module_of_path
 from kinformer.simulation import (
     Checks,
     Faults,
@@ -298,6 +299,8 @@ def check_controllers(names: Sequence[str]) -> None:
     :raises SimulateError: if one is not
     """
     for name in names:
+        if module := module_of_path(name):
+            raise SimulateError(f"{name} is a path: want MODULE:FACTORY, as in {module}")
         try:
             ((_, factory),) = controllers_of(name).items()
         except ModuleNotFoundError as error:

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple, cast
 
 from kinformer.arguments import takes, want_function, want_several
-from kinformer.installed import installed
+from kinformer.installed import installed, module_of_path
 from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.selection import select_controllers
@@ -91,6 +91,8 @@ def find_controllers(selection: Iterable[str]) -> tuple[list[str], dict[str, Any
     names = []
     for name in selection:
         if ":" in name:
+            if module := module_of_path(name):
+                raise ControllerLoadError(f"{name} is a path: want MODULE:NAME, as in {module}")
             entry = EntryPoint(name.partition(":")[0].rpartition(".")[2], name, CONTROLLERS)
             named = getattr(load_factory(entry), "name", "")
             entry = EntryPoint(named if named and isinstance(named, str) else entry.name, name, CONTROLLERS)
@@ -228,6 +230,8 @@ def load_factory(entry: Any) -> Any:
     :raises ControllerLoadError: if it cannot be imported
     """
     try:
+        if entry.value.endswith(":"):
+            raise ImportError("it names nothing of the module: want MODULE:NAME")
         return entry.load()
     except (Exception, SystemExit) as error:
         raise _not_loaded(entry, error) from error

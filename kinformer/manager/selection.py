@@ -39,6 +39,9 @@ class UnknownControllerError(ValueError):
         plural = "s" if len(self.names) > 1 else ""
         alike = [name for unknown in self.names for name in get_close_matches(unknown, self.known, 1)]
         text = f"unknown controller{plural} {', '.join(repr(name) for name in self.names)}"
+        if any({".", "/"} & set(name) for name in self.names):
+            super().__init__(f"{text}: want MODULE:NAME for one that is not installed, as in shop.app:Shops")
+            return
         if len(alike) == len(self.names):
             super().__init__(f"{text}: did you mean {', '.join(alike)}?")
             return

@@ -81,6 +81,7 @@ async def test_json_says_the_same_to_a_program(file: Path) -> None:
         ([MENDED, "--without", "queit"], "there is no oracle 'queit': there are final-state"),
         ([MENDED, "--may-differ", "status"], "'status' does not name fields"),
         (["nowhere:make"], "nowhere:make: there is no module nowhere"),
+        (["./my/app.py:make"], "./my/app.py:make is a path: want MODULE:FACTORY, as in my.app:make"),
         (["tests.simulation.tiny:make"], "tests.simulation.tiny:make: module 'tests.simulation.tiny' has no attribute"),
         (["tests.simulation.tiny:APP"], "tests.simulation.tiny:APP is a dict: want a function that makes a controller"),
         (

@@ -231,6 +231,19 @@ async def test_where_nothing_can_be_loaded_that_is_an_error(client: Client, inst
         Manager(client)
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("./shop/app.py:Shops", r"\./shop/app\.py:Shops is a path: want MODULE:NAME, as in shop\.app:Shops"),
+        ("app.py:Shops", r"app\.py:Shops is a path: want MODULE:NAME, as in app:Shops"),
+        ("json:", "controller json cannot be loaded from json:: .* want MODULE:NAME"),
+    ],
+)
+async def test_a_place_that_names_nothing_to_run_says_what_to_write(client: Client, place: str, said: str) -> None:
+    with pytest.raises(ControllerLoadError, match=said):
+        Manager(client, controllers=[place])
+
+
 async def test_a_controller_that_says_it_has_nothing_to_do_is_left_out(
     client: Client, installed: Callable[..., None]
 ) -> None:

@@ -63,6 +63,12 @@ def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["shop.Shops", "shop.py", "shop/Shops"])
+def test_a_module_without_a_name_in_it_is_no_misspelt_name(name: str) -> None:
+    with pytest.raises(UnknownControllerError, match="want MODULE:NAME for one that is not installed"):
+        select_controllers([name], ["shops", *KNOWN])
+
+
 def test_a_misspelt_name_is_not_answered_with_all_names() -> None:
     with pytest.raises(UnknownControllerError, match=r"^unknown controller 'qota': did you mean quota\?$"):
         select_controllers(["qota"], KNOWN)
