@@ -23,7 +23,7 @@ from kinformer.operator.custom_resource import Column, CustomResource, Fields, O
 from kinformer.operator.definitions import DefinitionNotEstablished, definition_of, install
 from kinformer.operator.markers import atomic, immutable, list_map, list_set, named, preserve_unknown_fields, rule
 from kinformer.operator.reconciler import OptionsOf, Reconciler
-from kinformer.operator.related import Found, Referred, Related, Relation
+from kinformer.operator.related import Found, Owned, Referred, Related, Relation
 from kinformer.operator.schema import SchemaError, schema_of
 
 __all__ = (
@@ -40,6 +40,7 @@ __all__ = (
     "OpenResource",
     "OptionsOf",
     "Outcome",
+    "Owned",
     "Reconciler",
     "Referred",
     "Related",

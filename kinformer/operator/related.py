@@ -1,4 +1,4 @@
-"""Related objects: objects that name the objects of a reconciler, and objects that they name.
+"""Related objects: objects that name the objects of a reconciler, objects that they name, and objects that they own.
 
 A reconciler declares them as it declares what it owns::
 
@@ -6,10 +6,11 @@ A reconciler declares them as it declares what it owns::
         name = "backup-operator"
         jobs = Related(V1Job, lambda job: [(job.metadata.labels or {}).get("backup")])
         secrets = Referred(V1Secret, lambda backup: [backup.spec.secret_name], metadata=True)
+        claims = Owned(V1PersistentVolumeClaim)
 
-When a Job or a Secret changes, the Backups that belong to it are reconciled. ``self.jobs.of(backup)`` and
-``self.secrets.of(backup)`` are the objects themselves, from the cache, by an index. The permissions to follow them are
-among those of the reconciler.
+When a Job, a Secret or a claim changes, the Backups that belong to it are reconciled. ``self.jobs.of(backup)``,
+``self.secrets.of(backup)`` and so on are the objects themselves, from the cache, by an index. The permissions to
+follow them are among those of the reconciler.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 from kinformer.arguments import want_several
 from kinformer.cache import SharedIndexInformer
-from kinformer.manager import ControllerContext, KeysOf
-from kinformer.meta import accessor_for
+from kinformer.manager import ControllerContext, KeysOf, owner_keys
+from kinformer.meta import GroupKind, accessor_for, get_controller_of
 from kinformer.models import PartialObjectMetadata, resource_for
 
-__all__ = ("Found", "Referred", "Related", "Relation")
+__all__ = ("Found", "Owned", "Referred", "Related", "Relation")
 
 S = TypeVar("S")
 
@@ -51,7 +52,7 @@ class Found(Generic[S]):
 
 class Relation(ABC, Generic[S]):
     """
-    The base of :class:`Related` and :class:`Referred`.
+    The base of :class:`Related`, :class:`Referred` and :class:`Owned`.
 
     :param type_: the type of the objects: a model or a custom resource
     :param metadata: hold their metadata only, in objects of the type ``PartialObjectMetadata``
@@ -178,3 +179,39 @@ class Referred(Relation[S]):
         return Found(
             informer, of, lambda other: objects.indexer.index_keys(index, accessor_for(type(other)).key(other))
         )
+
+
+class Owned(Relation[S]):
+    """
+    Objects whose controller is a reconciled object: ``Owned(V1Job)``. It is found by its uid: an object that was made
+    anew under a name has none of its predecessor's.
+
+    To make them with ``Applier.ensure_owned``, also name their type in ``owns``, for the permissions to apply them. To
+    make or delete them otherwise, declare that in ``needs``.
+
+    :param type_: the type of the objects: a model or a custom resource
+    :param metadata: hold their metadata only
+    """
+
+    @overload
+    def __init__(self: Owned[PartialObjectMetadata], type_: type[Any], *, metadata: Literal[True]) -> None: ...
+    @overload
+    def __init__(self, type_: type[S], *, metadata: Literal[False] = ...) -> None: ...
+    def __init__(self, type_: type[Any], *, metadata: bool = False) -> None:
+        super().__init__(type_, _controller_uid, metadata=metadata)
+
+    def _indexed(
+        self, informer: SharedIndexInformer[S], objects: SharedIndexInformer[Any], type_: type[Any]
+    ) -> Found[S]:
+        owner = resource_for(type_)
+        index, indexer = self._index(informer, namespaced=False), informer.indexer
+        return Found(
+            informer,
+            lambda obj: indexer.by_index(index, accessor_for(type_).uid(obj)),
+            owner_keys(GroupKind(owner.group, owner.kind), namespaced=owner.namespaced),
+        )
+
+
+def _controller_uid(obj: Any) -> Names:
+    reference = get_controller_of(obj)
+    return [reference.uid] if reference is not None else []

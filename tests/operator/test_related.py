@@ -14,7 +14,7 @@ from kinformer.envtest import eventually, running
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, Manager
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta, V1Pod, V1Secret
-from kinformer.operator import OptionsOf, Reconciler, Referred, Related
+from kinformer.operator import OptionsOf, Owned, Reconciler, Referred, Related, set_controller_reference
 from kinformer.options import option
 from kinformer.permissions import allow, permissions_of
 from tests.operator.web_apps import WebApp, web_app
@@ -96,6 +96,41 @@ async def test_objects_that_are_named_reconcile_who_names_them(client: Client) -
 
         await secrets.delete("key", "other")
         await eventually(lambda: found.found["other/shop"][1] == ["shared"])
+
+
+async def test_owned_objects_reconcile_their_owner_and_are_found_by_its_uid(client: Client) -> None:
+    class Owners(Reconciler[V1Namespace]):
+        name = "owners"
+        maps = Owned(V1ConfigMap)
+        secrets = Owned(V1Secret, metadata=True)
+
+        async def reconcile(self, obj: V1Namespace) -> None:
+            if obj.metadata.name == "default":
+                found.append([one.metadata.name for one in self.maps.of(obj)])
+                found[-1] += [one.metadata.name for one in self.secrets.of(obj)]
+
+    found: list[list[str]] = []
+    maps = client.resource(V1ConfigMap)
+    owner = await client.resource(V1Namespace).get("default")
+    before = V1Namespace(metadata=V1ObjectMeta(name="default", uid="of-before"))
+    async with running(Manager(client, known={"owners": Owners})):
+        await eventually(lambda: found == [[]])
+        for name, controller in (("old", before), ("new", owner)):
+            made = V1ConfigMap(metadata=V1ObjectMeta(name=name, namespace="default"))
+            set_controller_reference(controller, made)
+            await maps.create(made)
+        await eventually(lambda: found[-1] == ["new"])
+
+        kept = secret("key")
+        set_controller_reference(owner, kept)
+        await client.resource(V1Secret).create(kept)
+        await eventually(lambda: found[-1] == ["new", "key"])
+
+        await maps.delete("new", "default")
+        await eventually(lambda: found[-1] == ["key"])
+    assert {tuple(sorted(rule.verbs)) for rule in Owners.permissions if "configmaps" in rule.resources} == {
+        ("list", "watch")
+    }
 
 
 async def test_options_are_values_in_a_reconciler_and_their_type_in_its_class(client: Client) -> None:
