@@ -15,11 +15,11 @@ import click
 
 from kinformer.cli.flags import duration
 from kinformer.cli.manager_command import manager
-from kinformer.cli.remote_flags import RemoteFlags, remote_flags
+from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.cli.running import logging_flags, run_command, with_logging
 from kinformer.cli.simulate_command import simulate
 from kinformer.cli.subcommands import Group, WithInstalled, WithSubcommands
-from kinformer.cli.webhooks import WebhookFlags, webhook_rbac_flags
+from kinformer.cli.webhooks import WebhookFlags, WebhookPermissionFlags
 
 __all__ = ("main",)
 
@@ -120,7 +120,7 @@ def schema() -> None:
 @click.option(
     "--shard-namespace", default="kube-system", show_default=True, help="The namespace of the shard group's Leases."
 )
-@webhook_rbac_flags
+@WebhookPermissionFlags.add_to
 def rbac(**options: Any) -> None:
     """
     Print the RBAC roles that CONTROLLER needs, or all controllers need: YAML for kubectl apply. Name those that are off
@@ -250,7 +250,7 @@ def bench(**options: Any) -> None:
     help="The time between two updates.",
 )
 @click.option("--once", is_flag=True, help="Print the current state, and end.  [on if the output is no terminal]")
-@remote_flags
+@RemoteFlags.add_to
 def top(**options: Any) -> None:
     """Show what a running manager does: its informers, queues and controllers, and the keys that fail."""
     from kinformer.cli.top import run
@@ -272,7 +272,7 @@ def _output_flag(command: F) -> F:
 def _debug_part(part: str, help_: str) -> None:
     @debug.command(part, help=help_)
     @_output_flag
-    @remote_flags
+    @RemoteFlags.add_to
     def show(**options: Any) -> None:
         from kinformer.cli.debug import show_part
 
@@ -288,7 +288,7 @@ _debug_part("controllers", "How fast keys are synced, and which keys fail or are
 @click.argument("key")
 @click.option("--controller", default="", help="Show only what this controller knows about the key.")
 @_output_flag
-@remote_flags
+@RemoteFlags.add_to
 def debug_why(key: str, **options: Any) -> None:
     """Show why KEY (NAMESPACE/NAME) was synced, with which result, and when it is tried again."""
     from kinformer.cli.debug import why

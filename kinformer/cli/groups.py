@@ -1,24 +1,37 @@
 """Groups of flags that belong together. A command gets them, and takes their values, all at once.
 
-A group is a dataclass whose fields have the names that click gives the flags. This module also has the parts that
-several groups share: switches, durations, and the three times of a Lease.
+A group is a dataclass. Each of its fields declares a flag: the name of the field is that of the flag, and the value of
+the field is that of the flag. This module also has what several groups share: kinds of flags, and the three times of a
+Lease.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
-from kinformer.cli.flags import duration
+from kinformer.cli.flags import NAMES, duration
 
 if TYPE_CHECKING:
     from kinformer.leaderelection import ElectionOptions
 
-__all__ = ("F", "FlagGroup", "duration_flag", "fence_flag", "fenced_by", "lease_times_of", "switch", "with_flags")
+__all__ = (
+    "F",
+    "FlagGroup",
+    "duration_flag",
+    "fence_flag",
+    "fenced_by",
+    "flag",
+    "lease_times_of",
+    "names_flag",
+    "path_flag",
+    "switch",
+)
 
 #: A command, or the function that becomes one.
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,40 +44,63 @@ class FlagGroup:
     """The base of the groups: the values of the flags."""
 
     @classmethod
+    def add_to(cls, command: F) -> F:
+        """Add the flags to a command. Its help shows them in the order of the fields."""
+        for it in reversed(fields(cls)):
+            settings = dict(it.metadata)
+            name = settings.pop("name", f"--{it.name.replace('_', '-')}")
+            command = click.option(name, it.name, **settings)(command)
+        return command
+
+    @classmethod
     def taken_from(cls, options: dict[str, Any]) -> Self:
         """
         Make the group from a command's options, and remove its values from them.
 
         A flag that the command does not have gets the default of its field.
         """
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
+        return cls(**{it.name: options.pop(it.name) for it in fields(cls) if it.name in options})
 
 
-def with_flags(command: F, *flags: Callable[[F], F]) -> F:
-    """Add these flags to a command. Its help shows them in this order."""
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
+def flag(default: Any, help_: str, /, **settings: Any) -> Any:
+    """
+    A field of a group that declares a flag. The help shows the default, unless that is empty.
+
+    :param settings: arguments for :func:`click.option`, and `name` if the flag's name is not that of the field
+    """
+    return field(
+        default=default, metadata={"default": default, "show_default": bool(default), "help": help_, **settings}
+    )
 
 
-def switch(name: str, help_: str, *, default: bool | None = False) -> Callable[[F], F]:
+def switch(help_: str, *, default: bool | None = False) -> Any:
     """A boolean flag in Go's form: ``--name``, ``--name=true`` and ``--name=false``."""
-    return click.option(name, type=bool, is_flag=False, flag_value=True, default=default, metavar="[=BOOL]", help=help_)
+    go_form = {"type": bool, "is_flag": False, "flag_value": True, "metavar": "[=BOOL]"}
+    return flag(default, help_, show_default=False, **go_form)
 
 
-def duration_flag(name: str, default: str, help_: str) -> Callable[[F], F]:
+def duration_flag(default: str, help_: str) -> Any:
     """A flag for a duration."""
-    return click.option(name, type=duration, default=default, show_default=True, metavar="DURATION", help=help_)
+    return flag(duration(default), help_, type=duration, default=default, metavar="DURATION")
 
 
-def fence_flag(name: str) -> Callable[[F], F]:
+def names_flag(default: str, metavar: str, help_: str) -> Any:
+    """A flag for names with commas between."""
+    return flag(default, help_, type=NAMES, metavar=metavar)
+
+
+def path_flag(help_: str) -> Any:
+    """A flag for a file or a folder. The value is None if it is not given."""
+    return flag(None, help_, type=click.Path(path_type=Path))
+
+
+def fence_flag() -> Any:
     """A flag for the resources whose writes carry the term of a Lease."""
-    return click.option(
-        name,
-        default="",
-        metavar="RESOURCES",
-        help="Resources (pods,deployments.apps) whose writes carry the term of the Lease, so that a "
+    return flag(
+        "",
+        "Resources (pods,deployments.apps) whose writes carry the term of the Lease, so that a "
         "ValidatingAdmissionPolicy can refuse those that arrive too late.  [none]",
+        metavar="RESOURCES",
     )
 
 

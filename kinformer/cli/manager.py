@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from kinformer.cache import InformerOptions
 from kinformer.cli.election import ElectionFlags, leader_election_of
+from kinformer.cli.manager_flags import ManagerFlags
 from kinformer.cli.modules import search_here
 from kinformer.cli.recording import RecordingFlags, recording_of
 from kinformer.cli.serving import ServingFlags, address_of, serving_with_reviewers
@@ -46,30 +46,14 @@ _EVENT_PATIENCE: Final = 1.0
 
 async def run(
     *,
-    kubeconfig: Path | None,
-    context: str | None,
-    controllers: str,
-    require_controllers: str,
-    cache_sync_timeout: float,
-    shutdown_grace: float,
-    beside_kube_controller_manager: bool,
-    namespaces: Sequence[str],
-    compress_caches: bool,
-    kube_api_qps: float | None,
-    kube_api_burst: int,
-    kube_api_delete_qps: float,
-    kube_api_delete_burst: int,
-    server_probe_interval: float,
-    server_return_spread: float,
+    flags: ManagerFlags,
     serving: ServingFlags,
     election: ElectionFlags,
     sharding: ShardingFlags,
     webhooks: WebhookFlags,
     recording: RecordingFlags,
     interruption: Interruption,
-    extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
-    contexts: str = "",
     accounts: Mapping[str, str] | None = None,
     user_agent: str = "",
     dry_run: Sequence[str] | None = None,
@@ -78,32 +62,13 @@ async def run(
     """
     Run controllers until cancelled, or until a signal stops them.
 
-    :param kubeconfig: the kubeconfig of the cluster; None: the default one
-    :param context: the context of the kubeconfig; None: its current one
-    :param controllers: the selection: ``*``, ``builtin``, names and ``-names``, with commas between
-    :param require_controllers: the names of those that must start, with commas between
-    :param cache_sync_timeout: seconds that caches may take to sync
-    :param shutdown_grace: seconds that running syncs may take to end after a signal
-    :param beside_kube_controller_manager: run built-in controllers even if the cluster's own kube-controller-manager
-        runs
-    :param namespaces: the namespaces to watch, in each text one or several with commas between; all if empty
-    :param compress_caches: compress the parts of cached objects that no controller reads
-    :param kube_api_qps: requests per second to the server; None: there is no limit
-    :param kube_api_burst: requests in a burst
-    :param kube_api_delete_qps: objects per second that are deleted; 0: there is no limit
-    :param kube_api_delete_burst: deletions in a burst
-    :param server_probe_interval: seconds between two checks whether an unreachable server is back
-    :param server_return_spread: seconds over which informers spread their lists then
     :param serving: the flags of the endpoint
     :param election: the flags of leader election
     :param sharding: the flags of sharding
     :param webhooks: the flags of webhooks
     :param recording: the flags of the recording
     :param interruption: gets the function that a signal calls
-    :param extra_options: options of controllers as ``NAME=VALUE``. A controller that runs must have each of them
     :param shown_flags: the flags that ``/flagz`` shows
-    :param contexts: the contexts whose clusters the controllers run for, with commas between; ``*``: all. Empty: one
-        cluster
     :param accounts: service accounts in kube-system for single controllers, by the controllers' names. Such a
         controller's requests are made with a token of its account, and have a limit of their own
     :param user_agent: the program's name for the server; its first part is the manager of the fields that it writes.
@@ -121,23 +86,23 @@ async def run(
     :raises OptionError: if an option is not valid
     :raises RecordingUnusable: if the recording cannot be written
     """
-    selection = _names(controllers)
+    selection = _names(flags.controllers)
     if any(":" in name for name in selection):
         search_here()
-    chosen = tuple(dict.fromkeys(name for text in namespaces for name in _names(text)))
+    chosen = tuple(dict.fromkeys(name for text in flags.namespaces for name in _names(text)))
     for name in chosen:
         if problems := dns1123_label_errors(name):
             raise OptionError(f"--namespace is {name!r}: {problems[0]}")
-    outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
+    outage = OutageOptions(probe_interval=flags.server_probe_interval, return_spread=flags.server_return_spread)
     settings = leader_election_of(election)
     group = sharding_of(sharding)
-    recorded = recording_of(recording, contexts=contexts, shards=sharding.shards)
+    recorded = recording_of(recording, contexts=flags.contexts, shards=sharding.shards)
     limits = ClientOptions(
         user_agent=user_agent,
-        qps=kube_api_qps,
-        burst=kube_api_burst,
-        delete_qps=kube_api_delete_qps,
-        delete_burst=kube_api_delete_burst,
+        qps=flags.kube_api_qps,
+        burst=flags.kube_api_burst,
+        delete_qps=flags.kube_api_delete_qps,
+        delete_burst=flags.kube_api_delete_burst,
         outage=outage,
         lazy=True,
         # A recording is played again with a client that does not wait.
@@ -145,51 +110,51 @@ async def run(
     )
     common: FleetOptions = {
         "controllers": selection,
-        "options": _parsed(extra_options),
+        "options": _parsed(flags.extra_options),
         "flags": {name: it for name, it in options.items() if it is not None},
         "namespaces": chosen,
-        "informer_options": _informer_options(compress_caches=compress_caches),
-        "beside_kube_controller_manager": beside_kube_controller_manager,
-        "required": _names(require_controllers),
+        "informer_options": _informer_options(compress_caches=flags.compress_caches),
+        "beside_kube_controller_manager": flags.beside_kube_controller_manager,
+        "required": _names(flags.require_controllers),
     }
-    if contexts:
+    if flags.contexts:
         from kinformer.cli.fleet import run_fleet  # most processes work for one cluster
 
         if dry_run is not None:
             raise OptionError("--contexts: --dry-run is for one cluster: give --context")
         names, installed = find_controllers(selection)
         if not select_controllers(names, installed, builtin_controllers(installed)):
-            raise OptionError(_nothing_to_run(controllers))
+            raise OptionError(_nothing_to_run(flags.controllers))
         if accounts:
             raise OptionError("--contexts: controllers have accounts of their own in one cluster only: give --context")
         return await run_fleet(
-            kubeconfig=kubeconfig,
-            context=context,
-            contexts=_names(contexts),
+            kubeconfig=flags.kubeconfig,
+            context=flags.context,
+            contexts=_names(flags.contexts),
             serving=serving,
             leader_election=settings,
             sharding=group,
             client_options=limits,
-            cache_sync_timeout=cache_sync_timeout,
-            grace=shutdown_grace,
+            cache_sync_timeout=flags.cache_sync_timeout,
+            grace=flags.shutdown_grace,
             interruption=interruption,
             shown_flags=shown_flags,
             webhooks_elsewhere=not webhooks.webhook_port,
             **common,
         )
-    if kube_api_delete_qps:
+    if flags.kube_api_delete_qps:
         # One limit for all accounts: it is a guard against a process that deletes too much.
-        limits = replace(limits, delete_limiter=TokenBucket(kube_api_delete_qps, kube_api_delete_burst))
+        limits = replace(limits, delete_limiter=TokenBucket(flags.kube_api_delete_qps, flags.kube_api_delete_burst))
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(connect(kubeconfig, context, options=limits))
+        client = await stack.enter_async_context(connect(flags.kubeconfig, flags.context, options=limits))
         if settings is not None:
             # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.
             own = await stack.enter_async_context(
-                connect(kubeconfig, context, options=ClientOptions(user_agent=user_agent))
+                connect(flags.kubeconfig, flags.context, options=ClientOptions(user_agent=user_agent))
             )
             settings = replace(settings, client=own)
         if group is not None:
-            group = replace(group, client=await stack.enter_async_context(connect(kubeconfig, context)))
+            group = replace(group, client=await stack.enter_async_context(connect(flags.kubeconfig, flags.context)))
         secure = await serving_with_reviewers(stack, serving)
         clients = await _account_clients(stack, client, accounts or {}, limits)
         manager = Manager(
@@ -198,7 +163,7 @@ async def run(
             secure=secure,
             leader_election=settings,
             sharding=group,
-            cache_sync_timeout=cache_sync_timeout,
+            cache_sync_timeout=flags.cache_sync_timeout,
             clients=clients,
             webhooks=webhooks if webhooks.webhook_port else None,
             recording=recorded if dry_run is None else None,
@@ -207,7 +172,7 @@ async def run(
         keep()  # the controllers' modules; the caches come later
         manager.pages.flags = shown_flags
         if not manager.controllers:
-            raise OptionError(_nothing_to_run(controllers))
+            raise OptionError(_nothing_to_run(flags.controllers))
         if dry_run is not None:
             lease = (election.leader_elect_resource_namespace, election.leader_elect_resource_name)
             reviews = secure is not None
@@ -221,7 +186,7 @@ async def run(
         await manager.check_alone()
         doing = "running" if settings is None else f"standing by, until it holds {election.lease}, with"
         click.echo(f"{doing} {', '.join(manager.controllers)} for {client.server} ({escaped(version.git_version)})")
-        with interruption.stops(partial(manager.stop, shutdown_grace)):
+        with interruption.stops(partial(manager.stop, flags.shutdown_grace)):
             await manager.run()
     return 0
 
@@ -282,7 +247,7 @@ def _nothing_to_run(controllers: str) -> str:
     )
 
 
-def _parsed(options: tuple[str, ...]) -> dict[str, Any]:
+def _parsed(options: Iterable[str]) -> dict[str, Any]:
     """Parse ``NAME=VALUE``. A value that is a number, ``true`` or ``false`` in JSON gets that type. Others are text."""
     parsed: dict[str, Any] = {}
     for option in options:

@@ -7,59 +7,34 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kinformer.cli.flags import NAMES
-from kinformer.cli.groups import F, FlagGroup, with_flags
+from kinformer.cli.groups import FlagGroup, flag, names_flag
 
 if TYPE_CHECKING:
     from kinformer.recording import Recording
 
-__all__ = ("RecordingFlags", "recording_flags", "recording_of")
+__all__ = ("RecordingFlags", "recording_of")
 
 _MIB: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingFlags(FlagGroup):
-    """The values of the flags, under the names that click gives them."""
+    """The flags."""
 
-    record: str = ""
-    record_minutes: float = 10.0
-    record_size: int = 256
-    record_redact: str = ""
-
-
-def recording_flags(command: F) -> F:
-    """Add the flags of :class:`RecordingFlags` to a command."""
-    return with_flags(
-        command,
-        click.option(
-            "--record",
-            default="",
-            metavar="FILE",
-            help="Record what the controllers are told and what they do, and keep the last minutes, for "
-            "`kinformer simulate replay FILE`. Older parts are in FILE.1 to FILE.3.  [off]",
-        ),
-        click.option(
-            "--record-minutes",
-            type=click.FloatRange(min=0.1),
-            default=10.0,
-            show_default=True,
-            help="How many minutes are kept at least, if they fit into the size.",
-        ),
-        click.option(
-            "--record-size",
-            type=click.IntRange(1),
-            default=256,
-            show_default=True,
-            help="How many MiB all files of the recording have together at most.",
-        ),
-        click.option(
-            "--record-redact",
-            type=NAMES,
-            default="",
-            metavar="NAMES",
-            help="Annotations whose values are not recorded, with commas between. Data of Secrets never are.",
-        ),
+    record: str = flag(
+        "",
+        "Record what the controllers are told and what they do, and keep the last minutes, for `kinformer simulate "
+        "replay FILE`. Older parts are in FILE.1 to FILE.3.  [off]",
+        metavar="FILE",
+    )
+    record_minutes: float = flag(
+        10.0, "How many minutes are kept at least, if they fit into the size.", type=click.FloatRange(min=0.1)
+    )
+    record_size: int = flag(
+        256, "How many MiB all files of the recording have together at most.", type=click.IntRange(1)
+    )
+    record_redact: str = names_flag(
+        "", "NAMES", "Annotations whose values are not recorded, with commas between. Data of Secrets never are."
     )
 
 

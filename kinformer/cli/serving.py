@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinformer.cli.flags import NAMES
-from kinformer.cli.groups import F, FlagGroup, duration_flag, switch, with_flags
+from kinformer.cli.groups import FlagGroup, duration_flag, flag, names_flag, path_flag, switch
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -18,111 +17,57 @@ if TYPE_CHECKING:
     from kinformer.manager import SecureServing
     from kinformer.manager.serving import ServerTls
 
-__all__ = ("ServingFlags", "address_of", "secure_serving_of", "serving_flags", "serving_with_reviewers")
+__all__ = ("ServingFlags", "address_of", "secure_serving_of", "serving_with_reviewers")
 
 
 @dataclass(frozen=True, slots=True)
 class ServingFlags(FlagGroup):
-    """The values of the flags, under the names that click gives them."""
+    """The flags."""
 
-    metrics_bind_address: str
-    metrics_secure: bool | None
-    bind_address: str
-    secure_port: int
-    tls_cert_file: Path | None
-    tls_private_key_file: Path | None
-    tls_min_version: str
-    tls_cipher_suites: str
-    client_ca_file: Path | None
-    authentication_kubeconfig: Path | None
-    authentication_token_webhook_cache_ttl: float
-    authorization_kubeconfig: Path | None
-    authorization_always_allow_paths: str
-    authorization_webhook_cache_authorized_ttl: float
-    authorization_webhook_cache_unauthorized_ttl: float
-
-
-def serving_flags(command: F) -> F:
-    """Add the flags of :class:`ServingFlags` to a command."""
-    return with_flags(
-        command,
-        click.option(
-            "--metrics-bind-address",
-            default="",
-            metavar="HOST:PORT",
-            help="The address for metrics, health checks and status pages. On a loopback address they are served over "
-            "plain HTTP to everybody; on any other address over TLS, and the API server decides who may read them.",
-        ),
-        switch(
-            "--metrics-secure",
-            "Use TLS and access rules for --metrics-bind-address.  [on, except for loopback]",
-            default=None,
-        ),
-        click.option(
-            "--secure-port",
-            type=click.IntRange(0, 65535),
-            default=0,
-            show_default=True,
-            help="The port for the same, always with TLS and access rules, as in kube-controller-manager. 0: off.",
-        ),
-        click.option("--bind-address", default="0.0.0.0", show_default=True, help="The address for --secure-port."),
-        click.option(
-            "--tls-cert-file",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="The serving certificate, in PEM. It is read again when it changes. If not given, a self-signed one "
-            "is made.",
-        ),
-        click.option(
-            "--tls-private-key-file",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="The private key of --tls-cert-file.",
-        ),
-        click.option(
-            "--tls-min-version",
-            default="VersionTLS12",
-            show_default=True,
-            help="The oldest version of TLS, as Kubernetes writes it: VersionTLS12, VersionTLS13 …",
-        ),
-        click.option(
-            "--tls-cipher-suites",
-            type=NAMES,
-            default="",
-            metavar="NAMES",
-            help="The cipher suites of TLS 1.2, by the names that Kubernetes has, with commas between.  [Python's]",
-        ),
-        click.option(
-            "--client-ca-file",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="Authorities, in PEM. A client with a certificate of one of them is the user that it names.",
-        ),
-        click.option(
-            "--authentication-kubeconfig",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="The kubeconfig of the server that knows whose a token is.  [--kubeconfig]",
-        ),
-        duration_flag("--authentication-token-webhook-cache-ttl", "10s", "How long it is remembered whose a token is."),
-        click.option(
-            "--authorization-kubeconfig",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="The kubeconfig of the server that decides who may read what.  [--kubeconfig]",
-        ),
-        click.option(
-            "--authorization-always-allow-paths",
-            type=NAMES,
-            default="/healthz,/readyz,/livez",
-            show_default=True,
-            metavar="PATHS",
-            help="The paths that everybody may read, with commas between. A path that ends with * stands for all paths "
-            "with this prefix.",
-        ),
-        duration_flag("--authorization-webhook-cache-authorized-ttl", "10s", "How long a permission is remembered."),
-        duration_flag("--authorization-webhook-cache-unauthorized-ttl", "10s", "How long a refusal is remembered."),
+    metrics_bind_address: str = flag(
+        "",
+        "The address for metrics, health checks and status pages. On a loopback address they are served over plain "
+        "HTTP to everybody; on any other address over TLS, and the API server decides who may read them.",
+        metavar="HOST:PORT",
     )
+    metrics_secure: bool | None = switch(
+        "Use TLS and access rules for --metrics-bind-address.  [on, except for loopback]", default=None
+    )
+    secure_port: int = flag(
+        0,
+        "The port for the same, always with TLS and access rules, as in kube-controller-manager. 0: off.",
+        type=click.IntRange(0, 65535),
+        show_default=True,
+    )
+    bind_address: str = flag("0.0.0.0", "The address for --secure-port.")
+    tls_cert_file: Path | None = path_flag(
+        "The serving certificate, in PEM. It is read again when it changes. If not given, a self-signed one is made."
+    )
+    tls_private_key_file: Path | None = path_flag("The private key of --tls-cert-file.")
+    tls_min_version: str = flag(
+        "VersionTLS12", "The oldest version of TLS, as Kubernetes writes it: VersionTLS12, VersionTLS13 …"
+    )
+    tls_cipher_suites: str = names_flag(
+        "", "NAMES", "The cipher suites of TLS 1.2, by the names that Kubernetes has, with commas between.  [Python's]"
+    )
+    client_ca_file: Path | None = path_flag(
+        "Authorities, in PEM. A client with a certificate of one of them is the user that it names."
+    )
+    authentication_kubeconfig: Path | None = path_flag(
+        "The kubeconfig of the server that knows whose a token is.  [--kubeconfig]"
+    )
+    authentication_token_webhook_cache_ttl: float = duration_flag("10s", "How long it is remembered whose a token is.")
+    authorization_kubeconfig: Path | None = path_flag(
+        "The kubeconfig of the server that decides who may read what.  [--kubeconfig]"
+    )
+    authorization_always_allow_paths: str = names_flag(
+        "/healthz,/readyz,/livez",
+        "PATHS",
+        "The paths that everybody may read, with commas between. A path that ends with * stands for all paths with "
+        "this prefix.",
+    )
+    authorization_webhook_cache_authorized_ttl: float = duration_flag("10s", "How long a permission is remembered.")
+    authorization_webhook_cache_unauthorized_ttl: float = duration_flag("10s", "How long a refusal is remembered.")
 
 
 def address_of(flags: ServingFlags) -> tuple[str, int] | None:

@@ -7,72 +7,45 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kinformer.cli.groups import F, FlagGroup, duration_flag, fence_flag, fenced_by, lease_times_of, with_flags
+from kinformer.cli.groups import FlagGroup, duration_flag, fence_flag, fenced_by, flag, lease_times_of
 
 if TYPE_CHECKING:
     from kinformer.sharding import Sharding
 
-__all__ = ("ShardingFlags", "sharding_flags", "sharding_of")
+__all__ = ("ShardingFlags", "sharding_of")
 
 
 @dataclass(frozen=True, slots=True)
 class ShardingFlags(FlagGroup):
-    """The values of the flags, under the names that click gives them."""
+    """The flags."""
 
-    shards: int
-    shard_by: Literal["namespace", "owner"]
-    shard_member_identity: str
-    shard_group: str
-    shard_namespace: str
-    shard_lease_duration: float
-    shard_renew_deadline: float
-    shard_retry_period: float
-    shard_fenced_resources: str = ""
-
-
-def sharding_flags(command: F) -> F:
-    """Add the flags of :class:`ShardingFlags` to a command."""
-    return with_flags(
-        command,
-        click.option(
-            "--shards",
-            type=int,
-            default=0,
-            metavar="N",
-            help="Divide the keys into this number of shards (64 to 1024), and share these with all other processes of "
-            "the group. All processes must have the same number.  [off]",
-        ),
-        click.option(
-            "--shard-by",
-            type=click.Choice(["namespace", "owner"]),
-            default="namespace",
-            show_default=True,
-            help="What decides the shard of an object in a namespace. With owner, namespaces are divided, too: pods by "
-            "the object that controls them. Not every controller can do this.",
-        ),
-        click.option(
-            "--shard-member-identity",
-            default="",
-            help="The name of this process in the group: its pod's.  [the name of its host]",
-        ),
-        click.option(
-            "--shard-group",
-            default="kinformer-manager-shards",
-            show_default=True,
-            help="The name of the group, and of the Lease that says which process owns which shard.",
-        ),
-        click.option(
-            "--shard-namespace", default="kube-system", show_default=True, help="The namespace of the Leases."
-        ),
-        duration_flag(
-            "--shard-lease-duration", "15s", "How long others wait for a member that no longer renews its Lease."
-        ),
-        duration_flag("--shard-renew-deadline", "10s", "How long a member tries to renew its Lease before it ends."),
-        duration_flag(
-            "--shard-retry-period", "2s", "How often a member renews its Lease, and reads those of the others."
-        ),
-        fence_flag("--shard-fenced-resources"),
+    shards: int = flag(
+        0,
+        "Divide the keys into this number of shards (64 to 1024), and share these with all other processes of the "
+        "group. All processes must have the same number.  [off]",
+        type=int,
+        metavar="N",
     )
+    shard_by: Literal["namespace", "owner"] = flag(
+        "namespace",
+        "What decides the shard of an object in a namespace. With owner, namespaces are divided, too: pods by the "
+        "object that controls them. Not every controller can do this.",
+        type=click.Choice(["namespace", "owner"]),
+    )
+    shard_member_identity: str = flag("", "The name of this process in the group: its pod's.  [the name of its host]")
+    shard_group: str = flag(
+        "kinformer-manager-shards",
+        "The name of the group, and of the Lease that says which process owns which shard.",
+    )
+    shard_namespace: str = flag("kube-system", "The namespace of the Leases.")
+    shard_lease_duration: float = duration_flag(
+        "15s", "How long others wait for a member that no longer renews its Lease."
+    )
+    shard_renew_deadline: float = duration_flag("10s", "How long a member tries to renew its Lease before it ends.")
+    shard_retry_period: float = duration_flag(
+        "2s", "How often a member renews its Lease, and reads those of the others."
+    )
+    shard_fenced_resources: str = fence_flag()
 
 
 def sharding_of(flags: ShardingFlags) -> Sharding | None:

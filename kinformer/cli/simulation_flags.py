@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kinformer.cli.groups import F, with_flags
+from kinformer.cli.groups import F
 
 __all__ = ("exploration_flags", "schema_flags", "simulation_flags")
 
@@ -29,7 +29,7 @@ _OUTPUT: Callable[[Any], Any] = click.option(
 
 def exploration_flags(command: F) -> F:
     """Add the flags of an exploration in virtual time to a command."""
-    return with_flags(
+    return _with_flags(
         command,
         click.option(
             "--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs."
@@ -46,7 +46,7 @@ def exploration_flags(command: F) -> F:
 
 def simulation_flags(command: F) -> F:
     """Add the flags that all commands that simulate have to a command."""
-    return with_flags(
+    return _with_flags(
         command,
         click.option(
             "--scenario",
@@ -84,7 +84,7 @@ def simulation_flags(command: F) -> F:
 
 def schema_flags(command: F) -> F:
     """Add the flags of the command that changes each field of an object."""
-    return with_flags(
+    return _with_flags(
         command,
         click.option(
             "--manifest",
@@ -114,3 +114,10 @@ def _paths(name: str, parameter: str, help_: str) -> Callable[[F], F]:
     return click.option(
         name, parameter, multiple=True, metavar="PATH", help=f"{help_} A step may be *. May be given several times."
     )
+
+
+def _with_flags(command: F, *flags: Callable[[F], F]) -> F:
+    """Add these flags to a command. Its help shows them in this order."""
+    for flag in reversed(flags):
+        command = flag(command)
+    return command

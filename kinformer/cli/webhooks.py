@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinformer.cli.groups import F, FlagGroup, switch, with_flags
+from kinformer.cli.groups import FlagGroup, flag, path_flag, switch
 
 if TYPE_CHECKING:
     from kinformer.client import Client
@@ -17,21 +17,54 @@ if TYPE_CHECKING:
     from kinformer.manager.webhooks import ServedWebhooks
     from kinformer.operator.webhooks import WebhookServing
 
-__all__ = ("WebhookFlags", "namespaced_name", "webhook_flags", "webhook_rbac_flags")
+__all__ = ("WebhookFlags", "WebhookPermissionFlags", "namespaced_name")
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookFlags(FlagGroup):
-    """The values of the flags, under the names that click gives them."""
+class WebhookPermissionFlags(FlagGroup):
+    """The flags that say which permissions webhooks need."""
 
-    webhook_service: str = ""
-    webhook_secret: str = ""
-    webhook_cert_dir: Path | None = None
-    webhook_register: bool = True
-    webhook_port: int = 9443
-    webhook_bind_address: str = "0.0.0.0"
-    webhook_url: str = ""
-    webhook_inject_ca_from: str = ""
+    webhook_service: str = flag(
+        "",
+        "The Service by which API servers reach the webhooks that the controllers declare.",
+        metavar="NAMESPACE/NAME[:PORT]",
+    )
+    webhook_secret: str = flag(
+        "",
+        "The Secret for their certificate and its authority, which the manager makes and renews.  [the name of the "
+        "Service, with -certificate after it]",
+        metavar="NAMESPACE/NAME",
+    )
+    webhook_cert_dir: Path | None = path_flag(
+        "A folder with their certificate: tls.crt and tls.key, which are read again when they change, and perhaps "
+        "ca.crt, the authorities for API servers to trust. The manager then makes no certificate."
+    )
+    webhook_register: bool = switch(
+        "The leader registers the webhooks: configurations, authorities, conversions.  [on]", default=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookFlags(WebhookPermissionFlags):
+    """All flags."""
+
+    webhook_port: int = flag(
+        9443,
+        "The port for the webhooks that the controllers declare. 0: they are not served.",
+        type=click.IntRange(0, 65535),
+    )
+    webhook_bind_address: str = flag("0.0.0.0", "The address for --webhook-port.")
+    webhook_url: str = flag(
+        "",
+        "The address by which API servers reach them, instead of a Service: https://HOST:PORT.  [with a loopback "
+        "address: that and the port]",
+        metavar="URL",
+    )
+    webhook_inject_ca_from: str = flag(
+        "",
+        "cert-manager's Certificate of --webhook-cert-dir. cert-manager then tells API servers its authority.",
+        metavar="NAMESPACE/NAME",
+    )
 
     def serve(self, declared: Sequence[Any], context: ControllerContext, client: Client) -> ServedWebhooks:
         """
@@ -70,72 +103,6 @@ class WebhookFlags(FlagGroup):
             inject_ca_from="/".join(namespaced_name("--webhook-inject-ca-from", self.webhook_inject_ca_from) or ()),
             registers=self.webhook_register,
         )
-
-
-def webhook_rbac_flags(command: F) -> F:
-    """Add the flags that say which permissions webhooks need."""
-    return with_flags(
-        command,
-        click.option(
-            "--webhook-service",
-            default="",
-            metavar="NAMESPACE/NAME[:PORT]",
-            help="The Service by which API servers reach the webhooks that the controllers declare.",
-        ),
-        click.option(
-            "--webhook-secret",
-            default="",
-            metavar="NAMESPACE/NAME",
-            help="The Secret for their certificate and its authority, which the manager makes and renews.  [the name "
-            "of the Service, with -certificate after it]",
-        ),
-        click.option(
-            "--webhook-cert-dir",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="A folder with their certificate: tls.crt and tls.key, which are read again when they change, and "
-            "perhaps ca.crt, the authorities for API servers to trust. The manager then makes no certificate.",
-        ),
-        switch(
-            "--webhook-register",
-            "The leader registers the webhooks: configurations, authorities, conversions.  [on]",
-            default=True,
-        ),
-    )
-
-
-def webhook_flags(command: F) -> F:
-    """Add the flags of :class:`WebhookFlags` to a command."""
-    return with_flags(
-        command,
-        click.option(
-            "--webhook-port",
-            type=click.IntRange(0, 65535),
-            default=9443,
-            show_default=True,
-            help="The port for the webhooks that the controllers declare. 0: they are not served.",
-        ),
-        click.option(
-            "--webhook-bind-address",
-            default="0.0.0.0",
-            show_default=True,
-            help="The address for --webhook-port.",
-        ),
-        webhook_rbac_flags,
-        click.option(
-            "--webhook-url",
-            default="",
-            metavar="URL",
-            help="The address by which API servers reach them, instead of a Service: https://HOST:PORT.  [with a "
-            "loopback address: that and the port]",
-        ),
-        click.option(
-            "--webhook-inject-ca-from",
-            default="",
-            metavar="NAMESPACE/NAME",
-            help="cert-manager's Certificate of --webhook-cert-dir. cert-manager then tells API servers its authority.",
-        ),
-    )
 
 
 def namespaced_name(flag: str, text: str) -> tuple[str, str] | None:

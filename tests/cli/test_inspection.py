@@ -135,8 +135,7 @@ async def test_no_manager_is_one_line_that_says_what_to_do(command: tuple[str, .
 
 
 def flags(address: str, **others: Any) -> RemoteFlags:
-    given = {"token": None, "token_file": None, "certificate_authority": None, "insecure_skip_tls_verify": False}
-    return RemoteFlags(address=address, **{**given, **others})
+    return RemoteFlags(address=address, **others)
 
 
 @asynccontextmanager

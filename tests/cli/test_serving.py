@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kinformer.cli.flags import ControllersCommand, duration, values_of_flags
-from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of, serving_flags
+from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.manager import OptionError, SecureServing
 
 #: What no token is needed for.
@@ -21,7 +21,7 @@ def flags(*arguments: str) -> ServingFlags:
     parsed: list[ServingFlags] = []
 
     @click.command()
-    @serving_flags
+    @ServingFlags.add_to
     def command(**options: Any) -> None:
         parsed.append(ServingFlags.taken_from(options))
 
@@ -109,7 +109,7 @@ def test_what_flags_have_come_to_is_shown_with_the_defaults_of_controllers() -> 
 
     @click.command(cls=ControllersCommand)
     @click.option("--retry", type=duration, default="90s", metavar="DURATION")
-    @serving_flags
+    @ServingFlags.add_to
     def command(**_: Any) -> None:
         shown.append(values_of_flags(click.get_current_context()))
 

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import click
 
-from kinformer.cli.election import ElectionFlags, leader_election_flags, leader_election_of
+from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.flags import duration
 from kinformer.cli.running import logging_flags, run_command, with_logging
 from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
@@ -64,7 +64,7 @@ __all__ = ("quota_webhook",)
     show_default=True,
     help="How long a charge stays reserved while nobody has seen its object.",
 )
-@leader_election_flags
+@ElectionFlags.add_to
 @logging_flags
 def quota_webhook(**options: Any) -> None:
     """

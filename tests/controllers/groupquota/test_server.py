@@ -219,9 +219,7 @@ async def test_without_a_client_authority_it_listens_on_loopback(
             "insecure": False,
             "period": 0.0,
             "reservation": 90.0,
-            "election": ElectionFlags(
-                False, 15.0, 10.0, 2.0, "leases", "kinformer-quota-webhook", "kube-system", False
-            ),
+            "election": ElectionFlags(leader_elect_resource_name="kinformer-quota-webhook"),
         }
         with pytest.raises(Noted):
             await _run(**options)
