@@ -29,34 +29,6 @@ async def make_running(world: World, replicas: int = 3, **spec: Any) -> None:
     await world.bring_up()
 
 
-async def test_in_order_each_pod_is_made_when_the_one_before_is_ready() -> None:
-    async with running() as world:
-        await world.apply(make_set(3, volumes=("data",)))
-        assert await world.names() == ["web-0"]
-        await world.run(0, ready=False)
-        assert await world.names() == ["web-0"]
-        await world.run(0)
-        assert await world.names() == ["web-0", "web-1"]
-        await world.run(1)
-        await world.run(2)
-
-        assert await world.names() == ["web-0", "web-1", "web-2"]
-        claims = [claim.metadata.name for claim in (await world.claims.list("default")).items]
-        assert claims == ["data-web-0", "data-web-1", "data-web-2"]
-        status = await world.status()
-        assert (status["replicas"], status["readyReplicas"], status["availableReplicas"]) == (3, 3, 3)
-
-
-async def test_in_parallel_all_are_made_at_once_and_removed_at_once() -> None:
-    async with running() as world:
-        await world.apply(make_set(3, **PARALLEL))
-        assert await world.names() == ["web-0", "web-1", "web-2"]
-
-        await world.change(replicas=1)
-
-        assert await world.names() == ["web-0"]
-
-
 async def test_a_set_of_two_thousand_million_pods_starts_one_by_one() -> None:
     async with running() as world:
         await world.apply(make_set((1 << 31) - 1))
@@ -65,18 +37,6 @@ async def test_a_set_of_two_thousand_million_pods_starts_one_by_one() -> None:
 
         assert await world.names() == ["web-0", "web-1"]
         assert (await world.status())["replicas"] == 2
-
-
-async def test_ordinals_begin_where_the_set_says() -> None:
-    async with running() as world:
-        await make_running(world, 2, ordinals={"start": 3})
-        assert await world.names() == ["web-3", "web-4"]
-
-        await world.change(ordinals={"start": 2})
-        await world.bring_up()
-        await world.remove()
-
-        assert await world.names() == ["web-2", "web-3"]
 
 
 async def test_in_order_pods_go_one_at_a_time_the_highest_first() -> None:
@@ -91,18 +51,6 @@ async def test_in_order_pods_go_one_at_a_time_the_highest_first() -> None:
         assert (await world.status())["replicas"] == 1
 
 
-async def test_scaling_down_waits_until_all_other_pods_are_ready() -> None:
-    async with running() as world:
-        await make_running(world)
-        await world.run(0, ready=False)
-        await world.change(replicas=1)
-        assert await world.names() == ["web-0", "web-1", "web-2"]
-
-        await world.run(0)
-
-        assert await world.names() == ["web-0", "web-1"]
-
-
 async def test_a_pod_that_has_ended_is_made_again_with_its_claim() -> None:
     async with running() as world:
         await make_running(world, volumes=("data",))
@@ -113,70 +61,6 @@ async def test_a_pod_that_has_ended_is_made_again_with_its_claim() -> None:
             await world.bring_up()
 
         assert len((await world.claims.list("default")).items) == 3
-
-
-async def test_a_pod_that_is_terminating_is_waited_for() -> None:
-    async with running() as world:
-        await make_running(world)
-        await world.pods.delete("web-1", "default")
-        await world.settle()
-        assert "web-1 img Running!" in await world.shown()
-
-        await world.remove()
-
-        assert "web-1 img Pending" in await world.shown()
-
-
-async def test_an_update_replaces_pods_from_the_highest_when_ready_above() -> None:
-    async with running() as world:
-        await make_running(world)
-        await world.image("new")
-        await world.remove()
-        assert await world.shown() == ["web-0 img Running", "web-1 img Running", "web-2 new Pending"]
-        await world.run(2)
-        await world.remove()
-        assert await world.shown() == ["web-0 img Running", "web-1 new Pending", "web-2 new Running"]
-        status = await world.status()
-        assert status["currentRevision"] != status["updateRevision"]
-        assert (status["currentReplicas"], status["updatedReplicas"]) == (1, 2)
-
-        await world.run(1)
-        await world.remove()
-        await world.run(0)
-
-        status = await world.status()
-        assert status["currentRevision"] == status["updateRevision"]
-        assert (status["currentReplicas"], status["updatedReplicas"]) == (3, 3)
-
-
-async def test_pods_below_the_partition_keep_their_template_when_recreated() -> None:
-    async with running() as world:
-        await make_running(world, updateStrategy=rolling(partition=2))
-        await world.image("new")
-        await world.remove()
-        await world.bring_up()
-        await world.remove("web-0")
-        await world.bring_up()
-
-        assert await world.shown() == ["web-0 img Running", "web-1 img Running", "web-2 new Running"]
-
-        await world.change(updateStrategy=rolling(partition=1))
-        await world.remove()
-        await world.bring_up()
-        assert "web-1 new Running" in await world.shown()
-
-
-async def test_on_delete_a_pod_is_updated_when_somebody_deletes_it() -> None:
-    async with running() as world:
-        await make_running(world, updateStrategy={"type": "OnDelete"})
-        await world.image("new")
-        assert await world.shown() == [f"web-{number} img Running" for number in range(3)]
-
-        await world.remove("web-1")
-        await world.bring_up()
-
-        assert "web-1 new Running" in await world.shown()
-        assert "web-2 img Running" in await world.shown()
 
 
 async def test_a_rollback_makes_the_old_revision_the_newest_again() -> None:
@@ -232,15 +116,6 @@ async def test_revisions_that_pods_have_stay_whatever_the_limit() -> None:
         await world.settle()
 
         assert await world.history() == [(1, "img"), (3, "three")]
-
-
-async def test_with_max_unavailable_several_are_replaced_at_once() -> None:
-    # The embedded server keeps the field, as a cluster with the feature gate MaxUnavailableStatefulSet does.
-    async with running() as world:
-        await make_running(world, 4, updateStrategy=rolling(maxUnavailable=2))
-        await world.image("new")
-
-        assert await world.names() == ["web-0", "web-1"]
 
 
 async def test_an_update_waits_for_min_ready_seconds_and_the_clock_tells_when() -> None:

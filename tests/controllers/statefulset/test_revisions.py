@@ -61,17 +61,6 @@ class World:
         return revision
 
 
-async def test_the_first_revision_is_current_and_update() -> None:
-    world, statefulset = World(), make_set()
-
-    found = await world.revisions.of(statefulset, SELECTOR)
-
-    assert world.writes == ["create"]
-    assert found.current == found.update
-    assert found.update.revision.startswith("web-")
-    assert found.update.statefulset is statefulset
-
-
 async def test_a_changed_template_makes_a_new_revision() -> None:
     world = World()
     world.keep(make_set(), 1, "web-one")
