@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -63,7 +63,6 @@ async def play(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     changes: Changes | None = None,
     keep: bool = False,
-    disturb: Callable[[], Awaitable[None]] | None = None,
 ) -> Played:
     """
     Play a seed in the namespace of `api`, which is made for it and deleted afterwards.
@@ -71,7 +70,6 @@ async def play(
     :param now: the time, for scenarios that wait for a minute
     :param changes: what tells that something has changed; None to list the objects again and again
     :param keep: leave the namespace as it is at the end
-    :param disturb: what happens after each step, while controllers are at work
     """
     began = anyio.current_time()
     run = _SeedRun(api, pace, plan, now, changes)
@@ -82,8 +80,6 @@ async def play(
         for name, steps in plan.operations:
             for step in steps:
                 await run.step(step)
-                if disturb is not None:
-                    await disturb()
             await run.step({"snapshot": list(plan.looks)})
             refused, run.refused = run.refused, []
             states.append((name, {"refused": refused, **run.answers.pop()}))

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import aiohttp
-import anyio
-import anyio.lowlevel
 import pytest
 
-from kinformer.client import connect
-from kinformer.envtest import ApiServer
-from kinformer.manager import Manager
 from tests.golden.api import Api
-from tests.golden.keys import key_flags
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario_command import serving
 from tests.golden.seeds import compare
@@ -38,46 +31,6 @@ async def test_this_seed_settles_as_with_kubernetes_controllers(family: str, see
         api = Api(session, namespace_of(seed))
         played = await play(plan_of(seed, family), api, TurnedPace(clock), now=clock.now)
 
-    problem = compare.first_difference(compare.as_read(played), RECORDED[family][seed])
-    assert not problem, problem
-
-
-async def test_a_seed_settles_the_same_if_managers_are_killed() -> None:
-    """Managers that are killed at many places are played by the simulator. Here they meet what a cluster recorded."""
-    family = "owners"
-    seed = min(RECORDED[family])
-    chance = random.Random(seed)
-    clock = scenario_clock()
-    async with (
-        ApiServer(clock=clock, controllers=False) as server,
-        connect(url=server.url, token=server.token, clock=clock) as client,
-        aiohttp.ClientSession(server.url, headers={"Authorization": f"Bearer {server.token}"}) as session,
-        anyio.create_task_group() as tasks,
-    ):
-        killed: list[anyio.CancelScope] = []
-
-        async def run(scope: anyio.CancelScope) -> None:
-            names = [*CONTROLLERS, *getattr(FAMILIES[family], "controllers", ())]
-            with scope:
-                await Manager(client, controllers=names, flags={**key_flags(), **FLAGS}, clock=clock).run()
-
-        async def kill() -> None:
-            """End the manager somewhere in the middle of its work, and start the next one."""
-            if chance.random() < 0.6:
-                return
-            for _ in range(chance.randint(0, 120)):
-                await anyio.lowlevel.checkpoint()
-            killed[-1].cancel()
-            killed.append(anyio.CancelScope())
-            tasks.start_soon(run, killed[-1])
-
-        killed.append(anyio.CancelScope())
-        tasks.start_soon(run, killed[-1])
-        api = Api(session, namespace_of(seed))
-        played = await play(plan_of(seed, family), api, TurnedPace(clock), now=clock.now, disturb=kill)
-        tasks.cancel_scope.cancel()
-
-    assert len(killed) > 3
     problem = compare.first_difference(compare.as_read(played), RECORDED[family][seed])
     assert not problem, problem
 
