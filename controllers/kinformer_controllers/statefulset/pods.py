@@ -223,8 +223,8 @@ def new_pod(version: Version, ordinal: int) -> V1Pod:
     if pod.spec is not None:
         pod.spec = copy.copy(pod.spec)
         pod.spec.hostname = _pod_name(statefulset, ordinal)
-        if statefulset.spec.service_name:
-            pod.spec.subdomain = statefulset.spec.service_name
+        # Without a service, the pod has none either, even if the template has a subdomain.
+        pod.spec.subdomain = statefulset.spec.service_name or None
     return pod
 
 

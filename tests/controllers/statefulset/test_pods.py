@@ -184,6 +184,13 @@ def test_a_pod_has_template_labels_identity_revision_and_owner() -> None:
     assert has_identity(statefulset, new_pod(Version("r", statefulset), 1))
 
 
+def test_without_a_service_the_templates_subdomain_does_not_count() -> None:
+    statefulset = make_set(serviceName="")
+    statefulset.spec.template.spec.subdomain = "own"
+
+    assert new_pod(Version("r", statefulset), 1).spec.subdomain is None
+
+
 def test_making_a_pod_leaves_the_set_as_it_is() -> None:
     statefulset = make_set(volumes=("data",))
     before = to_dict(statefulset)
