@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kinformer.client import NotFound, Resource
+from kinformer.client import ClientError, NotFound, Resource
 from kinformer.controllerutil.pod_control import generated_name_prefix, is_namespace_terminating
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
@@ -122,7 +122,7 @@ class Reconciler:
         self._nodes.wait_for(key, unknown)
         for changes in plans:
             try:
-                errors += await self._write(service, changes, triggered, distribution)
+                errors += await self._write(key, service, changes, triggered, distribution)
             except Exception as error:  # of any type: the other address types must be written, too
                 errors.append(error)
             for notice in changes.notices:
@@ -131,7 +131,7 @@ class Reconciler:
         unwanted = [view.slice for view in existing if view.slice.address_type not in types]
         for slice_ in unwanted:
             self._zones.forget(key, slice_.address_type)
-        errors += await self._delete_all(unwanted)
+        errors += await self._delete_all(unwanted, "error deleting {} EndpointSlice for Service {}", key)
         if errors:
             raise ExceptionGroup(f"slices of {key}", errors)
 
@@ -236,13 +236,13 @@ class Reconciler:
         return desired, missing
 
     async def _write(
-        self, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
+        self, key: str, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
     ) -> list[Exception]:
         """
         Write the changes of one address type.
 
         :return: the errors of deletions; a failed deletion does not stop the others
-        :raises ClientError: if the server refuses a creation or an update; later writes are not tried then
+        :raises SyncError: if the server refuses a creation or an update; later writes are not tried then
         """
         # The garbage collector deletes the slices of a service that is being deleted, so no new ones are created.
         if service.metadata.deletion_timestamp is not None:
@@ -251,30 +251,40 @@ class Reconciler:
             _annotate(slice_, triggered)
             try:
                 created = await self._slices.create(slice_)
-            except Exception as error:
+            except ClientError as error:
                 if is_namespace_terminating(error):
                     return []  # nothing can be created in the namespace any more; this is no error
-                raise
+                raise SyncError(f"failed to create EndpointSlice for Service {key}: {error}") from error
             self._tracker.written(created)
             self._metrics.changed("create")
         for slice_ in changes.update:
             _annotate(slice_, triggered)
-            self._tracker.written(await self._slices.update(slice_))
+            try:
+                self._tracker.written(await self._slices.update(slice_))
+            except ClientError as error:
+                name = slice_.metadata.name
+                raise SyncError(f"failed to update {name} EndpointSlice for Service {key}: {error}") from error
             self._metrics.changed("update")
-        errors = await self._delete_all(changes.delete)
+        errors = await self._delete_all(changes.delete, "failed to delete {} EndpointSlice for Service {}", key)
         if not errors:
             topology = "Auto" if asks_for_zone_hints(service) else "Disabled"
             self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), topology, distribution)
         return errors
 
-    async def _delete_all(self, slices: Iterable[V1EndpointSlice]) -> list[Exception]:
+    async def _delete_all(self, slices: Iterable[V1EndpointSlice], failure: str, key: str) -> list[Exception]:
+        """
+        Delete slices.
+
+        :param failure: the beginning of an error's text, with {} for the name of the slice, and for the service's key
+        :return: the errors
+        """
         errors: list[Exception] = []
         for slice_ in slices:
             try:
                 with self._tracker.deleting(slice_):
                     await self._delete(slice_.metadata)
-            except Exception as error:
-                errors.append(error)
+            except ClientError as error:
+                errors.append(SyncError(f"{failure.format(slice_.metadata.name, key)}: {error}"))
             else:
                 self._metrics.changed("delete")
         return errors

@@ -513,9 +513,33 @@ async def test_what_the_server_refuses_is_told_and_the_other_type_is_written() -
     assert world.slice.address_type == "IPv6"
     [event] = world.recorder.events
     assert event.startswith(
-        "Warning FailedToUpdateEndpointSlices web: Error updating Endpoint Slices for Service ns/web:"
+        "Warning FailedToUpdateEndpointSlices web: Error updating Endpoint Slices for Service ns/web: "
+        "failed to create EndpointSlice for Service ns/web: "
     )
     assert "disk full" in event
+
+
+async def test_an_event_says_which_write_of_a_slice_failed() -> None:
+    pods = [make_pod(name, [f"10.1.0.{n}", f"fd00::{n}"]) for n, name in enumerate("ab", 1)]
+    world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), *pods, max_per_slice=1)
+    await world.sync()
+    a, b = sorted(one.metadata.name for one in world.slices() if one.address_type == "IPv4")
+    c, d = sorted(one.metadata.name for one in world.slices() if one.address_type == "IPv6")
+
+    async def failed() -> str:
+        world.errors = [REFUSED] * 3
+        with pytest.raises(ExceptionGroup):
+            await world.sync()
+        world.errors = []
+        return world.recorder.events[-1]
+
+    world.remove(pods[1])
+    assert f"[failed to delete {b} EndpointSlice for Service ns/web: " in await failed()
+    world.put(make_service(ipFamilies=["IPv4"]), make_pod("a", "10.1.0.1", ready=False))
+    told = await failed()
+
+    assert f"failed to update {a} EndpointSlice for Service ns/web: " in told
+    assert all(f"error deleting {name} EndpointSlice for Service ns/web: " in told for name in (c, d))
 
 
 async def test_metrics_count_endpoints_slices_and_the_slices_needed() -> None:
