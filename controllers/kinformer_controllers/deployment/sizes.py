@@ -158,6 +158,9 @@ def plan_old(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1Replic
     Unavailable pods are removed first, because they serve nobody and may use resources that the new pods need. Then
     available pods beyond the required number are removed. Only available pods of the new ReplicaSet count for this: new
     pods that crash never replace old pods that work.
+
+    An old ReplicaSet may report more available pods than it should have. Then its status is older than its last
+    scaling, and some of these pods are being deleted. No more pods are removed until it has a new status.
     """
     with_pods = sorted(active(old), key=age)
     if not with_pods:
@@ -169,17 +172,24 @@ def plan_old(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1Replic
     steps: list[Size] = []
     sizes = [desired(each) for each in with_pods]
 
-    def shrink(by: int, most: Callable[[int, V1ReplicaSet], int]) -> None:
-        """Remove this many pods in total, and from each ReplicaSet at most what `most` returns."""
+    def shrink(by: int, most: Callable[[int, V1ReplicaSet], int]) -> bool:
+        """
+        Remove this many pods in total, and from each ReplicaSet at most what `most` returns.
+
+        :return: False if `most` has returned a negative number, at which this stops
+        """
         for index, each in enumerate(with_pods):
             if by <= 0:
-                return
+                break
             taken = min(by, most(sizes[index], each))
+            if taken < 0:
+                return False
             if taken > 0:
                 by -= taken
                 sizes[index] -= taken
                 steps.append(Size(each, sizes[index]))
+        return True
 
-    shrink(spare, lambda size, each: size - available(each))
-    shrink(sum(map(available, with_pods)) + available(new) - at_least, lambda size, each: size)
+    if shrink(spare, lambda size, each: size - available(each)):
+        shrink(sum(map(available, with_pods)) + available(new) - at_least, lambda size, each: size)
     return steps

@@ -42,6 +42,7 @@ def test_a_strategy_that_nobody_knows_is_named() -> None:
         (2, 8, 2, 7, 0, []),  # not even one that is unhealthy
         (2, 10, 0, 1, 0, [8]),  # no more unhealthy ones than may go
         (2, 0, 10, 0, 10, []),
+        (2, 3, 7, 5, 7, []),  # two of the five are being deleted: without the rest there would be only seven
     ],
 )
 def test_old_ones_shrink_by_unhealthy_and_then_by_surplus_pods(
