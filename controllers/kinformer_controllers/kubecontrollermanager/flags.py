@@ -103,7 +103,8 @@ _OWN: Final[Mapping[str, tuple[tuple[str, Kind, str, Effect, str, str], ...]]] =
             (
                 "the server's priority and fairness decides better. The limit is for each service account, or for all "
                 "controllers together without `--use-service-account-credentials`. A negative number means no limit, "
-                "as in kube-controller-manager. So does 0, which means 5 there."
+                "as in kube-controller-manager. So does 0, which means 5 there. Without this flag, all controllers "
+                "together delete at most 50 objects a second, with bursts of 100."
             ),
         ),
         ("leader-elect", _B, "true", Effect.SAME, "", ""),

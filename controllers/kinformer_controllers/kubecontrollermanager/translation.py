@@ -186,6 +186,9 @@ def translate(given: Mapping[str, str], here: Sequence[str], builtin: Sequence[s
                 _CHECKED[name](value)
             case _ if name != "controllers" and (value or flag.kind is Kind.LIST):
                 settings[_RENAMED.get(name, name)] = value
+    if "kube-api-qps" in settings:
+        # Who sets this limit does not expect another one, which is much lower and has no flag there.
+        settings["kube-api-delete-qps"] = "0"
     made.arguments = [f"--{name}={value}" for name, value in settings.items()]
     return made
 

@@ -148,6 +148,12 @@ def test_a_manager_without_flags_has_the_defaults_of_kubernetes() -> None:
     assert made.accounts == made.ignored == {}
 
 
+def test_a_limit_of_requests_is_the_only_limit_of_deletions() -> None:
+    made = translated("--kube-api-qps=5000", "--kube-api-burst=6000")
+
+    assert {"--kube-api-qps=5000", "--kube-api-burst=6000", "--kube-api-delete-qps=0"} <= set(made.arguments)
+
+
 @pytest.mark.parametrize(
     ("argument", "says"),
     [
