@@ -8,12 +8,13 @@ The file has the form
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median_low
 from typing import Any, TypeAlias
+
+from kinformer.files import write_whole
 
 __all__ = ("FAILED", "SPREAD", "BenchError", "CannotRun", "Figures", "Results", "Row", "Table", "row_of")
 
@@ -125,20 +126,11 @@ class Results:
 
     def write(self, path: Path) -> None:
         """
-        Write the results to a file. If this fails, an older file stays as it was. A link, or a device such as
-        /dev/stdout, is written to, not replaced.
+        Write the results to a file, with :func:`kinformer.files.write_whole`.
 
         :raises OSError: if the file cannot be written
         """
-        in_place = path.is_symlink() or (path.exists() and not path.is_file())
-        beside = path if in_place else path.with_name(f"{path.name}.part")
-        try:
-            beside.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
-            os.replace(beside, path)  # noqa: PTH105  # its error names the file that was asked for
-        except OSError as error:
-            if not in_place:
-                beside.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        write_whole(path, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Results:

@@ -53,6 +53,7 @@ from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.envtest.system_pods import running_system_pods
 from kinformer.envtest.webhooks import Caller, ServiceResolver, Webhooks
 from kinformer.envtest.writes import WriteLog
+from kinformer.files import write_whole
 
 if TYPE_CHECKING:
     from kinformer.manager import Manager
@@ -215,25 +216,13 @@ class ApiServer:
 
     def write_kubeconfig(self, path: str | Path, *, certificate: bool = False) -> None:
         """
-        Write the kubeconfig to a file that only its owner can read. The file is written completely or not at all. Links
-        and devices such as /dev/stdout are written to, not replaced.
+        Write the kubeconfig to a file that only its owner can read, with :func:`kinformer.files.write_whole`.
 
         :param certificate: see :meth:`kubeconfig`
         :raises ServerError: see :meth:`kubeconfig`
         :raises OSError: if that cannot be done; it names `path`
         """
-        text = self.kubeconfig(certificate=certificate)
-        target = Path(path)
-        in_place = target.is_symlink() or (target.exists() and not target.is_file())
-        beside = target if in_place else target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            beside.touch(mode=0o600)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(target)
-        except OSError as error:
-            if not in_place:
-                beside.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(target)) from error
+        write_whole(Path(path), self.kubeconfig(certificate=certificate), mode=0o600)
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
