@@ -19,7 +19,7 @@ import msgspec
 
 from kinformer.arguments import want_plain_function
 from kinformer.backoff import Backoff
-from kinformer.client import Client, Conflict, NotFound, Resource
+from kinformer.client import Client, Conflict, DeleteOptions, NotFound, Preconditions, Resource
 from kinformer.client.errors import ApiError
 from kinformer.clock import Clock, RealClock
 from kinformer.controllerutil.applying import Outcome, Written, changed_fields
@@ -31,6 +31,7 @@ __all__ = (
     "ObjectReplaced",
     "StatusWriter",
     "create_or_update",
+    "delete_same",
     "retry_on_conflict",
     "update_status_if_changed",
     "write_status",
@@ -128,6 +129,25 @@ def _mutated(obj: T, mutate: Callable[[T], None]) -> T:
     if accessor.object_name(changed) != accessor.object_name(obj):
         raise ValueError(f"{accessor.key(obj)} was renamed {accessor.key(changed)}: an object keeps its name")
     return changed
+
+
+async def delete_same(resource: Resource[T], obj: T, *, unchanged: bool = False) -> bool:
+    """
+    Delete an object, but not another one that has its name now.
+
+    :param obj: the object, as it was read
+    :param unchanged: delete it only if it has not changed since it was read
+    :return: whether the server has accepted the deletion; False if the object is gone, or has changed
+    :raises ClientError: if the server refuses the deletion for another reason
+    """
+    accessor = accessor_of(obj)
+    version = accessor.resource_version(obj) if unchanged else None
+    same = Preconditions(uid=accessor.uid(obj), resource_version=version)
+    try:
+        await resource.delete(accessor.name(obj), accessor.namespace(obj), DeleteOptions(preconditions=same))
+    except (NotFound, Conflict):
+        return False
+    return True
 
 
 class ObjectReplaced(SyncError):

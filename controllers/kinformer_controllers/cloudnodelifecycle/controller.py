@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kinformer.client import DeleteOptions, Preconditions
-from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.client.errors import ClientError, NotFound
 from kinformer.controllerutil.conditions import get_condition
+from kinformer.controllerutil.writing import delete_same
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, V1Taint
@@ -89,9 +89,7 @@ class CloudNodeLifecycleController:
         message = f"Deleting node {name} because it does not exist in the cloud provider"
         self._recorder.event(node, NORMAL, "DeletingNode", message)
         try:
-            await self._server.delete(name, options=DeleteOptions(preconditions=Preconditions(uid=node.metadata.uid)))
-        except (NotFound, Conflict):
-            return
+            await delete_same(self._server, node)
         except ClientError as error:
             self._recorder.event(node, WARNING, "DeletingNodeFailed", f"Failed deleting node {name}: {error}")
             raise

@@ -13,8 +13,8 @@ from typing import Final
 
 from prometheus_client import Counter, Histogram
 
-from kinformer.client import DeleteOptions, Preconditions
-from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.client.errors import ClientError
+from kinformer.controllerutil.writing import delete_same
 from kinformer.informers import Selection
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
@@ -118,11 +118,7 @@ class TrustBundlePublisher:
         for name, bundle in by_name.items():
             log.info("deleting_trust_bundle", bundle=name)
             try:
-                await self._server.delete(
-                    name, options=DeleteOptions(preconditions=Preconditions(uid=bundle.metadata.uid))
-                )
-            except (NotFound, Conflict):
-                continue  # this one is gone
+                await delete_same(self._server, bundle)
             except ClientError as error:
                 failed = error
         if failed is not None:

@@ -15,9 +15,9 @@ from typing import Final
 from prometheus_client import Counter, Histogram
 
 from kinformer.cache import wait_until_as_new_as
-from kinformer.client import DeleteOptions, Preconditions
-from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
+from kinformer.controllerutil.writing import delete_same
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic, SyncError
 from kinformer.models import ResourceV1ResourceClaim, V1alpha3ResourcePoolStatusRequest, V1ResourceSlice
@@ -123,12 +123,8 @@ class PoolStatusRequests(Group):
         for request in self._requests.list():
             if not is_old(request, now):
                 continue
-            meta = request.metadata
             try:
-                # The version: one that the cache shows without an answer may have just got it.
-                same = Preconditions(uid=meta.uid, resource_version=meta.resource_version)
-                await self._server.delete(meta.name, options=DeleteOptions(preconditions=same))
-            except (NotFound, Conflict):
-                continue
+                # One that the cache shows without an answer may have just got it.
+                await delete_same(self._server, request, unchanged=True)
             except ClientError as error:
-                log.error("request_not_deleted", request=meta.name, error=str(error))
+                log.error("request_not_deleted", request=request.metadata.name, error=str(error))

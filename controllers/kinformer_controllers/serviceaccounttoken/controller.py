@@ -13,12 +13,13 @@ The parts are quoted, because they come from annotations with any content.
 from __future__ import annotations
 
 import copy
-from typing import NamedTuple
+from dataclasses import astuple, dataclass
+from typing import Self
 from urllib.parse import quote, unquote
 
 from kinformer.cache import NAMESPACE_INDEX
-from kinformer.client import DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
+from kinformer.controllerutil.writing import delete_same
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, Group
 from kinformer.models import V1Secret, V1ServiceAccount
@@ -37,27 +38,35 @@ __all__ = ("AccountKey", "SecretKey", "TokenController", "make_controller")
 log = get_logger(__name__)
 
 
-class AccountKey(NamedTuple):
-    """The key of a ServiceAccount."""
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key of a queue: a text with the fields."""
 
     namespace: str
     name: str
     uid: str
 
     @classmethod
+    def parse(cls, text: str) -> Self:
+        return cls(*map(unquote, text.split("/")))
+
+    def __str__(self) -> str:
+        return "/".join(quote(part, safe="") for part in astuple(self))
+
+
+class AccountKey(_Key):
+    """The key of a ServiceAccount."""
+
+    __slots__ = ()
+
+    @classmethod
     def of(cls, account: V1ServiceAccount) -> AccountKey:
         meta = account.metadata
         return cls(meta.namespace, meta.name, meta.uid)
 
-    @classmethod
-    def parse(cls, text: str) -> AccountKey:
-        return cls(*map(unquote, text.split("/")))
 
-    def __str__(self) -> str:
-        return _quoted(self)
-
-
-class SecretKey(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SecretKey(_Key):
     """
     The key of a Secret.
 
@@ -65,9 +74,6 @@ class SecretKey(NamedTuple):
     :param account_uid: the account's uid; ``""`` if the Secret does not have it
     """
 
-    namespace: str
-    name: str
-    uid: str
     account: str
     account_uid: str
 
@@ -75,17 +81,6 @@ class SecretKey(NamedTuple):
     def of(cls, secret: V1Secret) -> SecretKey:
         meta = secret.metadata
         return cls(meta.namespace, meta.name, meta.uid, account_named_by(secret), account_uid_named_by(secret))
-
-    @classmethod
-    def parse(cls, text: str) -> SecretKey:
-        return cls(*map(unquote, text.split("/")))
-
-    def __str__(self) -> str:
-        return _quoted(self)
-
-
-def _quoted(parts: tuple[str, ...]) -> str:
-    return "/".join(quote(part, safe="") for part in parts)
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -138,7 +133,8 @@ class TokenController:
 
         :raises ClientError: if one could not be deleted
         """
-        namespace, name, uid = AccountKey.parse(key)
+        account = AccountKey.parse(key)
+        namespace, name, uid = account.namespace, account.name, account.uid
         secrets = self._cached_secrets.by_index(NAMESPACE_INDEX, namespace)
         tokens = [secret for secret in secrets if is_token_of(secret, name, uid)]
         if not tokens or await self._find_account(namespace, name, uid) is not None:
@@ -146,7 +142,8 @@ class TokenController:
         errors = []
         for secret in tokens:
             try:
-                await self._delete(secret)
+                # If it is gone, its name may belong to another Secret.
+                await delete_same(self._secrets, secret)
             except Exception as error:
                 errors.append(error)
         if errors:
@@ -167,7 +164,7 @@ class TokenController:
         account = await self._find_account(wanted.namespace, wanted.account, wanted.account_uid)
         if account is None:
             log.debug("token_without_account", secret=f"{wanted.namespace}/{wanted.name}", account=wanted.account)
-            await self._delete(secret)
+            await delete_same(self._secrets, secret)
         elif self._filler.lacks(secret):
             await self._fill(secret, account)
 
@@ -180,14 +177,6 @@ class TokenController:
                 await self._secrets.update(self._filler.filled(fresh, account))
         except (NotFound, Conflict):
             return  # an event with its new state will come
-
-    async def _delete(self, secret: V1Secret) -> None:
-        meta = secret.metadata
-        try:
-            options = DeleteOptions(preconditions=Preconditions(uid=meta.uid))
-            await self._secrets.delete(meta.name, meta.namespace, options)
-        except (NotFound, Conflict):
-            return  # it is gone, and its name may belong to another Secret
 
     async def _forget(self, gone: SecretKey) -> None:
         """Remove a Secret that is gone from its account's list."""

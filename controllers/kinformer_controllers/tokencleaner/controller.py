@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kinformer.client import DeleteOptions, Preconditions
-from kinformer.client.errors import Conflict, NotFound
+from kinformer.controllerutil.writing import delete_same
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Secret
@@ -46,14 +45,9 @@ class TokenCleaner:
             return None
         if remaining := remaining_seconds(secret, self._clock.now()):
             return min(remaining, _LOOK_AGAIN)
-        meta = secret.metadata
         log.info("deleting_expired_token", secret=key)
-        try:
-            # Somebody may have prolonged it. Then there is an event for it, and it is synced again.
-            same = Preconditions(uid=meta.uid, resource_version=meta.resource_version)
-            await self._server.delete(meta.name, meta.namespace, DeleteOptions(preconditions=same))
-        except (NotFound, Conflict):
-            return None
+        # Somebody may have prolonged it. Then there is an event for it, and it is synced again.
+        await delete_same(self._server, secret, unchanged=True)
         return None
 
 

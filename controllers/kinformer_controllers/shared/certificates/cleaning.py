@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from kinformer.client import DeleteOptions, Preconditions
-from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.client.errors import ClientError
+from kinformer.controllerutil.writing import delete_same
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
@@ -58,14 +58,11 @@ class Cleaner:
         for request in self._cached.list():
             if (why := self._why_it_goes(request, now)) is None:
                 continue
-            meta, key = request.metadata, meta_namespace_key(request)
+            key = meta_namespace_key(request)
             log.info("deleting_request", request=key, why=why)
             try:
                 # If it has changed since, such as by an approval, it stays until the next check.
-                same = Preconditions(uid=meta.uid, resource_version=meta.resource_version)
-                await self._server.delete(meta.name, meta.namespace or "", DeleteOptions(preconditions=same))
-            except (NotFound, Conflict):
-                continue
+                await delete_same(self._server, request, unchanged=True)
             except ClientError as error:
                 log.error("request_not_deleted", request=key, error=str(error))
         return self._period
