@@ -16,7 +16,7 @@ from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from kinformer_controllers.shared.live_gauge import LiveGauge
+from kinformer_controllers.shared.gauges import LiveGauge
 
 __all__ = ("FORCED_DETACHES", "counted_volumes")
 

@@ -30,6 +30,7 @@ from kinformer_controllers.endpoint.subsets import (
     subsets_of,
     truncate,
 )
+from kinformer_controllers.shared.gauges import SummedGauges
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.service import (
     HEADLESS_LABEL,
@@ -204,8 +205,7 @@ class _EndpointMetrics:
     """One controller's metrics."""
 
     def __init__(self) -> None:
-        self._desired: dict[str, int] = {}
-        self._total = 0
+        self._desired = SummedGauges(_DESIRED)
 
     def changed(self, operation: str) -> None:
         """Count a write: ``create``, ``update`` or ``delete``."""
@@ -217,7 +217,4 @@ class _EndpointMetrics:
 
     def desired(self, key: str, endpoints: int) -> None:
         """Set the number of a service's addresses, ready or not; 0 if the service is gone."""
-        self._total += endpoints - self._desired.pop(key, 0)
-        if endpoints:
-            self._desired[key] = endpoints
-        _DESIRED.set(self._total)
+        self._desired.set(key, endpoints)

@@ -8,6 +8,7 @@ from typing import Final
 from prometheus_client import Gauge, Histogram
 
 from kinformer_controllers.endpointslice.endpoints import PortsKey
+from kinformer_controllers.shared.gauges import SummedGauges
 
 __all__ = ("SliceMetrics",)
 
@@ -46,9 +47,8 @@ class SliceMetrics:
 
     def __init__(self, max_per_slice: int) -> None:
         self._max_per_slice = max_per_slice
-        #: By service and address type: the numbers of endpoints, of slices, and the ideal number of slices.
-        self._counts: dict[str, dict[str, tuple[int, int, int]]] = {}
-        self._totals = [0, 0, 0]
+        #: By service and address type.
+        self._counts = SummedGauges(_ENDPOINTS, _SLICES, _IDEAL_SLICES)
         self._distributions: dict[str, str] = {}
         self._services_by_distribution: dict[str, int] = {}
 
@@ -83,10 +83,7 @@ class SliceMetrics:
         slices = sum(each[1] for each in by_ports.values())
         # There is always one slice, even without endpoints.
         ideal = sum(math.ceil(each[0] / self._max_per_slice) for each in by_ports.values()) or 1
-        mine = self._counts.setdefault(service, {})
-        self._add(mine.get(address_type, (0, 0, 0)), -1)
-        mine[address_type] = (endpoints, slices, ideal)
-        self._add(mine[address_type], 1)
+        self._counts.set((service, address_type), endpoints, slices, ideal)
 
     def distribution(self, service: str, distribution: str) -> None:
         """Set a service's traffic distribution; ``""`` for none."""
@@ -99,14 +96,9 @@ class SliceMetrics:
 
     def forget(self, service: str) -> None:
         """Forget a service that is gone."""
-        for counts in self._counts.pop(service, {}).values():
-            self._add(counts, -1)
+        for address_type in ("IPv4", "IPv6"):
+            self._counts.forget((service, address_type))
         self.distribution(service, "")
-
-    def _add(self, counts: tuple[int, int, int], sign: int) -> None:
-        for index, (gauge, count) in enumerate(zip((_ENDPOINTS, _SLICES, _IDEAL_SLICES), counts, strict=True)):
-            self._totals[index] += sign * count
-            gauge.set(self._totals[index])
 
     def _count_distribution(self, distribution: str, sign: int) -> None:
         if distribution:

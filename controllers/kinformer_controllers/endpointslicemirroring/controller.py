@@ -9,14 +9,21 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from kinformer.client import DeleteOptions, Preconditions
-from kinformer.client.errors import Conflict, NotFound
+from kinformer.client.errors import NotFound
 from kinformer.controllerutil.pod_control import is_namespace_terminating
+from kinformer.controllerutil.writing import delete_same
 from kinformer.manager import Controller, ControllerContext, EnqueueKeys
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Service
 from kinformer.record import WARNING
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
-from kinformer_controllers.endpointslicemirroring.metrics import CHANGES, SKIPPED, SYNC_SECONDS, Sizes, count_endpoints
+from kinformer_controllers.endpointslicemirroring.metrics import (
+    CHANGES,
+    SIZES,
+    SKIPPED,
+    SYNC_SECONDS,
+    count_endpoints,
+    sums_of,
+)
 from kinformer_controllers.endpointslicemirroring.mirror import (
     SERVICE_NAME,
     Mirror,
@@ -25,6 +32,7 @@ from kinformer_controllers.endpointslicemirroring.mirror import (
     should_mirror,
 )
 from kinformer_controllers.endpointslicemirroring.spec import MirroringOptions
+from kinformer_controllers.shared.gauges import SummedGauges
 
 __all__ = ("MirroringController",)
 
@@ -45,7 +53,7 @@ class MirroringController:
         self._recorder = context.recorder(COMPONENT)
         self._most = options.mirroring_max_endpoints_per_subset
         self._batch_period = options.mirroring_endpointslice_updates_batch_period
-        self._sizes = Sizes(self._most)
+        self._sizes = SummedGauges(*SIZES)
         self._server = context.client.resource(V1EndpointSlice)
         self._live = context.client.resource(V1Endpoints)
         #: The uid of the Endpoints that slices were made for, by key.
@@ -93,7 +101,7 @@ class MirroringController:
                 return
             self._tell(endpoints, plan)
             count_endpoints(plan.added, plan.updated, plan.removed)
-            self._sizes.set(key, plan.sizes)
+            self._sizes.set(key, *sums_of(plan.sizes, self._most))
             await self._carry_out(endpoints, plan)
         finally:
             SYNC_SECONDS.observe(self._clock.monotonic() - began)
@@ -132,13 +140,8 @@ class MirroringController:
             await self._delete(slice_)
 
     async def _delete(self, slice_: V1EndpointSlice) -> None:
-        meta = slice_.metadata
-        try:
-            options = DeleteOptions(preconditions=Preconditions(uid=meta.uid))
-            await self._server.delete(meta.name, meta.namespace, options)
-        except (NotFound, Conflict):
-            return
-        CHANGES.labels(operation="delete").inc()
+        if await delete_same(self._server, slice_):
+            CHANGES.labels(operation="delete").inc()
 
     def _tell(self, endpoints: V1Endpoints, plan: Mirror) -> None:
         SKIPPED.observe(plan.skipped)

@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
-__all__ = ("CHANGES", "SKIPPED", "SYNC_SECONDS", "Sizes", "count_endpoints")
+__all__ = ("CHANGES", "SIZES", "SKIPPED", "SYNC_SECONDS", "count_endpoints", "sums_of")
 
 _PREFIX: Final = "endpoint_slice_mirroring_controller"
 
@@ -35,11 +35,14 @@ _UPDATED: Final = Histogram(
 _REMOVED: Final = Histogram(
     f"{_PREFIX}_endpoints_removed_per_sync", "Number of endpoints removed on each Endpoints sync", buckets=_POWERS
 )
-_ENDPOINTS: Final = Gauge(f"{_PREFIX}_endpoints_desired", "Number of endpoints desired")
-_SLICES: Final = Gauge(f"{_PREFIX}_num_endpoint_slices", "Number of EndpointSlices")
-_FEWEST: Final = Gauge(
-    f"{_PREFIX}_desired_endpoint_slices",
-    "Number of EndpointSlices that would exist with perfect endpoint allocation",
+#: The numbers of endpoints, of slices, and of slices that would be enough.
+SIZES: Final = (
+    Gauge(f"{_PREFIX}_endpoints_desired", "Number of endpoints desired"),
+    Gauge(f"{_PREFIX}_num_endpoint_slices", "Number of EndpointSlices"),
+    Gauge(
+        f"{_PREFIX}_desired_endpoint_slices",
+        "Number of EndpointSlices that would exist with perfect endpoint allocation",
+    ),
 )
 
 
@@ -50,37 +53,12 @@ def count_endpoints(added: int, updated: int, removed: int) -> None:
     _REMOVED.observe(removed)
 
 
-class Sizes:
+def sums_of(sizes: Sequence[tuple[int, int]], most: int) -> tuple[int, int, int]:
     """
-    How many endpoints and slices there are.
+    Return the numbers for :data:`SIZES` of one Endpoints object.
 
+    :param sizes: numbers of endpoints, and of slices for them
     :param most: the largest number of endpoints in a slice
     """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        #: By the key of Endpoints: the numbers of endpoints, slices, and slices that would be enough.
-        self._by_key: dict[str, tuple[int, int, int]] = {}
-        self._sums = (0, 0, 0)
-
-    def set(self, key: str, sizes: Sequence[tuple[int, int]]) -> None:
-        """
-        Note the sizes of one Endpoints object.
-
-        :param sizes: numbers of endpoints, and of slices for them
-        """
-        endpoints = sum(count for count, _ in sizes)
-        new = endpoints, sum(slices for _, slices in sizes), sum(-(-count // self._most) for count, _ in sizes)
-        self._change(self._by_key.get(key, (0, 0, 0)), new)
-        self._by_key[key] = new
-
-    def forget(self, key: str) -> None:
-        """Called when Endpoints are not mirrored any more."""
-        if (old := self._by_key.pop(key, None)) is not None:
-            self._change(old, (0, 0, 0))
-
-    def _change(self, old: tuple[int, int, int], new: tuple[int, int, int]) -> None:
-        before = self._sums
-        self._sums = before[0] - old[0] + new[0], before[1] - old[1] + new[1], before[2] - old[2] + new[2]
-        for gauge, value in zip((_ENDPOINTS, _SLICES, _FEWEST), self._sums, strict=True):
-            gauge.set(value)
+    enough = sum(-(-count // most) for count, _ in sizes)
+    return sum(count for count, _ in sizes), sum(slices for _, slices in sizes), enough

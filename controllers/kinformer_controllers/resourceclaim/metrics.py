@@ -12,7 +12,7 @@ from kinformer.cache import Indexer
 from kinformer.models import ResourceV1ResourceClaim
 from kinformer_controllers.resourceclaim.decision import EXTENDED_CLAIM, POD_CLAIM, asks_for_admin_access
 from kinformer_controllers.shared.devices import allocation_of
-from kinformer_controllers.shared.live_gauge import LiveGauge
+from kinformer_controllers.shared.gauges import LiveGauge
 
 __all__ = ("CREATES", "counted_claims", "count_create")
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kinformer.meta import split_key
 from kinformer_controllers.selinuxwarning.users import Conflict
-from kinformer_controllers.shared.live_gauge import LiveGauge
+from kinformer_controllers.shared.gauges import LiveGauge
 
 __all__ = ("shown_conflicts",)
 

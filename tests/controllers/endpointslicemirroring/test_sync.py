@@ -17,8 +17,9 @@ from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import Manager
 from kinformer.models import CoreV1Event, V1Endpoints, V1EndpointSlice, V1Service, from_dict, to_dict
 from kinformer_controllers.endpointslicemirroring.controller import MirroringController
-from kinformer_controllers.endpointslicemirroring.metrics import Sizes
+from kinformer_controllers.endpointslicemirroring.metrics import SIZES, sums_of
 from kinformer_controllers.endpointslicemirroring.mirror import MANAGED_BY, MANAGER, SERVICE_NAME, mirror, should_mirror
+from kinformer_controllers.shared.gauges import SummedGauges
 from tests.turning import eventually, turn
 
 LEADER = "control-plane.alpha.kubernetes.io/leader"
@@ -80,10 +81,10 @@ def test_changes_of_endpoints_are_counted_as_kubernetes_does() -> None:
     made = mirror(first, [], 1000)
     slices = [named(it, f"s{number}") for number, it in enumerate(made.create)]
     then = mirror(endpoints(subset("10.0.0.2", "10.0.0.4", not_ready=("10.0.0.3",))), slices, 1000)
-    sizes = Sizes(2)
+    sizes = SummedGauges(*SIZES)
     for plan in (made, then):
-        sizes.set("default/e", plan.sizes)
-    sizes.set("default/other", made.sizes)
+        sizes.set("default/e", *sums_of(plan.sizes, 2))
+    sizes.set("default/other", *sums_of(made.sizes, 2))
 
     assert (made.added, made.updated, made.removed) == (4, 0, 0)
     # The slice of the port that is gone is not counted, as in Kubernetes.
