@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kinformer.controllerutil.conditions import get_condition
+from kinformer.controllerutil.conditions import get_condition, replace_condition
 from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.meta import scaled_value
 from kinformer.models import V1Condition, V1Pod, V1PodDisruptionBudget, V1PodDisruptionBudgetStatus
@@ -185,12 +185,4 @@ def failed_status(budget: V1PodDisruptionBudget, error: Exception, now: datetime
 
 
 def _with_condition(budget: V1PodDisruptionBudget, condition: V1Condition) -> list[V1Condition]:
-    """Return the budget's conditions with this one. If its status is the same as before, the transition time stays."""
-    conditions = list((budget.status.conditions if budget.status is not None else None) or ())
-    for index, there in enumerate(conditions):
-        if there.type == condition.type:
-            if there.status == condition.status:
-                condition.last_transition_time = there.last_transition_time
-            conditions[index] = condition
-            return conditions
-    return [*conditions, condition]
+    return replace_condition(budget.status.conditions if budget.status is not None else None, condition)

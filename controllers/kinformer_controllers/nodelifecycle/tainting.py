@@ -43,6 +43,14 @@ _BURST: Final = 1
 _A_MOMENT: Final = 1e-9
 #: The number of outdated entries that is tolerated in the heap.
 _SLACK: Final = 64
+NOT_READY_TAINT: Final = V1Taint(key=NOT_READY, effect=NO_EXECUTE)
+UNREACHABLE_TAINT: Final = V1Taint(key=UNREACHABLE, effect=NO_EXECUTE)
+
+_BOTH: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
+#: By the status of the Ready condition: the taint that a node gets, and the one that is removed.
+_TAINTS: Final = {"False": (NOT_READY_TAINT, UNREACHABLE_TAINT), "Unknown": (UNREACHABLE_TAINT, NOT_READY_TAINT)}
+#: Seconds until the next try for a node without a Ready condition.
+_SOON: Final = 0.05
 
 
 class ZoneQueue:
@@ -140,16 +148,6 @@ class ZoneQueue:
                 return name
             heapq.heappop(self._heap)
         return None
-
-
-NOT_READY_TAINT: Final = V1Taint(key=NOT_READY, effect=NO_EXECUTE)
-UNREACHABLE_TAINT: Final = V1Taint(key=UNREACHABLE, effect=NO_EXECUTE)
-
-_BOTH: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
-#: By the status of the Ready condition: the taint that a node gets, and the one that is removed.
-_TAINTS: Final = {"False": (NOT_READY_TAINT, UNREACHABLE_TAINT), "Unknown": (UNREACHABLE_TAINT, NOT_READY_TAINT)}
-#: Seconds until the next try for a node without a Ready condition.
-_SOON: Final = 0.05
 
 
 class NoExecuteTainter:

@@ -50,6 +50,11 @@ _NAME: Final = "resource-version-controller"
 _VERBS: Final = ("update", "patch", "list")
 #: No namespace can have this name. So its list is empty, and has the version of the resource.
 _NOWHERE: Final = "@fake:svm_ns!"
+#: The name of the controller, and of the manager of the fields in its patches, which have none.
+NAME: Final = "storage-version-migrator-controller"
+_WORKERS: Final = 5
+#: The migration is tried again after these errors. After another one it has failed.
+_PASSING: Final = (InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 async def find_resource(client: Client, wanted: GroupResource) -> ApiResource | None:
@@ -126,13 +131,6 @@ class ResourceVersions:
 def _text(found: ApiResource) -> str:
     gvr = found.gvr
     return f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
-
-
-#: The name of the controller, and of the manager of the fields in its patches, which have none.
-NAME: Final = "storage-version-migrator-controller"
-_WORKERS: Final = 5
-#: The migration is tried again after these errors. After another one it has failed.
-_PASSING: Final = (InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 class _Unfit(Exception):
