@@ -30,7 +30,7 @@ from kinformer_controllers.groupquota.record import Record, Reservation, version
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.sightings import Sightings
 from kinformer_controllers.shared.quota.admission import time_limit
-from kinformer_controllers.shared.quota.evaluator import SLICE, GenericEvaluator, UsageStatsOptions
+from kinformer_controllers.shared.quota.evaluator import SLICE, Evaluator, UsageStatsOptions
 from kinformer_controllers.shared.quota.registry import Registry
 
 __all__ = ("CacheBehind", "GroupRecounter", "Recounted")
@@ -85,7 +85,7 @@ class _Snapshot:
     quota: GroupQuota
     hard: ResourceList
     #: The evaluators, each with the names that it measures and its objects by namespace.
-    objects: list[tuple[GenericEvaluator, list[str], dict[str, list[Any]]]] = field(default_factory=list)
+    objects: list[tuple[Evaluator, list[str], dict[str, list[Any]]]] = field(default_factory=list)
     #: By resource, the version that its cache had reached.
     versions: dict[GroupResource, int] = field(default_factory=dict)
     errors: list[Exception] = field(default_factory=list)
@@ -110,6 +110,7 @@ class _Snapshot:
         return version_of(version)
 
 
+@dataclass(eq=False)
 class GroupRecounter:
     """
     Recounts GroupQuotas.
@@ -118,23 +119,13 @@ class GroupRecounter:
     :param newest_version: reads a resource's newest version from the server
     """
 
-    def __init__(
-        self,
-        accessor: GroupQuotaAccessor,
-        namespaces: Namespaces,
-        ledger: ReservationLedger,
-        sightings: Sightings,
-        registry: Registry,
-        newest_version: NewestVersion,
-        clock: Clock,
-    ) -> None:
-        self._clock = clock
-        self._accessor = accessor
-        self._namespaces = namespaces
-        self._ledger = ledger
-        self._sightings = sightings
-        self._registry = registry
-        self._newest_version = newest_version
+    accessor: GroupQuotaAccessor
+    namespaces: Namespaces
+    ledger: ReservationLedger
+    sightings: Sightings
+    registry: Registry
+    newest_version: NewestVersion
+    clock: Clock
 
     async def recount(self, name: str, client: Client, began: Callable[[], object] = lambda: None) -> Recounted:
         """
@@ -148,11 +139,11 @@ class GroupRecounter:
         :raises EvaluationTimedOut: if the write took too long
         """
         result = Recounted()
-        obj = self._accessor.newest(name)
+        obj = self.accessor.newest(name)
         if obj is None:
             return result
         result.obj = obj
-        with self._ledger.measuring(name):
+        with self.ledger.measuring(name):
             snapshot = await self._snapshot(obj, began)
             result.errors = snapshot.errors
             stored = await self._measure(snapshot)
@@ -163,9 +154,7 @@ class GroupRecounter:
         """Read the objects from the caches, with the version of each cache that has no pending changes."""
         quota, hard = self._read(obj), hard_of(obj)
         evaluators = [
-            (evaluator, names)
-            for evaluator in self._registry.list()
-            if isinstance(evaluator, GenericEvaluator) and (names := evaluator.matching_resources(hard))
+            (evaluator, names) for evaluator in self.registry.list() if (names := evaluator.matching_resources(hard))
         ]
         for _ in range(_PATIENCE):
             if all(evaluator.source.version() for evaluator, _ in evaluators):
@@ -176,7 +165,7 @@ class GroupRecounter:
         snapshot = _Snapshot(quota, hard)
         selects = quota.selects
         assert isinstance(selects, Selects), "every GroupQuota has its selector"
-        namespaces = [namespace for namespace in self._namespaces.names if selects.namespace(namespace)]
+        namespaces = [namespace for namespace in self.namespaces.names if selects.namespace(namespace)]
         for evaluator, names in evaluators:
             version = version_of(evaluator.source.version())
             try:
@@ -212,12 +201,12 @@ class GroupRecounter:
     async def _correct(self, name: str, snapshot: _Snapshot, stored: ResourceList, client: Client) -> None:
         """Write the measured usage, with the reservations at the time of the write."""
         for tries_left in range(_TRIES - 1, -1, -1):
-            async with self._ledger.counting():
-                obj = await self._accessor.read_surely(name)
+            async with self.ledger.counting():
+                obj = await self.accessor.read_surely(name)
                 if obj is None or obj["metadata"]["uid"] != snapshot.quota.uid:
                     return
                 before = self._read(obj)
-                now = self._ledger.presented(before)
+                now = self.ledger.presented(before)
                 await self._check_versions(now, snapshot)
                 record = now.record.without(*self._counted(now.record, snapshot))
                 if not record.is_kept:
@@ -228,8 +217,8 @@ class GroupRecounter:
                     return
                 try:
                     # There is a time limit, because charges wait for this write.
-                    with time_limit(_WRITE_TIMEOUT, self._clock):
-                        await self._accessor.write(after, client)
+                    with time_limit(_WRITE_TIMEOUT, self.clock):
+                        await self.accessor.write(after, client)
                 except Conflict:
                     if not tries_left:
                         raise
@@ -249,7 +238,7 @@ class GroupRecounter:
             if version >= wanted:
                 continue
             try:
-                newest = await self._newest_version(resource)
+                newest = await self.newest_version(resource)
             except LookupError:
                 newest = wanted
             if newest >= wanted:
@@ -262,7 +251,7 @@ class GroupRecounter:
         for one in record.reservations.values():
             version = snapshot.shown_as(one)
             if version is None:
-                version = self._sightings.stored_as(one)
+                version = self.sightings.stored_as(one)
                 if version is None or version > snapshot.versions.get(one.resource, -1):
                     continue
             ids.add(one.id)
@@ -277,12 +266,12 @@ class GroupRecounter:
         """
         status = before.source.get("status") or {}
         more = remove_zeros(mask(subtract_non_negative(load(status.get("used")), stored), stored))
-        one = self._ledger.inherited(more)
+        one = self.ledger.inherited(more)
         return Record({one.id: one} if more else {})
 
     def _read(self, obj: dict[str, Any]) -> GroupQuota:
         try:
-            return self._accessor.understood(obj)
+            return self.accessor.understood(obj)
         except MalformedStatus as error:
             log.warning("group_quota_status_replaced", quota=obj["metadata"]["name"], error=str(error))
-            return read_group_quota({**obj, "status": {}}, self._namespaces.labels)
+            return read_group_quota({**obj, "status": {}}, self.namespaces.labels)

@@ -47,7 +47,7 @@ class Sightings:
     def stored_as(self, reservation: Reservation) -> int | None:
         """Return the version of the stored object that ends a reservation; None if there is none yet."""
         evaluator = self._registry.get(reservation.resource)
-        source = getattr(evaluator, "source", None)
+        source = evaluator.source if evaluator is not None else None
         if isinstance(source, InformerSource):
             found = source.find(reservation.namespace, reservation.name)
             if found is not None:

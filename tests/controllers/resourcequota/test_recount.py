@@ -12,7 +12,7 @@ from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import load
 from kinformer.models import V1ResourceQuota, from_dict
 from kinformer_controllers.resourcequota.recount import Recounter
-from kinformer_controllers.shared.quota import GenericEvaluator, Registry, UsageStats, UsageStatsOptions
+from kinformer_controllers.shared.quota import Evaluator, Registry, UsageStats, UsageStatsOptions
 from tests.controllers.objects import conflict
 
 
@@ -32,7 +32,7 @@ class Quotas:
         return stored
 
 
-class Counts(GenericEvaluator):
+class Counts(Evaluator):
     """Has counted something, at some version."""
 
     def __init__(self, version: str = "", *, also: str = "", **used: str) -> None:

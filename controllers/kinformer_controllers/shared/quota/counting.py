@@ -19,7 +19,7 @@ from typing import Any, Final
 from kinformer.meta import GroupResource, Quantity
 from kinformer.meta.quantity import ZERO
 from kinformer.meta.resourcelist import ResourceList, add, maximum
-from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, GenericEvaluator
+from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Evaluator
 from kinformer_controllers.shared.quota.limits import EXISTS, VOLUME_ATTRIBUTES_CLASS, ScopeRequirement, matches_class
 from kinformer_controllers.shared.quota.sources import NoSource, ObjectSource
 from kinformer_controllers.shared.quota.views import ClaimView, DeviceAsk, claim_view, device_claim_view, service_view
@@ -68,7 +68,7 @@ def count_name(resource: GroupResource) -> str:
     return f"count/{resource}"
 
 
-def object_count_evaluator(resource: GroupResource, source: ObjectSource | None = None) -> GenericEvaluator:
+def object_count_evaluator(resource: GroupResource, source: ObjectSource | None = None) -> Evaluator:
     """Make an evaluator that only counts a resource's objects."""
     alias = LEGACY_NAMES.get(resource)
     names = (count_name(resource), alias) if alias else (count_name(resource),)
@@ -80,7 +80,7 @@ def object_count_evaluator(resource: GroupResource, source: ObjectSource | None 
     return _Counter(resource, names, measure, source=source or NoSource())
 
 
-class _Counter(GenericEvaluator):
+class _Counter(Evaluator):
     async def add_up(self, objects: Any, options: Any) -> ResourceList:
         """Count the objects without reading them. A quota with scopes applies to none of them, one without to all."""
         count = Quantity.of(0 if options.scopes else len(objects))
@@ -116,9 +116,9 @@ def service_usage(obj: Any) -> ResourceList:
     }
 
 
-def service_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
+def service_evaluator(source: ObjectSource | None = None) -> Evaluator:
     """Make the evaluator of services. Updates count, too, because they can change a service's type."""
-    return GenericEvaluator(
+    return Evaluator(
         SERVICES, _SERVICE_NAMES, service_usage, operations={"": (CREATE, UPDATE)}, source=source or NoSource()
     )
 
@@ -170,7 +170,7 @@ def attributes_classes(obj: Any) -> list[str]:
     return sorted({name for name in names if name})
 
 
-def claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
+def claim_evaluator(source: ObjectSource | None = None) -> Evaluator:
     """Make the evaluator of claims. Updates of the status count, too: they show an expansion of the volume first."""
     return _ClaimEvaluator(
         CLAIMS,
@@ -182,7 +182,7 @@ def claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
     )
 
 
-class _ClaimEvaluator(GenericEvaluator):
+class _ClaimEvaluator(Evaluator):
     def matching_resources(self, names: Iterable[str]) -> list[str]:
         """Return the names that are measured, with those of all storage classes, whether these exist or not."""
         known = self.resource_names
@@ -231,7 +231,7 @@ def _device_claim_usage(obj: Any) -> ResourceList:
     return used
 
 
-def device_claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
+def device_claim_evaluator(source: ObjectSource | None = None) -> Evaluator:
     """Make the evaluator of ResourceClaims."""
     return _DeviceClaimEvaluator(
         DEVICE_CLAIMS,
@@ -242,7 +242,7 @@ def device_claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluat
     )
 
 
-class _DeviceClaimEvaluator(GenericEvaluator):
+class _DeviceClaimEvaluator(Evaluator):
     def matching_resources(self, names: Iterable[str]) -> list[str]:
         """Return the names that are measured, with those of all device classes, whether these exist or not."""
         return sorted({name for name in names if name == _COUNT_DEVICE_CLAIMS or name.endswith(_OF_CLASS)})

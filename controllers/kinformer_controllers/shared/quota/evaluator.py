@@ -1,7 +1,7 @@
 """Evaluators: an evaluator measures how much the objects of one resource use.
 
 There is one evaluator for each resource. Admission asks it for the usage of one object. The quota controller asks it
-for the usage of all objects of a namespace. A :class:`GenericEvaluator` is made from a few functions and is enough for
+for the usage of all objects of a namespace. An :class:`Evaluator` is made from a few functions, which is enough for
 most resources. A resource with rules of its own overrides a method.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from anyio.lowlevel import checkpoint
 
@@ -27,7 +27,6 @@ __all__ = (
     "UPDATE",
     "ConstraintError",
     "Evaluator",
-    "GenericEvaluator",
     "Operation",
     "Request",
     "Tally",
@@ -99,57 +98,6 @@ class UsageStats:
     version: str = ""
 
 
-class Evaluator(Protocol):
-    """Measures the objects of one resource."""
-
-    @property
-    def group_resource(self) -> GroupResource:
-        """The resource whose objects it measures."""
-
-    def constraints(self, required: Collection[str], obj: Any) -> None:
-        """
-        Check that an object specifies the amounts that a quota requires.
-
-        :param required: the names that a quota limits
-        :raises ConstraintError: if the object does not specify one that it must
-        """
-
-    def handles(self, request: Request) -> bool:
-        """Whether the request can change the usage."""
-
-    def matches(self, hard: Collection[str], scopes: Iterable[ScopeRequirement], obj: Any) -> bool:
-        """Whether a quota with these limits and scopes applies to the object."""
-
-    def matching_resources(self, names: Iterable[str]) -> list[str]:
-        """Return the names that this evaluator measures, sorted."""
-
-    def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
-        """
-        Return the scopes that the object is in.
-
-        :raises ScopeError: if a scope is invalid; the error names it
-        """
-
-    def uncovered_scopes(
-        self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]
-    ) -> list[ScopeRequirement]:
-        """Return the limited scopes that no quota's scope covers."""
-
-    def usage(self, obj: Any) -> ResourceList:
-        """
-        Return the usage of an object.
-
-        :raises ValueError: if it cannot be measured
-        """
-
-    async def usage_stats(self, options: UsageStatsOptions) -> UsageStats:
-        """
-        Return the usage of a namespace's objects, including amounts of zero.
-
-        :raises Exception: if it cannot be counted
-        """
-
-
 class Tally:
     """
     Adds up many resource lists without making a new list for each step.
@@ -182,9 +130,9 @@ class Tally:
 
 
 @dataclass(eq=False)
-class GenericEvaluator:
+class Evaluator:
     """
-    An evaluator made of functions.
+    Measures the objects of one resource, by functions. A subclass may measure in another way.
 
     :param group_resource: the resource whose objects it measures
     :param resource_names: the names of the amounts that it measures
@@ -204,25 +152,34 @@ class GenericEvaluator:
     source: ObjectSource = field(default_factory=NoSource)
 
     def constraints(self, required: Collection[str], obj: Any) -> None:
-        """See :meth:`Evaluator.constraints`."""
+        """
+        Check that an object specifies the amounts that a quota requires.
+
+        :param required: the names that a quota limits
+        :raises ConstraintError: if the object does not specify one that it must
+        """
         if self.check is not None:
             self.check(required, obj)
 
     def handles(self, request: Request) -> bool:
-        """See :meth:`Evaluator.handles`."""
+        """Whether the request can change the usage."""
         return request.operation in self.operations.get(request.subresource, ())
 
     def matches(self, hard: Collection[str], scopes: Iterable[ScopeRequirement], obj: Any) -> bool:
-        """See :meth:`Evaluator.matches`."""
+        """Whether a quota with these limits and scopes applies to the object."""
         matches_scope = self.matches_scope
         return bool(self.matching_resources(hard)) and all(matches_scope(scope, obj) for scope in scopes)
 
     def matching_resources(self, names: Iterable[str]) -> list[str]:
-        """See :meth:`Evaluator.matching_resources`."""
+        """Return the names that this evaluator measures, sorted."""
         return intersection(names, self.resource_names)
 
     def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
-        """See :meth:`Evaluator.matching_scopes`."""
+        """
+        Return the scopes that the object is in.
+
+        :raises ScopeError: if a scope is invalid; the error names it
+        """
         matched = []
         for scope in scopes:
             try:
@@ -235,16 +192,24 @@ class GenericEvaluator:
     def uncovered_scopes(
         self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]
     ) -> list[ScopeRequirement]:
-        """See :meth:`Evaluator.uncovered_scopes`."""
+        """Return the limited scopes that no quota's scope covers."""
         covered = {one.scope for one in matched}
         return [one for one in limited if one.scope not in covered]
 
     def usage(self, obj: Any) -> ResourceList:
-        """See :meth:`Evaluator.usage`."""
+        """
+        Return the usage of an object.
+
+        :raises ValueError: if it cannot be measured
+        """
         return self.measure(obj)
 
     async def usage_stats(self, options: UsageStatsOptions) -> UsageStats:
-        """See :meth:`Evaluator.usage_stats`."""
+        """
+        Return the usage of a namespace's objects, including amounts of zero.
+
+        :raises Exception: if it cannot be counted
+        """
         version = self.source.version()
         objects = await self.source.list(options.namespace)
         return UsageStats(await self.add_up(objects, options), version)

@@ -26,7 +26,7 @@ from kinformer_controllers.shared.quota.evaluator import (
     SLICE,
     UPDATE,
     ConstraintError,
-    GenericEvaluator,
+    Evaluator,
     Request,
     Tally,
     UsageStatsOptions,
@@ -90,7 +90,7 @@ class _Measured:
     scopes: dict[ScopeRequirement, bool] = field(default_factory=dict)
 
 
-class PodEvaluator(GenericEvaluator):
+class PodEvaluator(Evaluator):
     """
     Measures pods.
 

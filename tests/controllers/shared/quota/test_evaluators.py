@@ -14,7 +14,7 @@ from kinformer.models import ResourceV1ResourceClaim, V1Pod, V1Service, decode, 
 from kinformer_controllers.shared.quota import (
     CREATE,
     UPDATE,
-    GenericEvaluator,
+    Evaluator,
     PodEvaluator,
     Request,
     ScopeError,
@@ -239,7 +239,7 @@ async def test_a_scoped_quota_matches_no_kind_without_scopes() -> None:
 
 
 async def test_an_evaluator_of_ones_own_is_a_few_functions() -> None:
-    seats = GenericEvaluator(
+    seats = Evaluator(
         GroupResource("example.com", "buses"),
         ["seats"],
         lambda bus: {"seats": Quantity.of(bus["seats"])},

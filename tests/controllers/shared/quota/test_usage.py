@@ -8,7 +8,7 @@ from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ConfigMap
 from kinformer_controllers.shared.quota import (
     CacheNotReady,
-    GenericEvaluator,
+    Evaluator,
     Registry,
     UsageStats,
     UsageStatsOptions,
@@ -19,7 +19,7 @@ from kinformer_controllers.shared.quota import (
 from tests.controllers.shared.quota.serving import make_pod, quota_server
 
 
-class Fixed(GenericEvaluator):
+class Fixed(Evaluator):
     """Says what it was told to, or raises it."""
 
     def __init__(self, name: str, used: dict[str, str] | Exception, *also: str) -> None:
