@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from prometheus_client import Histogram
 
-from kinformer.client import DeleteOptions
+from kinformer.client import DeleteOptions, Resource
 from kinformer.client.errors import AlreadyExists, ClientError, NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.pod_control import is_namespace_terminating
@@ -36,10 +36,7 @@ from kinformer_controllers.cronjob.jobs import (
 )
 from kinformer_controllers.cronjob.missed import Missed, most_recent_run, seconds_to_next_run
 
-__all__ = (
-    "CronJobSync",
-    "Server",
-)
+__all__ = ("CronJobSync",)
 
 log = get_logger(__name__)
 
@@ -56,15 +53,6 @@ _UNSUPPORTED_ZONE = (
 )
 
 
-class Server(Protocol):
-    """The methods of a :class:`kinformer.client.Resource` that are needed here, for Jobs and for CronJobs."""
-
-    async def get(self, name: str, namespace: str = "") -> Any: ...
-    async def create(self, obj: Any) -> Any: ...
-    async def delete(self, name: str, namespace: str = "", options: DeleteOptions | None = None) -> Any: ...
-    async def update_status(self, obj: Any) -> Any: ...
-
-
 class CronJobSync:
     """
     A CronJob in one sync.
@@ -78,8 +66,8 @@ class CronJobSync:
         cron_job: V1CronJob,
         jobs: Sequence[V1Job],
         *,
-        cron_jobs: Server,
-        server: Server,
+        cron_jobs: Resource[V1CronJob],
+        server: Resource[V1Job],
         recorder: EventRecorder,
         clock: Clock,
     ) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from kinformer.cache import Indexer
 from kinformer.client import Client
@@ -76,14 +76,7 @@ class _Found(NamedTuple):
     scale: int
 
 
-class Scales(Protocol):
-    """Finds the scale of a controller."""
-
-    async def find(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        """Return the controller that decides the number of pods, and its scale; None if it is gone."""
-
-
-async def _expected_scale(pods: Iterable[V1Pod], scales: Scales) -> _ExpectedScale:
+async def _expected_scale(pods: Iterable[V1Pod], scales: ScaleFinder) -> _ExpectedScale:
     """
     Return the sum of the scales of the pods' controllers. Each controller counts once.
 
@@ -106,6 +99,7 @@ async def _expected_scale(pods: Iterable[V1Pod], scales: Scales) -> _ExpectedSca
     return _ExpectedScale(sum(wanted.values()), unmanaged)
 
 
+@dataclass(eq=False)
 class ScaleFinder:
     """
     Finds controllers and their scales. Those of Kubernetes' own kinds are found in caches.
@@ -113,23 +107,16 @@ class ScaleFinder:
     :param client: reads the scale of other kinds
     """
 
-    def __init__(
-        self,
-        client: Client,
-        replication_controllers: Indexer[V1ReplicationController],
-        replica_sets: Indexer[V1ReplicaSet],
-        deployments: Indexer[V1Deployment],
-        stateful_sets: Indexer[V1StatefulSet],
-    ) -> None:
-        self._client = client
-        self._replication_controllers = replication_controllers
-        self._replica_sets = replica_sets
-        self._deployments = deployments
-        self._stateful_sets = stateful_sets
+    client: Client
+    replication_controllers: Indexer[V1ReplicationController]
+    replica_sets: Indexer[V1ReplicaSet]
+    deployments: Indexer[V1Deployment]
+    stateful_sets: Indexer[V1StatefulSet]
 
     async def find(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         """
-        See :meth:`Scales.find`. If a Deployment controls the ReplicaSet, the result is the Deployment's.
+        Return the controller that decides the number of pods, and its scale; None if it is gone. If a Deployment
+        controls the ReplicaSet, the result is the Deployment's.
 
         :raises ScaleError: if the kind is not served, or has no scale
         :raises ClientError: if the server could not be read
@@ -140,27 +127,27 @@ class ScaleFinder:
     def _find_cached(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         group, kind = _group_of(reference), reference.kind
         if (group, kind) == ("", "ReplicationController"):
-            return _found(_get(self._replication_controllers, reference, namespace))
+            return _found(_get(self.replication_controllers, reference, namespace))
         if kind == "ReplicaSet" and group in _APPS:
             return self._of_replica_set(reference, namespace)
         if (group, kind) == ("apps", "StatefulSet"):
-            return _found(_get(self._stateful_sets, reference, namespace))
+            return _found(_get(self.stateful_sets, reference, namespace))
         return None
 
     def _of_replica_set(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        replica_set = _get(self._replica_sets, reference, namespace)
+        replica_set = _get(self.replica_sets, reference, namespace)
         if replica_set is None:
             return None
         owner = controller_of(replica_set)
         if owner is None or owner.kind != "Deployment":
             return _found(replica_set)
-        return _found(_get(self._deployments, owner, namespace)) if _group_of(owner) in _APPS else None
+        return _found(_get(self.deployments, owner, namespace)) if _group_of(owner) in _APPS else None
 
     async def _ask(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        served = await self._client.discovery.resource_for_kind(
+        served = await self.client.discovery.resource_for_kind(
             GroupVersionKind(*GroupVersion.parse(reference.api_version), reference.kind)
         )
-        resource = self._client.resource(dict[str, Any], served.gvr, namespaced=served.namespaced)
+        resource = self.client.resource(dict[str, Any], served.gvr, namespaced=served.namespaced)
         try:
             scale = await resource.get_scale(reference.name, namespace)
         except NotFound:
@@ -206,6 +193,7 @@ class Count:
     recheck: float | None
 
 
+@dataclass(eq=False, slots=True)
 class BudgetCounter:
     """
     Computes the statuses of budgets.
@@ -213,10 +201,9 @@ class BudgetCounter:
     :param recorder: records Events about problems of a budget or a pod
     """
 
-    def __init__(self, budgets: Budgets, scales: Scales, recorder: EventRecorder) -> None:
-        self._budgets = budgets
-        self._scales = scales
-        self._recorder = recorder
+    budgets: Budgets
+    scales: ScaleFinder
+    recorder: EventRecorder
 
     async def count(self, budget: V1PodDisruptionBudget, now: datetime) -> Count:
         """
@@ -228,24 +215,24 @@ class BudgetCounter:
         :raises ClientError: if the server could not be read
         """
         try:
-            pods = self._budgets.pods_of(budget)
+            pods = self.budgets.pods_of(budget)
         except SelectorError as error:
-            self._recorder.event(budget, WARNING, "NoPods", f"Failed to get pods: {error}")
+            self.recorder.event(budget, WARNING, "NoPods", f"Failed to get pods: {error}")
             raise
         if not pods:
-            self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
+            self.recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
         try:
             expected, desired = await self._expect(budget, pods)
         except Exception as error:
             message = f"Failed to calculate the number of expected pods: {error}"
-            self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", message)
+            self.recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", message)
             raise
         disrupted = disrupted_pods(budget, pods, now)
         for pod in disrupted.overdue:
             # Kubernetes' text has the namespace twice, too.
             where = f"{budget.metadata.namespace}/{budget.metadata.namespace}"
             message = f"Pod was expected by PDB {where} to be deleted but it wasn't"
-            self._recorder.event(pod, WARNING, "NotDeleted", message)
+            self.recorder.event(pod, WARNING, "NotDeleted", message)
         status = new_status(
             budget,
             healthy=count_healthy(pods, disrupted.pods, now),
@@ -261,8 +248,8 @@ class BudgetCounter:
         if not wants_scale(budget):
             expected = len(pods) if budget.spec.min_available is not None else 0
             return expected, desired_healthy(budget, expected)
-        scale = await _expected_scale(pods, self._scales)
+        scale = await _expected_scale(pods, self.scales)
         if scale.unmanaged:
             message = _UNMANAGED_PODS.format(selector_text(budget.spec.selector))
-            self._recorder.event(budget, WARNING, "UnmanagedPods", message)
+            self.recorder.event(budget, WARNING, "UnmanagedPods", message)
         return scale.total, desired_healthy(budget, scale.total)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from kinformer.client import Resource
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.expectations import Expectations
@@ -22,7 +23,7 @@ from kinformer_controllers.job.jobs import is_suspended
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
 from kinformer_controllers.job.outcome import completed, ensure_condition, new_condition, seconds_to_deadline, verdict
 from kinformer_controllers.job.pods import Released, phase_of
-from kinformer_controllers.job.tracking import JobTracker, StatusUpdater
+from kinformer_controllers.job.tracking import JobTracker
 
 __all__ = ("Reconciled", "Reconciler", "own_copy")
 
@@ -51,7 +52,7 @@ class Reconciler:
 
     def __init__(
         self,
-        jobs: StatusUpdater,
+        jobs: Resource[V1Job],
         pods: PodWriter,
         expectations: Expectations,
         released: Released,

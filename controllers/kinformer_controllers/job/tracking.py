@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import anyio
 
+from kinformer.client import Resource
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
@@ -26,16 +28,10 @@ from kinformer_controllers.job.metrics import FINISHED, HANDLED_FAILURES, count_
 from kinformer_controllers.job.outcome import ensure_condition, failed_for, is_condition_true, new_condition
 from kinformer_controllers.job.pods import Released
 
-__all__ = ("JobTracker", "StatusUpdater")
+__all__ = ("JobTracker",)
 
 
-class StatusUpdater(Protocol):
-    """The methods of a :class:`kinformer.client.Resource` of Jobs that are needed here."""
-
-    async def update_status(self, obj: V1Job) -> V1Job:
-        """See :meth:`kinformer.client.Resource.update_status`."""
-
-
+@dataclass(eq=False, slots=True)
 class JobTracker:
     """
     Counts the ended pods of Jobs, and ends Jobs.
@@ -43,22 +39,13 @@ class JobTracker:
     :param remember: called with the Job's key and backoff when its failures are in the status
     """
 
-    def __init__(
-        self,
-        jobs: StatusUpdater,
-        pods: PodWriter,
-        released: Released,
-        recorder: EventRecorder,
-        clock: Clock,
-        *,
-        remember: Callable[[str, Backoff], object],
-    ) -> None:
-        self._jobs = jobs
-        self._pods = pods
-        self._released = released
-        self._recorder = recorder
-        self._clock = clock
-        self._remember = remember
+    jobs: Resource[V1Job]
+    pods: PodWriter
+    released: Released
+    recorder: EventRecorder
+    clock: Clock
+    _: KW_ONLY
+    remember: Callable[[str, Backoff], object]
 
     async def declare(self, stock: JobPods) -> None:
         """
@@ -78,7 +65,7 @@ class JobTracker:
         status.conditions = [*(status.conditions or ()), finished]
         stock.job = await self._write(stock.job)
         if finished.type == "FailureTarget":
-            stock.finished = failed_for(finished, self._clock.now())
+            stock.finished = failed_for(finished, self.clock.now())
 
     async def track(self, stock: JobPods, changed: bool) -> None:
         """
@@ -96,7 +83,7 @@ class JobTracker:
         finished = self._interim(stock, accounts)
         if changed or accounts.changed:
             stock.job = await self._write(stock.job)
-            self._remember(key, stock.backoff)
+            self.remember(key, stock.backoff)
             count_finished_pods(stock.job, before)
             before = copy.deepcopy(stock.job.status)
         for action, count in accounts.actions.items():
@@ -122,7 +109,7 @@ class JobTracker:
 
         :return: the final condition
         """
-        finished, status, now = stock.finished, stock.job.status, self._clock.now()
+        finished, status, now = stock.finished, stock.job.status, self.clock.now()
         if finished is None:
             return None
         if finished.type == "FailureTarget":
@@ -142,14 +129,14 @@ class JobTracker:
         """
         job = owner_id(stock.job)
         errors: list[Exception] = []
-        self._released.expect(job, [pod.metadata.uid for pod in accounts.release])
+        self.released.expect(job, [pod.metadata.uid for pod in accounts.release])
 
         async def release(pod: V1Pod) -> None:
             meta = pod.metadata
             try:
-                await self._pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
+                await self.pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
             except Exception as error:  # of any type: the other pods must be released, too; then the sync fails
-                self._released.observed(job, meta.uid)
+                self.released.observed(job, meta.uid)
                 if not isinstance(error, NotFound):
                     errors.append(error)
                     return
@@ -166,17 +153,17 @@ class JobTracker:
     def _tell(self, job: V1Job, finished: V1JobCondition) -> None:
         mode = completion_mode(job)
         if finished.type != "Complete":
-            self._recorder.event(job, WARNING, finished.reason or "", finished.message or "")
+            self.recorder.event(job, WARNING, finished.reason or "", finished.message or "")
             FINISHED.labels(mode, "failed", finished.reason).inc()
             return
         if job.spec.completions is not None and (job.status.succeeded or 0) > job.spec.completions:
             message = "Too many succeeded pods running after completion count reached"
-            self._recorder.event(job, WARNING, "TooManySucceededPods", message)
-        self._recorder.event(job, NORMAL, "Completed", "Job completed")
+            self.recorder.event(job, WARNING, "TooManySucceededPods", message)
+        self.recorder.event(job, NORMAL, "Completed", "Job completed")
         FINISHED.labels(mode, "succeeded", finished.reason).inc()
 
     async def _write(self, job: V1Job) -> V1Job:
-        written = await self._jobs.update_status(job)
+        written = await self.jobs.update_status(job)
         uncounted_of(written.status)
         return written
 
