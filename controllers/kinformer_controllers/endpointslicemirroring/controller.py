@@ -93,7 +93,7 @@ class MirroringController:
             if endpoints is None or service is None or service.spec.selector or not should_mirror(endpoints):
                 self._sizes.forget(key)
                 for slice_ in there:
-                    await self._delete(slice_)
+                    await delete_same(self._server, slice_)  # not counted as a change, as in Kubernetes
                 self._made_for.pop(key, None)
                 return
             plan = mirror(endpoints, there, self._most)
@@ -137,11 +137,8 @@ class MirroringController:
             await self._server.update(slice_)
             CHANGES.labels(operation="update").inc()
         for slice_ in plan.delete:
-            await self._delete(slice_)
-
-    async def _delete(self, slice_: V1EndpointSlice) -> None:
-        if await delete_same(self._server, slice_):
-            CHANGES.labels(operation="delete").inc()
+            if await delete_same(self._server, slice_):
+                CHANGES.labels(operation="delete").inc()
 
     def _tell(self, endpoints: V1Endpoints, plan: Mirror) -> None:
         SKIPPED.observe(plan.skipped)

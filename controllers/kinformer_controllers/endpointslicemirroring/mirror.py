@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -146,9 +147,7 @@ def _desired(endpoints: V1Endpoints, most: int) -> _Desired:
 
 def _endpoint(address: V1EndpointAddress, ready: bool) -> tuple[str, V1Endpoint] | None:
     """Return the family of an address, and its endpoint; None if the address is invalid."""
-    try:
-        ip = ipaddress.ip_address(address.ip)
-    except ValueError:
+    if (ip := _parse(address.ip)) is None:
         return None
     endpoint = V1Endpoint(
         addresses=[str(ip)],
@@ -160,10 +159,23 @@ def _endpoint(address: V1EndpointAddress, ready: bool) -> tuple[str, V1Endpoint]
     return f"IPv{ip.version}", endpoint
 
 
+def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Read an address as Kubernetes' ParseIPSloppy() does: with leading zeros; an IPv4 address in IPv6 is IPv4."""
+    head, colon, tail = text.rpartition(":")
+    try:
+        ip = ipaddress.ip_address(head + colon + (re.sub(r"\b0+(?=\d)", "", tail) if "." in tail else tail))
+    except ValueError:
+        return None
+    if ip.version == 4:
+        return ip
+    return None if ip.scope_id is not None else ip.ipv4_mapped or ip
+
+
 def _identity(endpoint: V1Endpoint) -> Any:
     """Return the identity of an endpoint. Its address alone is not enough: several pods may have the same one."""
     target = endpoint.target_ref
-    return endpoint.addresses[0], endpoint.hostname, target and (target.namespace, target.name, target.uid)
+    name = (target.namespace or "", target.name or "") if target is not None else ("", "")
+    return tuple(sorted(endpoint.addresses)), endpoint.hostname or "", *name
 
 
 def _slice(endpoints: V1Endpoints, key: _Key, wanted: list[V1Endpoint]) -> V1EndpointSlice:
@@ -200,10 +212,16 @@ def _says_the_same(current: V1EndpointSlice, wanted: V1EndpointSlice) -> bool:
 
 
 def _comparable(endpoints: Iterable[V1Endpoint] | None) -> Mapping[Any, Any]:
-    return {
-        _identity(each): (bool(each.conditions is None or each.conditions.ready is not False), each.node_name)
-        for each in endpoints or ()
-    }
+    """Return what is compared of endpoints besides their identity: Kubernetes' EndpointsEqualBeyondHash()."""
+    return {_identity(each): _details(each) for each in endpoints or ()}
+
+
+def _details(endpoint: V1Endpoint) -> tuple[Any, ...]:
+    conditions, target = endpoint.conditions or V1EndpointConditions(), endpoint.target_ref
+    # The version of the target does not count, because it changes with each of its heartbeats.
+    fields = target and tuple(value or "" for value in (target.kind, target.api_version, target.uid, target.field_path))
+    states = conditions.ready, conditions.serving, conditions.terminating
+    return *states, endpoint.node_name, endpoint.zone, fields
 
 
 def _over(current: V1EndpointSlice, wanted: V1EndpointSlice) -> V1EndpointSlice:

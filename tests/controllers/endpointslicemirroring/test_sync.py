@@ -22,6 +22,7 @@ from kinformer_controllers.endpointslicemirroring.mirror import MANAGED_BY, MANA
 from kinformer_controllers.shared.gauges import SummedGauges
 from tests.turning import eventually, turn
 
+CHANGED = "endpoint_slice_mirroring_controller_changes_total"
 LEADER = "control-plane.alpha.kubernetes.io/leader"
 
 
@@ -168,6 +169,64 @@ def test_a_slice_that_says_what_it_should_is_left_alone() -> None:
     assert (found.create, found.update, found.delete) == ([], [], [])
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "written"),
+    [
+        ({"kind": "Pod", "name": "a", "uid": "1"}, {"kind": "VirtualMachine", "name": "a", "uid": "1"}, True),
+        ({"kind": "Pod", "name": "a", "uid": "1"}, {"kind": "Pod", "name": "a", "uid": "2"}, True),
+        ({"kind": "Pod", "name": "a", "fieldPath": "x"}, {"kind": "Pod", "name": "a", "fieldPath": "y"}, True),
+        ({"kind": "Pod", "name": "a"}, None, True),
+        ({"kind": "Pod", "name": "a", "resourceVersion": "1"}, {"kind": "Pod", "name": "a"}, False),
+    ],
+    ids=["kind", "uid", "field", "none", "version"],
+)
+def test_a_slice_follows_the_target_of_an_address(before: Any, after: Any, written: bool) -> None:
+    """As EndpointsEqualBeyondHash() in k8s.io/endpointslice/util."""
+
+    def pointing(target: Any) -> V1Endpoints:
+        return endpoints({"addresses": [{"ip": "10.0.0.1", **({"targetRef": target} if target else {})}]})
+
+    there = named(mirror(pointing(before), [], 1000).create[0], "e-1")
+
+    found = mirror(pointing(after), [there], 1000)
+
+    assert bool(found.update) == written
+    if before["name"] == (after or {}).get("name"):
+        # It is the same endpoint, whatever else is said of its target.
+        assert (found.added, found.updated, found.removed) == (0, int(written), 0)
+
+
+@pytest.mark.parametrize("field", ["serving", "terminating", "zone"])
+def test_what_somebody_adds_to_an_endpoint_is_taken_back(field: str) -> None:
+    there = named(mirror(endpoints(subset("10.0.0.1")), [], 1000).create[0], "e-1")
+    (endpoint,) = there.endpoints or ()
+    if field == "zone":
+        endpoint.zone = "z"
+    else:
+        setattr(endpoint.conditions, field, False)
+
+    assert mirror(endpoints(subset("10.0.0.1")), [there], 1000).update
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "ip"),
+    [
+        ("010.000.0.01", "IPv4", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "IPv4", "10.0.0.1"),
+        ("::ffff:010.0.0.1", "IPv4", "10.0.0.1"),
+        ("fd00::0001", "IPv6", "fd00::1"),
+    ],
+)
+def test_addresses_are_read_as_kubernetes_reads_them(text: str, family: str, ip: str) -> None:
+    (slice_,) = mirror(endpoints(subset(text)), [], 1000).create
+
+    assert (slice_.address_type, addresses(slice_)) == (family, [ip])
+
+
+def test_an_address_with_a_zone_is_none() -> None:
+    assert mirror(endpoints(subset("fe80::1%eth0")), [], 1000).invalid == 1
+
+
 def test_a_slice_of_other_ports_is_rewritten_and_a_surplus_deleted() -> None:
     there = [named(mirror(endpoints(subset("10.0.0.1")), [], 1000).create[0], name) for name in ("e-1", "e-2")]
 
@@ -267,8 +326,11 @@ async def test_endpoints_without_a_service_or_with_a_selector_are_not_mirrored()
         await world.comes_to(["10.0.0.1"])
         service = await world.services.get("e", "default")
         service.spec.selector = {"app": "web"}
+        before = REGISTRY.get_sample_value(CHANGED, {"operation": "delete"})
         await world.services.update(service)
         await world.comes_to()
+        # Kubernetes' deleteEndpoints() does not count what it deletes.
+        assert REGISTRY.get_sample_value(CHANGED, {"operation": "delete"}) == before
 
 
 async def test_a_slice_that_somebody_deletes_or_changes_is_put_right() -> None:
