@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -21,6 +21,7 @@ from kinformer.models import V1Condition
 
 __all__ = (
     "Condition",
+    "conditions_patch",
     "get_condition",
     "is_condition_true",
     "put_condition",
@@ -61,6 +62,18 @@ def is_condition_true(conditions: Sequence[Condition] | None, type_: str) -> boo
     """Whether there is a condition of a type with the status ``True``."""
     found = get_condition(conditions, type_)
     return found is not None and found.status == "True"
+
+
+def conditions_patch(conditions: Sequence[Condition] | None, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """
+    Return the fields of a strategic merge patch of a status that writes some of its conditions, as JSON.
+
+    The patch says the order, because a server puts new entries first otherwise. Conditions that are there keep their
+    places, and new ones follow them.
+    """
+    types = list(dict.fromkeys([*(each.type for each in conditions or ()), *(each["type"] for each in written)]))
+    ordered = sorted(written, key=lambda each: types.index(each["type"]))
+    return {"$setElementOrder/conditions": [{"type": type_} for type_ in types], "conditions": ordered}
 
 
 def without_condition(conditions: Sequence[C] | None, type_: str) -> list[C]:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from kinformer.clock import Clock
-from kinformer.controllerutil.conditions import get_condition
+from kinformer.controllerutil.conditions import conditions_patch, get_condition
 from kinformer.models import V1Pod, V1PodCondition, V1PodStatus, to_dict
 
 __all__ = (
@@ -172,4 +172,6 @@ def pod_condition_patch(pod: V1Pod, condition: V1PodCondition, now: datetime) ->
     since = there.last_transition_time if there is not None and there.status == condition.status else now
     written = {name: value for name, value in to_dict(condition).items() if value is not None}
     written["lastTransitionTime"] = (since or now).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [written]}}
+    status = pod_status(pod)
+    conditions = status.conditions if status is not None else None
+    return {"metadata": {"uid": pod.metadata.uid}, "status": conditions_patch(conditions, [written])}

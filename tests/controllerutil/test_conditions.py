@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from kinformer.controllerutil.conditions import conditions_patch
+from kinformer.meta.names import GroupVersionKind
+from kinformer.meta.patch import strategic_merge_patch
 from kinformer.models import V1Condition, V1PodCondition
 from kinformer.operator import get_condition, is_condition_true, set_condition, without_condition
 
@@ -88,3 +91,17 @@ def test_conditions_of_other_kinds_can_be_looked_for_as_well() -> None:
     assert not is_condition_true(conditions, "Other")
     assert not is_condition_true(conditions, "Missing")
     assert without_condition(conditions, "Ready") == conditions[1:]
+
+
+def test_a_patch_leaves_conditions_in_their_places_and_new_ones_follow() -> None:
+    there = [V1PodCondition(type="Ready", status="True"), V1PodCondition(type="PodScheduled", status="True")]
+    written = [{"type": "New", "status": "True"}, {"type": "Ready", "status": "False"}]
+
+    patch = {"status": conditions_patch(there, written)}
+    pod = {"status": {"conditions": [{"type": each.type, "status": each.status} for each in there]}}
+
+    assert strategic_merge_patch(pod, patch, GroupVersionKind("", "v1", "Pod"))["status"]["conditions"] == [
+        {"type": "Ready", "status": "False"},
+        {"type": "PodScheduled", "status": "True"},
+        {"type": "New", "status": "True"},
+    ]

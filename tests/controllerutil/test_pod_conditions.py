@@ -19,6 +19,7 @@ def test_the_patch_holds_the_one_condition_and_the_uid() -> None:
     assert patch == {
         "metadata": {"uid": "uid-p"},
         "status": {
+            "$setElementOrder/conditions": [{"type": "Ready"}, {"type": "DisruptionTarget"}],
             "conditions": [
                 {
                     "type": "DisruptionTarget",
@@ -28,7 +29,7 @@ def test_the_patch_holds_the_one_condition_and_the_uid() -> None:
                     "observedGeneration": 3,
                     "lastTransitionTime": "2026-01-01T12:00:00Z",
                 }
-            ]
+            ],
         },
     }
 

@@ -20,6 +20,7 @@ from kinformer.cache import Indexer, SharedIndexInformer, wait_until_current
 from kinformer.client import Client, ListOptions
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
+from kinformer.controllerutil.conditions import conditions_patch
 from kinformer.controllerutil.owning import POD_NODE_INDEX
 from kinformer.logs import get_logger
 from kinformer.models import V1Lease, V1Node, V1NodeCondition, V1ObjectMeta, V1Pod, to_dict
@@ -269,7 +270,8 @@ class NodeMonitor:
 def _patch(node: V1Node, conditions: tuple[V1NodeCondition, ...]) -> dict[str, Any]:
     """Return the patch of a node's status. It meets a conflict if the node has changed since it was read."""
     version = node.metadata.resource_version
+    there = node.status.conditions if node.status is not None else None
     return {
         "metadata": {"resourceVersion": version},
-        "status": {"conditions": [to_dict(condition) for condition in conditions]},
+        "status": conditions_patch(there, [to_dict(condition) for condition in conditions]),
     }

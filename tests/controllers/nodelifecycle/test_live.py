@@ -130,6 +130,23 @@ async def test_taints_that_cannot_be_written_are_tried_again() -> None:
 # Nodes that are silent
 
 
+async def test_conditions_of_a_silent_node_that_are_new_come_last() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("silent", None)
+        await world.report("silent", "False", "NetworkUnavailable")
+        await world.report("silent", "True")
+
+        await world.turn(60)
+
+        assert list((await world.conditions("silent")).items()) == [
+            ("Ready", "Unknown"),
+            ("NetworkUnavailable", "False"),
+            ("MemoryPressure", "Unknown"),
+            ("DiskPressure", "Unknown"),
+            ("PIDPressure", "Unknown"),
+        ]
+
+
 async def test_a_node_silent_for_50_seconds_is_unknown_with_unready_pods() -> None:
     async with with_lifecycle() as world:
         for name in ("alive", "silent"):
