@@ -64,6 +64,14 @@ def escape(name: str) -> str | None:
     return re.sub(r"__|[-./]", lambda found: _ESCAPES[found[0]], name)
 
 
+def _spellings(name: str) -> tuple[str, ...]:
+    """The names that expressions can have for a field. A reserved word is one of them, after a dot."""
+    escaped = escape(name)
+    if escaped is None:
+        return ()
+    return (escaped, name) if name in RESERVED else (escaped,)
+
+
 def _rooted(schema: Schema) -> Schema:
     """The schema of a whole resource. It always has kind, apiVersion, and the two names in the metadata."""
     properties = schema.get("properties") or {}
@@ -197,10 +205,10 @@ class _Reader:
             self._names[f"{self._package}.{name}"] = path
         message.options.deprecated_legacy_json_field_conflicts = True  # these messages are never read from JSON
         for key, of_key in sorted((schema.get("properties") or {}).items()):
-            escaped = escape(key) if self._escapes else key
             found = self._child(of_key, path and f"{path}.{key}")
-            if escaped is not None and found is not None:
-                self._add(message, name, escaped, found)
+            for spelling in _spellings(key) if self._escapes else (key,):
+                if found is not None:
+                    self._add(message, name, spelling, found)
         return _Found(cel(f"{self._package}.{name}"), field.TYPE_MESSAGE, f".{self._package}.{name}")
 
     def _add(self, message: Any, of: str, key: str, found: _Found) -> None:
@@ -249,9 +257,10 @@ def to_cel(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
             return {key: to_cel(item, additional, is_root=embedded) for key, item in value.items()}
         properties = schema.get("properties") or {}
         return {
-            escaped: to_cel(item, properties[key], is_root=bool(properties[key].get("x-kubernetes-embedded-resource")))
+            spelling: to_cel(item, properties[key], is_root=bool(properties[key].get("x-kubernetes-embedded-resource")))
             for key, item in value.items()
-            if key in properties and (escaped := escape(key)) is not None
+            if key in properties
+            for spelling in _spellings(key)
         }
     if isinstance(value, list):
         items = schema.get("items") or {}

@@ -87,6 +87,17 @@ async def test_a_rule_of_the_whole_object_sees_its_name_and_its_kind(http: Http)
     await http.create(WIDGETS, {**widget(), "metadata": {"name": "x"}})
 
 
+async def test_a_rule_names_a_reserved_word_as_it_is_or_escaped(http: Http) -> None:
+    rules = ("self.namespace != 'x'", "self.__namespace__ != 'y'", "!has(self.break)")
+    texts = {name: {"type": "string"} for name in ("namespace", "break")}
+    await define(http, of_spec(*({"rule": rule} for rule in rules), **texts))
+    specs: list[dict[str, Any]] = [{"namespace": "x"}, {"namespace": "y"}, {"namespace": "z", "break": ""}]
+    for spec, rule in zip(specs, rules, strict=True):
+        [cause] = await refused(http, "POST", WIDGETS, widget(**spec))
+        assert cause["message"] == f"Invalid value: failed rule: {rule}"
+    await http.create(WIDGETS, widget(namespace="z"))
+
+
 async def test_a_rule_about_changes_holds_when_there_is_a_change(http: Http) -> None:
     await define(http, of_spec({"rule": "self.size >= oldSelf.size", "message": "may not shrink"}))
     await http.create(WIDGETS, widget(size=2))
