@@ -100,10 +100,10 @@ async def wait_until_each_is_as_new_as(
         async with plain_task_group() as tasks:
             for feed, (informer, version) in tuple(late.items()):
                 tasks.start_soon(follow_up, feed, informer, version, name=f"informer {feed.name} catches up")
-    names = tuple(sorted(feed.name for feed in late))
-    if names:
-        log.warning("caches_may_be_old", late=names, waited=timeout)
-    return names
+    # A cache without its first list is not old. Its users wait for the list, and it is logged why it does not come.
+    if old := sorted(feed.name for feed in late if feed.has_synced):
+        log.warning("caches_may_be_old", late=tuple(old), waited=timeout)
+    return tuple(sorted(feed.name for feed in late))
 
 
 async def wait_until_current(

@@ -13,8 +13,8 @@ __all__ = ("CacheNotSynced", "HasSynced", "wait_for_cache_sync")
 
 log = get_logger(__name__)
 
-#: Seconds between two log lines about caches that have not synced yet.
-_REMIND = 10.0
+#: Seconds until the first log line about caches that have not synced yet, and the most seconds between two of them.
+_REMIND, _SELDOM = 10.0, 300.0
 
 
 class CacheNotSynced(TimeoutError):
@@ -53,7 +53,7 @@ class HasSynced(Protocol):
 
 async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, clock: Clock | None = None) -> None:
     """
-    Wait until all caches have synced. Every ten seconds the log names those that are late.
+    Wait until all caches have synced. The log names those that are late: after ten seconds, then less and less often.
 
     :param timeout: seconds after which to give up; None for never
     :raises InformerStateError: if one of them stopped before it had synced
@@ -66,13 +66,15 @@ async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, 
         return tuple(cache.name for cache in caches if not cache.has_synced)
 
     reminder: Timer
+    wait = _REMIND
 
     def remind() -> None:
-        nonlocal reminder
+        nonlocal reminder, wait
         log.info("waiting_for_cache_sync", late=late())
-        reminder = clock.call_later(_REMIND, remind)
+        wait = min(wait * 2, _SELDOM)
+        reminder = clock.call_later(wait, remind)
 
-    reminder = clock.call_later(_REMIND, remind)
+    reminder = clock.call_later(wait, remind)
     with move_on_after(clock, timeout):
         try:
             for cache in caches:

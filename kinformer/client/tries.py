@@ -274,12 +274,7 @@ class Tries:
         """
         code = response.status
         seconds = retry_after(response.headers.get("Retry-After"))
-        if (code == 429 or code >= 500) and seconds is not None and self._retries < self._limit:
-            await self._wait(seconds, f"the server answered {code}")
-            return
-        if code == 401 and await self._renewed(refused=True):
-            return
-        raise error_from_response(
+        error = error_from_response(
             code,
             data,
             content_type=response.headers.get("Content-Type", ""),
@@ -288,6 +283,12 @@ class Tries:
             url=self.url,
             about=self._about,
         )
+        if (code == 429 or code >= 500) and seconds is not None and self._retries < self._limit:
+            await self._wait(seconds, f"the server answered {code}: {error}")
+            return
+        if code == 401 and await self._renewed(refused=True):
+            return
+        raise error
 
     async def _renewed(self, *, refused: bool) -> bool:
         """Renew the credentials. Return whether they differ now from those that the request was sent with."""

@@ -204,7 +204,8 @@ class LeaderElector:
             if not renewed and self.leader and not self.is_leader:
                 return "somebody else has taken it"
             if not renewed:
-                return f"it was not renewed within {limit:.3g} s"
+                why = f": {self.keeper.failure}" if self.keeper.failure else ""
+                return f"it was not renewed within {limit:.3g} s{why}"
             if self.keeper.held_for <= 0:
                 return "it was renewed too late"
             log.debug("lease_renewed", lease=self._lease)

@@ -74,6 +74,8 @@ class LeaseKeeper:
         self.name = name or lock.describe()
         #: The record that was last read or written.
         self.observed: ElectionRecord = _NOTHING
+        #: Why the last try to read or write it failed; empty if it did not.
+        self.failure = ""
         self.metrics = ElectionMetrics(self.name)
         self._clock = clock or RealClock()
         self._now = steady_time(self._clock)
@@ -153,7 +155,8 @@ class LeaseKeeper:
         except NotFound:
             return await self._create(mine, began)
         except ClientError as error:
-            log.error("lease_not_read", lease=self._lock_name, error=str(error))
+            self.failure = str(error)
+            log.error("lease_not_read", lease=self._lock_name, error=self.failure)
             return False
         self._saw(found)
         if not self.is_leader and found.holder_identity and self._is_valid(began):
@@ -184,7 +187,8 @@ class LeaseKeeper:
             log.debug("lease_not_there", lease=self._lock_name)
             return False
         except ClientError as error:
-            log.error("lease_not_read", lease=self._lock_name, error=str(error))
+            self.failure = str(error)
+            log.error("lease_not_read", lease=self._lock_name, error=self.failure)
             return False
         self._saw(found)
         if self._observed_at + found.lease_duration_seconds < began:
@@ -257,7 +261,8 @@ class LeaseKeeper:
         except ClientError as error:
             if isinstance(error, ApiError):
                 self._unanswered = False
-            (log.error if tell else log.debug)(failure, lease=self._lock_name, error=str(error))
+            self.failure = str(error)
+            (log.error if tell else log.debug)(failure, lease=self._lock_name, error=self.failure)
             return False
         self._wrote(record, began)
         return True
@@ -287,6 +292,7 @@ class LeaseKeeper:
         self._edited_until = max(self._edited_until, now + min(held.lease_duration_seconds, longest))
 
     def _wrote(self, record: ElectionRecord, began: float) -> None:
+        self.failure = ""
         self._unanswered = False
         self._renewed_at = began
         self._observe(record, began)

@@ -45,7 +45,7 @@ class KubeControllerManagerRuns(Exception):
         )
 
 
-async def check_alone(client: Client, controllers: Sequence[str], clock: Clock) -> None:
+async def check_alone(client: Client, controllers: Sequence[str], clock: Clock, *, told: bool = False) -> bool:
     """
     Check that the cluster's own kube-controller-manager does not run.
 
@@ -53,6 +53,8 @@ async def check_alone(client: Client, controllers: Sequence[str], clock: Clock) 
     another reason, it is repeated.
 
     :param controllers: the names of the built-in controllers that this process is going to run
+    :param told: whether it was logged before that this process may not read the Lease
+    :return: whether the Lease could be read
     :raises KubeControllerManagerRuns: if the cluster's own kube-controller-manager holds its Lease
     """
     leases = client.resource(V1Lease)
@@ -62,16 +64,18 @@ async def check_alone(client: Client, controllers: Sequence[str], clock: Clock) 
             spec = (await leases.get(NAME, NAMESPACE)).spec
             break
         except NotFound:
-            return
+            return True
         except (Forbidden, Unauthorized) as error:
-            log.warning("lease_not_readable", lease=f"{NAMESPACE}/{NAME}", error=str(error), controllers=controllers)
-            return
+            level = log.debug if told else log.warning
+            level("lease_not_readable", lease=f"{NAMESPACE}/{NAME}", error=str(error), controllers=controllers)
+            return False
         except ClientError as error:
             log.warning("lease_not_read", lease=f"{NAMESPACE}/{NAME}", error=str(error))
             await clock.sleep(backoff.next())
     holder = spec.holder_identity if spec is not None else None
     if holder and spec.renew_time is not None and _is_recent(spec.renew_time, spec.lease_duration_seconds, clock):
         raise KubeControllerManagerRuns(holder, controllers)
+    return True
 
 
 def _is_recent(renewed: datetime, seconds: int | None, clock: Clock) -> bool:

@@ -202,6 +202,7 @@ class Manager:
         if self.shards is not None:
             self.shards.check(made)
         # If this manager uses the Lease of the cluster's kube-controller-manager, the two never run at the same time.
+        self._may_look_beside = True
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         #: What each controller was made by, by its name: a spec, a function, or a class.
         self.factories = made.factories
@@ -325,7 +326,8 @@ class Manager:
         :raises KubeControllerManagerRuns: if one would
         """
         if self._builtin and not self._beside:
-            await check_alone(self.context.client, self._builtin, self.context.clock)
+            told, client = not self._may_look_beside, self.context.client
+            self._may_look_beside = await check_alone(client, self._builtin, self.context.clock, told=told)
             # With an election the check is made again before leading, which may be weeks later.
             self._beside = self.election is None
 

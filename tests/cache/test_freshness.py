@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from kinformer.cache import (
     ListWatch,
@@ -17,7 +18,7 @@ from kinformer.cache import (
 from kinformer.client import Client, ListOptions, ServerUnreachable, WatchEvent, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
-from kinformer.models import V1ConfigMap, V1Node, V1ObjectMeta
+from kinformer.models import V1ConfigMap, V1Node, V1ObjectMeta, V1Secret
 from tests.turning import quiet, turn
 
 
@@ -209,6 +210,26 @@ async def test_after_the_time_limit_the_wait_ends_and_names_the_late_caches(worl
         assert waiting.late is None
         await turn(world.clock, 0.2)
     assert waiting.late == ("V1ConfigMap",)
+
+
+async def test_a_cache_without_its_first_list_is_late_and_not_called_old(world: World) -> None:
+    version = await world.write("one")
+    world.server.faults.refuse(500, times=1000, matching=lambda call: call.resource.plural == "secrets")
+    secrets = SharedIndexInformer(ListWatch(world.client.resource(V1Secret)), V1Secret, clock=world.clock)
+    late: list[tuple[str, ...]] = []
+
+    async def wait() -> None:
+        late.append(await wait_until_as_new_as([secrets], version, clock=world.clock, timeout=10))
+
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(secrets.run)
+            await quiet()
+            tasks.start_soon(wait)
+            await turn(world.clock, 11)
+            tasks.cancel_scope.cancel()
+    assert late == [("V1Secret",)]
+    assert [line["event"] for line in logs if line["event"] == "caches_may_be_old"] == []
 
 
 async def test_an_informer_that_was_not_started_is_passed_over(world: World) -> None:

@@ -285,7 +285,8 @@ def test_a_server_may_ask_for_a_minute_at_most(header: str | None, seconds: int 
 
 
 async def test_a_retry_after_of_a_year_is_a_minute(server: ScriptedServer, client: Client, clock: FakeClock) -> None:
-    server.answer(b"busy", 429, headers={"Retry-After": "31536000"})
+    status = b'{"kind":"Status","status":"Failure","code":429,"message":"the storage is away"}'
+    server.answer(status, 429, headers={"Retry-After": "31536000"})
     server.answer(b"ok")
     got: list[bytes] = []
 
@@ -300,6 +301,7 @@ async def test_a_retry_after_of_a_year_is_a_minute(server: ScriptedServer, clien
 
     assert got == [b"ok"]
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("request_retried", "info")]
+    assert logs[0]["why"] == "the server answered 429: the storage is away"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from kinformer.manager import (
     ControllerContext,
     ControllerDisabled,
     ControllerLoadError,
+    LeaderElection,
     Manager,
     OptionError,
     UnknownControllerError,
@@ -354,6 +355,17 @@ async def test_an_unreadable_lease_is_warned_of_and_a_busy_server_retried() -> N
             await clock.advance(10)
 
     assert [line["event"] for line in logs] == ["lease_not_read", "lease_not_readable"]
+
+
+async def test_an_unreadable_lease_is_warned_of_once(kinformer_api_server: ApiServer, kinformer_client: Client) -> None:
+    kinformer_api_server.faults.refuse(403, times=3, matching=lambda call: call.resource.plural == "leases")
+    manager = Manager(kinformer_client, controllers=["endpoint"], leader_election=LeaderElection())
+    with capture_logs() as logs:
+        for _ in range(3):  # before the start, at the start, and before it leads
+            await manager.check_alone()
+
+    told = [line["log_level"] for line in logs if line["event"] == "lease_not_readable"]
+    assert told == ["warning", "debug", "debug"]
 
 
 async def test_probes_and_scrapes_are_answered(client: Client) -> None:
