@@ -73,12 +73,6 @@ def sizes(subsets: list[V1EndpointSubset]) -> list[tuple[int, int]]:
     return [(len(each.addresses or ()), len(each.not_ready_addresses or ())) for each in subsets]
 
 
-def test_what_fits_is_kept() -> None:
-    kept, cut = truncate([subset(400, 100), subset(500, 0)])
-
-    assert (sizes(kept), cut) == ([(400, 100), (500, 0)], False)
-
-
 def test_of_too_many_ready_ones_each_subset_keeps_its_share() -> None:
     kept, cut = truncate([subset(900, 50), subset(300, 0), subset(600, 9)])
 
@@ -89,12 +83,6 @@ def test_those_that_are_not_ready_share_what_the_ready_ones_leave() -> None:
     kept, cut = truncate([subset(900, 300), subset(0, 100)])
 
     assert (sizes(kept), cut) == ([(900, 75), (0, 25)], True)
-
-
-def test_a_subset_that_would_be_empty_is_left_out() -> None:
-    kept, _ = truncate([subset(1000, 0), subset(0, 3)])
-
-    assert sizes(kept) == [(1000, 0)]
 
 
 def one_by_one(service: V1Service, pods: list[EndpointPod]) -> list[V1EndpointSubset]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kinformer.client.errors import Status, error_from_status
-from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
+from kinformer.models import V1Endpoints, V1EndpointSubset, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION, EndpointController
 from tests.controllers.objects import FakeContext, drained
@@ -33,38 +33,9 @@ class Endpoints(World):
         return drained(self.queue)
 
 
-def shape(subsets: list[V1EndpointSubset] | None) -> list[Any]:
-    """Subsets as: ready IPs, IPs that are not ready, ports."""
-    return [
-        (
-            [address.ip for address in subset.addresses or ()],
-            [address.ip for address in subset.not_ready_addresses or ()],
-            [(port.name, port.port, port.protocol) for port in subset.ports or ()],
-        )
-        for subset in subsets or ()
-    ]
-
-
-TCP_8080 = (None, 8080, "TCP")
-
-
-async def test_endpoints_list_ready_and_unready_pods_with_their_nodes() -> None:
-    world = Endpoints(make_service(), make_pod("a", "10.1.0.2"), make_pod("b", "10.1.0.1", ready=False))
-    await world.sync()
-
-    assert shape(world.endpoints().subsets) == [(["10.1.0.2"], ["10.1.0.1"], [TCP_8080])]
-    address = world.endpoints().subsets[0].addresses[0]
-    target = address.target_ref
-    assert (address.node_name, address.hostname) == ("n1", None)
-    assert (target.kind, target.namespace, target.name, target.uid) == ("Pod", "ns", "a", "uid-a")
-
-
-async def test_a_service_without_pods_has_endpoints_without_subsets() -> None:
-    world = Endpoints(make_service())
-    await world.sync()
-
-    assert world.writes == ["create Endpoints/web"]
-    assert world.endpoints().subsets is None
+def ips(subsets: list[V1EndpointSubset]) -> list[tuple[list[str], ...]]:
+    """Of each subset: ready IPs, IPs that are not ready."""
+    return [tuple([it.ip for it in some or ()] for some in (one.addresses, one.not_ready_addresses)) for one in subsets]
 
 
 @pytest.mark.parametrize(
@@ -93,33 +64,6 @@ async def test_a_service_that_is_gone_takes_its_endpoints_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "pod",
-    [
-        make_pod("a"),
-        make_pod("a", "10.1.0.1", phase="Succeeded"),
-        make_pod("a", "10.1.0.1", phase="Failed"),
-        make_pod("a", "10.1.0.1", deleting=True),
-        make_pod("a", "fd00::1"),
-        make_pod("a", "10.1.0.1", labels={"app": "other"}),
-    ],
-    ids=["no address", "succeeded", "failed", "deleting", "other family", "other labels"],
-)
-async def test_this_pod_is_not_listed(pod: V1Pod) -> None:
-    world = Endpoints(make_service(), pod)
-    await world.sync()
-
-    assert shape(world.endpoints().subsets) == []
-
-
-async def test_a_service_publishing_all_lists_unready_and_deleting_as_ready() -> None:
-    pods = make_pod("a", "10.1.0.1", ready=False), make_pod("b", "10.1.0.2", deleting=True)
-    world = Endpoints(make_service(publishNotReadyAddresses=True), *pods)
-    await world.sync()
-
-    assert shape(world.endpoints().subsets) == [(["10.1.0.1", "10.1.0.2"], [], [TCP_8080])]
-
-
-@pytest.mark.parametrize(
     ("spec", "want"),
     [
         ({"ipFamilies": ["IPv4"]}, ["10.1.0.1"]),
@@ -136,7 +80,7 @@ async def test_of_a_pods_addresses_the_one_of_the_services_family_is_listed(
     world = Endpoints(make_service(**spec), make_pod("a", ["10.1.0.1", "fd00::1"]))
     await world.sync()
 
-    assert [ips for ips, _, _ in shape(world.endpoints().subsets)] == [want]
+    assert ips(world.endpoints().subsets) == [(want, [])]
 
 
 @pytest.mark.parametrize("cluster_ip", ["None", ""])
@@ -163,52 +107,6 @@ async def test_a_primary_ip_of_the_other_family_is_a_change() -> None:
     world.put(other)
 
     assert await world.queued() == ["ns/web"]
-
-
-async def test_ports_by_name_and_by_number_of_several_protocols() -> None:
-    service = make_service(
-        ports=[
-            {"name": "web", "port": 80, "targetPort": "http", "protocol": "TCP", "appProtocol": "h2c"},
-            {"name": "dns", "port": 53, "targetPort": 5353, "protocol": "UDP"},
-        ]
-    )
-    one = [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]
-    two = [{"name": "c", "ports": [{"name": "http", "containerPort": 9090}]}]
-    world = Endpoints(
-        service,
-        make_pod("a", "10.1.0.1", containers=one),
-        make_pod("b", "10.1.0.2", containers=two),
-        make_pod("c", "10.1.0.3"),
-    )
-    await world.sync()
-
-    assert shape(world.endpoints().subsets) == [
-        (["10.1.0.1", "10.1.0.2", "10.1.0.3"], [], [("dns", 5353, "UDP")]),
-        (["10.1.0.1"], [], [("web", 8080, "TCP")]),
-        (["10.1.0.2"], [], [("web", 9090, "TCP")]),
-    ]
-    assert world.endpoints().subsets[1].ports[0].app_protocol == "h2c"
-
-
-async def test_a_headless_service_lists_addresses_even_without_ports() -> None:
-    headless = {"clusterIP": "None"}
-    world = Endpoints(
-        make_service(ports=[], **headless),
-        make_service("with-ports", selector={"app": "web"}, **headless),
-        make_service("not-headless", selector={"app": "web"}, ports=[]),
-        make_pod("a", "10.1.0.1", hostname="h", subdomain="web"),
-    )
-    for name in ("web", "with-ports", "not-headless"):
-        await world.sync(name)
-
-    assert shape(world.endpoints().subsets) == [(["10.1.0.1"], [], [])]
-    assert shape(world.endpoints("with-ports").subsets) == [(["10.1.0.1"], [], [TCP_8080])]
-    assert shape(world.endpoints("not-headless").subsets) == []
-    assert world.endpoints().metadata.labels["service.kubernetes.io/headless"] == ""
-    assert "service.kubernetes.io/headless" not in world.endpoints("not-headless").metadata.labels
-    # Under its hostname it is found within the service that it names as its subdomain.
-    assert world.endpoints().subsets[0].addresses[0].hostname == "h"
-    assert world.endpoints("with-ports").subsets[0].addresses[0].hostname is None
 
 
 async def test_labels_are_the_services_and_annotations_those_that_are_there() -> None:
@@ -252,15 +150,6 @@ async def test_what_says_the_same_in_another_form_is_left_as_it_is() -> None:
     assert world.writes == ["create Endpoints/web"]
 
 
-async def test_labels_of_the_service_that_change_are_written() -> None:
-    world = Endpoints(make_service(labels={"team": "x"}))
-    await world.sync()
-    world.put(make_service(labels={"team": "y"}))
-    await world.sync()
-
-    assert world.endpoints().metadata.labels["team"] == "y"
-
-
 async def test_the_trigger_time_is_the_changes_and_goes_without_one() -> None:
     pod = make_pod("a", "10.1.0.1", ready=False, ready_at=10)
     world = Endpoints(make_service(created=5), pod)
@@ -281,7 +170,7 @@ async def test_more_than_a_thousand_addresses_are_cut_and_it_says_so() -> None:
     world = Endpoints(make_service(), *pods)
     await world.sync()
 
-    ready, not_ready, _ = shape(world.endpoints().subsets)[0]
+    [(ready, not_ready)] = ips(world.endpoints().subsets)
     assert (len(ready), len(not_ready)) == (1000, 0)
     assert world.endpoints().metadata.annotations["endpoints.kubernetes.io/over-capacity"] == "truncated"
 
@@ -290,7 +179,7 @@ async def test_more_than_a_thousand_addresses_are_cut_and_it_says_so() -> None:
     for pod in pods[:600]:
         world.remove(pod)
     await world.sync()
-    assert [len(ips) for ips in shape(world.endpoints().subsets)[0][:2]] == [600, 300]
+    assert [[len(each) for each in both] for both in ips(world.endpoints().subsets)] == [[600, 300]]
     assert "endpoints.kubernetes.io/over-capacity" not in world.endpoints().metadata.annotations
 
 
