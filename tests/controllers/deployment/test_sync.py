@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import anyio
 import pytest
 
 from kinformer.clock import FakeClock
@@ -14,7 +13,7 @@ from kinformer_controllers.deployment.controller import DeploymentController
 from kinformer_controllers.deployment.rollout import Rollout
 from kinformer_controllers.deployment.steps import clean_up, old_pods_run
 from tests.controllers.deployment.making import make_deployment, make_replica_set
-from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, FakeServer, make_pod
+from tests.controllers.objects import FakeContext, FakeInformers, FakeRecorder, FakeServer, drained, make_pod
 
 NOW = FakeClock().now()
 
@@ -37,13 +36,7 @@ class World:
 
     def queued(self) -> list[str]:
         """What was asked to be synced since this was asked last."""
-        keys, queue = [], self.controller.controller.queue
-        while True:
-            try:
-                keys.append(queue.get_nowait())
-            except anyio.WouldBlock:
-                return sorted(keys)
-            queue.done(keys[-1])
+        return sorted(drained(self.controller.controller.queue))
 
 
 def owned(obj: Any, owner: Any, kind: str) -> Any:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import anyio
 import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
@@ -12,7 +11,7 @@ from kinformer.models import V1OwnerReference, V1Pod, V1ReplicationController
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
 from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference
-from tests.controllers.objects import FakeInformers, FakePods, FakeServer, make_pod, make_rc
+from tests.controllers.objects import FakeInformers, FakePods, FakeServer, drained, make_pod, make_rc
 
 NOW = FakeClock().now()
 WEB = OwnerId("ns/web", "uid-web")
@@ -42,14 +41,7 @@ class Wiring:
 
     def queued(self) -> list[str]:
         """What the handlers asked to be synced since this was asked last."""
-        keys = []
-        while True:
-            try:
-                key = self.queue.get_nowait()
-            except anyio.WouldBlock:
-                return sorted(keys)
-            keys.append(key)
-            self.queue.done(key)
+        return sorted(drained(self.queue))
 
 
 @pytest.fixture
