@@ -88,7 +88,7 @@ class Reclaimer:
         try:
             plugin = self._plugins.deleter(volume)
         except NoPlugin as error:
-            self._times.fail(volume.metadata.name)
+            # As in Kubernetes: the phase says so, and it does not count as a failed operation.
             await self._fail(volume, "VolumeFailedDelete", str(error))
             return
         if plugin is None:

@@ -91,6 +91,25 @@ async def test_each_deletion_of_storage_is_measured_as_success_or_failure() -> N
     assert tries("emptied", "volume_delete") == {"fail-unknown": 1, "success": 1}
 
 
+async def test_a_volume_that_no_plugin_can_delete_is_no_failed_operation() -> None:
+    """As deleteVolumeOperation(), which returns no error then."""
+    world = World()
+    world.volume(claim=("c", "uid-c"), phase="Released", policy="Delete")
+    labels = {"plugin_name": "N/A", "operation_name": "delete"}
+    before = REGISTRY.get_sample_value("volume_operation_errors_total", labels)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.binder.operations.run)
+        await anyio.wait_all_tasks_blocked()
+        await world.sync_volume()
+        await anyio.wait_all_tasks_blocked()
+        await turn(world.clock, 1)
+        tasks.cancel_scope.cancel()
+
+    assert [event.split()[1] for event in world.recorder.events] == ["VolumeFailedDelete"]
+    assert REGISTRY.get_sample_value("volume_operation_errors_total", labels) == before
+
+
 def test_an_operation_that_is_forgotten_is_not_measured() -> None:
     times, labels = OperationTimes(FakeClock()), {"plugin_name": "forgotten", "operation_name": "delete"}
     times.begin("v", "forgotten", "delete")
