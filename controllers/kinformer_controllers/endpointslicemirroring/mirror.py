@@ -8,8 +8,6 @@ that is correct is not written; a deletion and a creation are combined into one 
 from __future__ import annotations
 
 import copy
-import ipaddress
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,6 +24,7 @@ from kinformer.models import (
     V1EndpointSlice,
     V1ObjectMeta,
 )
+from kinformer_controllers.shared.services.pod import canonical_ip
 from kinformer_controllers.shared.services.repacking import repack
 
 __all__ = ("MANAGED_BY", "MANAGER", "SERVICE_NAME", "Mirror", "is_mirrored_slice", "mirror", "should_mirror")
@@ -147,28 +146,16 @@ def _desired(endpoints: V1Endpoints, most: int) -> _Desired:
 
 def _endpoint(address: V1EndpointAddress, ready: bool) -> tuple[str, V1Endpoint] | None:
     """Return the family of an address, and its endpoint; None if the address is invalid."""
-    if (ip := _parse(address.ip)) is None:
+    if not (ip := canonical_ip(address.ip or "")):
         return None
     endpoint = V1Endpoint(
-        addresses=[str(ip)],
+        addresses=[ip],
         conditions=V1EndpointConditions(ready=ready),
         target_ref=address.target_ref,
         node_name=address.node_name,
         hostname=address.hostname or None,
     )
-    return f"IPv{ip.version}", endpoint
-
-
-def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Read an address as Kubernetes' ParseIPSloppy() does: with leading zeros; an IPv4 address in IPv6 is IPv4."""
-    head, colon, tail = text.rpartition(":")
-    try:
-        ip = ipaddress.ip_address(head + colon + (re.sub(r"\b0+(?=\d)", "", tail) if "." in tail else tail))
-    except ValueError:
-        return None
-    if ip.version == 4:
-        return ip
-    return None if ip.scope_id is not None else ip.ipv4_mapped or ip
+    return "IPv6" if ":" in ip else "IPv4", endpoint
 
 
 def _identity(endpoint: V1Endpoint) -> Any:

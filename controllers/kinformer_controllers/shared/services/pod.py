@@ -200,7 +200,9 @@ def differs(before: EndpointPod, now: EndpointPod) -> bool:
 
 
 def canonical_ip(text: str) -> str:
-    """Return an IP address in canonical form; ``""`` if it is invalid. Leading zeros in IPv4 are removed."""
+    """
+    Return an IP address in canonical form; ``""`` if it is invalid, or has a zone. Leading zeros in IPv4 are removed.
+    """
     if ":" not in text:
         if _PLAIN_IPV4.fullmatch(text):
             return text
@@ -209,6 +211,8 @@ def canonical_ip(text: str) -> str:
     try:
         address = ipaddress.IPv6Address(text)
     except ValueError:
+        return ""
+    if address.scope_id is not None:
         return ""
     # As in Go, an IPv4-mapped IPv6 address is an IPv4 address.
     return str(address.ipv4_mapped or address)

@@ -24,6 +24,7 @@ from tests.controllers.shared.services.world import make_pod
         ("", ""),
         ("fd00:0:0::00A1", "fd00::a1"),
         ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("fe80::1%eth0", ""),
         ("what", ""),
     ],
 )
