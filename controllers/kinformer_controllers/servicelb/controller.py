@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.client import PatchType
-from kinformer.client.errors import NotFound
+from kinformer.client.errors import ClientError, NotFound
 from kinformer.controllerutil.finalizers import (
     add_finalizers_patch,
     has_finalizer,
@@ -45,6 +45,7 @@ COMPONENT: Final = "service-controller"
 #: The first and the longest delay before a failed Service is retried, in seconds.
 _FIRST_RETRY, _LAST_RETRY = 5.0, 300.0
 _ALL_NODES: Final = "nodes"
+_THE_FINALIZER: Final = "load balancer cleanup finalizer"
 
 
 def make_controller(context: ControllerContext) -> Group:
@@ -96,8 +97,7 @@ class ServiceLBController:
         Sync the load balancer of one Service.
 
         :return: seconds until the next try, if the cloud asks for this; otherwise None
-        :raises SyncError: if a call to the cloud fails
-        :raises ClientError: if the server refuses a write
+        :raises SyncError: if a call to the cloud fails, or the server refuses a write
         """
         service, known = self._cached.get_by_key(key), self.known.get(key)
         if known is not None and (service is None or service.metadata.uid != known.metadata.uid):
@@ -130,7 +130,7 @@ class ServiceLBController:
     async def _ensure(self, service: V1Service) -> None:
         self._recorder.event(service, NORMAL, "EnsuringLoadBalancer", "Ensuring load balancer")
         if not has_finalizer(service, FINALIZER):
-            await self._patch(service, add_finalizers_patch(service, FINALIZER))
+            await self._patch(service, add_finalizers_patch(service, FINALIZER), f"add {_THE_FINALIZER}")
         nodes = eligible_nodes(self._nodes.list())
         if not nodes:
             message = "There are no available nodes for LoadBalancer"
@@ -161,7 +161,7 @@ class ServiceLBController:
         # The status is cleared before the finalizer is removed, because a deleted Service is gone after that.
         await self._write_status(service, V1LoadBalancerStatus())
         if has_finalizer(service, FINALIZER):
-            await self._patch(service, remove_finalizers_patch(service, FINALIZER))
+            await self._patch(service, remove_finalizers_patch(service, FINALIZER), f"remove {_THE_FINALIZER}")
         self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
 
     async def _delete_unseen(self, service: V1Service) -> None:
@@ -183,9 +183,15 @@ class ServiceLBController:
             return
         wanted: dict[str, Any] = to_dict(status) if status.ingress else {"ingress": None}
         patch = {"metadata": {"uid": service.metadata.uid}, "status": {"loadBalancer": wanted}}
-        await self._patch(service, patch)
+        await self._patch(service, patch, "update load balancer status")
 
-    async def _patch(self, service: V1Service, patch: dict[str, Any]) -> None:
+    async def _patch(self, service: V1Service, patch: dict[str, Any], what: str) -> None:
+        """
+        Write a Service's status or finalizers, if it still exists.
+
+        :param what: what this does, for the error, in Kubernetes' words
+        :raises SyncError: if the server refuses
+        """
         meta = service.metadata
         try:
             await self._server.patch(
@@ -193,6 +199,8 @@ class ServiceLBController:
             )
         except NotFound:
             log.debug("service_gone", service=meta_namespace_key(service))
+        except ClientError as error:
+            raise SyncError(f"failed to {what}: {error}") from error
 
     def _queue_nodes(self, _: Any) -> None:
         self.nodes.queue.add(_ALL_NODES)

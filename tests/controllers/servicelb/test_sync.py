@@ -242,11 +242,34 @@ async def test_server_refusals_are_retried_and_a_missing_service_is_no_error() -
         world.put(service())
         world.errors["patch Service"] = [error, error]
 
-    with pytest.raises(type(forbidden())):
+    with pytest.raises(SyncError):
         await refused.sync()
     await gone.sync()
 
     assert not refused.cloud.balancers  # no finalizer, no load balancer
+
+
+@pytest.mark.parametrize(
+    ("there", "text"),
+    [
+        (service(), "failed to add load balancer cleanup finalizer"),
+        (service(finalizer=True), "failed to update load balancer status"),
+        (service(type_="ClusterIP", finalizer=True), "failed to remove load balancer cleanup finalizer"),
+    ],
+    ids=["add", "status", "remove"],
+)
+async def test_the_event_says_which_write_was_refused(there: V1Service, text: str) -> None:
+    """The texts are those of syncLoadBalancerIfNeeded() in k8s.io/cloud-provider."""
+    world = World(node())
+    world.put(there)
+    world.errors["patch Service"] = [forbidden()]
+
+    with pytest.raises(SyncError, match=text):
+        await world.sync()
+
+    assert world.recorder.events[-1].startswith(
+        f"Warning SyncLoadBalancerFailed s: Error syncing load balancer: {text}: "
+    )
 
 
 def test_failures_wait_for_five_seconds_and_up_to_five_minutes() -> None:
