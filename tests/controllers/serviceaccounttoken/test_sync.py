@@ -257,8 +257,8 @@ def test_a_key_says_what_was_gone_whatever_annotations_hold() -> None:
     secret = token()
     secret.metadata.annotations = {NAME: "a/b?%c", UID: "../x"}
 
-    assert SecretKey.parse(str(SecretKey.of(secret))) == ("ns", "t", "uid-t", "a/b?%c", "../x")
-    assert AccountKey.parse(str(AccountKey.of(account()))) == ("ns", "bot", "uid-bot")
+    assert SecretKey.parse(str(SecretKey.of(secret))) == SecretKey("ns", "t", "uid-t", "a/b?%c", "../x")
+    assert AccountKey.parse(str(AccountKey.of(account()))) == AccountKey("ns", "bot", "uid-bot")
 
 
 def test_other_secrets_are_not_checked_but_tombstones_are() -> None:
