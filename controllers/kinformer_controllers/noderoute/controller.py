@@ -24,6 +24,7 @@ from kinformer.manager import Controller, ControllerContext, ControllerDisabled,
 from kinformer.models import V1Node, V1NodeAddress
 from kinformer.options import OptionError
 from kinformer.record import WARNING
+from kinformer.workqueue import ItemExponentialFailureRateLimiter
 from kinformer_controllers.noderoute.spec import NodeRouteOptions
 from kinformer_controllers.shared.cloud.interface import Route, Routes
 from kinformer_controllers.shared.cloud.loading import cloud_named
@@ -140,7 +141,9 @@ class NodeRouteController:
         self._server = context.client.resource(V1Node)
         nodes = context.informers.informer_for(V1Node)
         self._nodes = nodes.indexer
-        self.controller = Controller("route", self.sync, queue_name="Routes", clock=self._clock)
+        # A round that has failed is repeated as late as the next one would begin, however often it has failed.
+        limiter: Any = ItemExponentialFailureRateLimiter(self._period, self._period)
+        self.controller = Controller("route", self.sync, queue_name="Routes", limiter=limiter, clock=self._clock)
         self.controller.handle(nodes, ResourceEventHandlerFuncs(self._soon, self._node_changed, self._soon))
         self.controller.queue.add(_ALL_ROUTES)
 

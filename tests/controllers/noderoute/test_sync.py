@@ -209,6 +209,13 @@ async def test_an_unreadable_cloud_is_asked_again_and_nothing_is_done() -> None:
     assert not world.told
 
 
+def test_a_cloud_that_was_long_unreadable_is_asked_again_after_one_period() -> None:
+    """Kubernetes asks in every round, with no back-off."""
+    limiter: Any = World().routes.controller.queue._limiter
+
+    assert {limiter.when("routes") for _ in range(30)} == {7.0}
+
+
 @pytest.mark.parametrize(
     ("cidrs", "routed", "condition", "told"),
     [
