@@ -130,7 +130,9 @@ class ServiceLBController:
     async def _ensure(self, service: V1Service) -> None:
         self._recorder.event(service, NORMAL, "EnsuringLoadBalancer", "Ensuring load balancer")
         if not has_finalizer(service, FINALIZER):
-            await self._patch(service, add_finalizers_patch(service, FINALIZER), f"add {_THE_FINALIZER}")
+            # A load balancer that is made for a Service that is gone would stay if this process ended now.
+            patch = add_finalizers_patch(service, FINALIZER)
+            await self._patch(service, patch, f"add {_THE_FINALIZER}", may_be_gone=False)
         nodes = eligible_nodes(self._nodes.list())
         if not nodes:
             message = "There are no available nodes for LoadBalancer"
@@ -185,11 +187,12 @@ class ServiceLBController:
         patch = {"metadata": {"uid": service.metadata.uid}, "status": {"loadBalancer": wanted}}
         await self._patch(service, patch, "update load balancer status")
 
-    async def _patch(self, service: V1Service, patch: dict[str, Any], what: str) -> None:
+    async def _patch(self, service: V1Service, patch: dict[str, Any], what: str, *, may_be_gone: bool = True) -> None:
         """
-        Write a Service's status or finalizers, if it still exists.
+        Write a Service's status or finalizers.
 
         :param what: what this does, for the error, in Kubernetes' words
+        :param may_be_gone: whether it is no error if the Service does not exist any more
         :raises SyncError: if the server refuses
         """
         meta = service.metadata
@@ -197,10 +200,11 @@ class ServiceLBController:
             await self._server.patch(
                 meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC, subresource="status"
             )
-        except NotFound:
-            log.debug("service_gone", service=meta_namespace_key(service))
         except ClientError as error:
-            raise SyncError(f"failed to {what}: {error}") from error
+            if isinstance(error, NotFound) and may_be_gone:
+                log.debug("service_gone", service=meta_namespace_key(service))
+            else:
+                raise SyncError(f"failed to {what}: {error}") from error
 
     def _queue_nodes(self, _: Any) -> None:
         self.nodes.queue.add(_ALL_NODES)

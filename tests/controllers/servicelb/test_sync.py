@@ -236,17 +236,27 @@ async def test_a_load_balancer_that_somebody_else_makes_is_left_to_them() -> Non
     assert world.patches
 
 
-async def test_server_refusals_are_retried_and_a_missing_service_is_no_error() -> None:
-    refused, gone = World(node()), World(node())
-    for world, error in ((refused, forbidden()), (gone, not_found())):
-        world.put(service())
-        world.errors["patch Service"] = [error, error]
+@pytest.mark.parametrize("error", [forbidden(), not_found()])
+async def test_without_the_finalizer_no_load_balancer_is_made(error: Exception) -> None:
+    world = World(node())
+    world.put(service())
+    world.errors["patch Service"] = [error]
 
-    with pytest.raises(SyncError):
-        await refused.sync()
-    await gone.sync()
+    with pytest.raises(SyncError, match="failed to add load balancer cleanup finalizer"):
+        await world.sync()
 
-    assert not refused.cloud.balancers  # no finalizer, no load balancer
+    assert not world.cloud.balancers
+
+
+@pytest.mark.parametrize("there", [service(finalizer=True), service(type_="ClusterIP", finalizer=True, status=STATUS)])
+async def test_a_service_that_is_gone_needs_no_address_and_no_removal_of_its_finalizer(there: V1Service) -> None:
+    world = World(node())
+    world.put(there)
+    world.errors["patch Service"] = [not_found(), not_found()]
+
+    await world.sync()
+
+    assert "SyncLoadBalancerFailed" not in world.reasons
 
 
 @pytest.mark.parametrize(
