@@ -29,6 +29,7 @@ __all__ = (
     "next_availability_check",
     "pod_condition",
     "pod_condition_patch",
+    "pod_phase",
     "pod_status",
     "ready_condition",
 )
@@ -40,6 +41,12 @@ _AT_ONCE: Final = 0.001
 def pod_status(pod: V1Pod) -> V1PodStatus | None:
     """Return the pod's status. A pod that was not read from a server may have none; the models' types hide this."""
     return pod.status
+
+
+def pod_phase(pod: V1Pod) -> str:
+    """Return the pod's phase; ``""`` if there is none, as in a pod that is not yet created."""
+    status = pod_status(pod)
+    return (status.phase or "") if status is not None else ""
 
 
 def ready_condition(pod: V1Pod) -> V1PodCondition | None:

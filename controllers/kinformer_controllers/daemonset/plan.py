@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, is_pod_terminal, pod_status
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, is_pod_terminal, pod_phase
 from kinformer.models import V1DaemonSet, V1Pod
 from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.rolling_update import allows_surge
@@ -109,8 +109,7 @@ def _without_ended(plan: Plan, pods: Iterable[V1Pod], node: str, backoff: Backof
     for pod in pods:
         if pod.metadata.deletion_timestamp:
             continue
-        status = pod_status(pod)
-        phase = status.phase if status is not None else None
+        phase = pod_phase(pod)
         if phase == "Failed":
             wait = backoff(pod, node)
             if wait is not None:

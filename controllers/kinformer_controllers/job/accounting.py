@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
+from kinformer.controllerutil.pods import pod_phase
 from kinformer.models import V1JobStatus, V1Pod, V1UncountedTerminatedPods
 from kinformer_controllers.job.counting import JobPods
 from kinformer_controllers.job.jobs import is_indexed, limits_failures_per_index
-from kinformer_controllers.job.pods import completion_index, is_pod_failed, phase_of, valid_index
+from kinformer_controllers.job.pods import completion_index, is_pod_failed, valid_index
 from kinformer_controllers.job.policies import match_failure_policy
 
 __all__ = ("MAX_UNCOUNTED_PODS", "Accounts", "account", "settle_released", "uncounted_of")
@@ -65,7 +66,7 @@ def account(stock: JobPods) -> Accounts:
             continue
         accounts.release.append(pod)
         uid = pod.metadata.uid
-        if phase_of(pod) == "Succeeded" and uid not in stock.uncounted_failed:
+        if pod_phase(pod) == "Succeeded" and uid not in stock.uncounted_failed:
             if indexed:
                 index = valid_index(pod, job)
                 if index is not None and index not in stock.previous:
@@ -97,7 +98,7 @@ def _in_order(stock: JobPods) -> list[V1Pod]:
 
 def _may_release(stock: JobPods, pod: V1Pod, failed: bool) -> bool:
     job = stock.job
-    if job.metadata.deletion_timestamp is not None or stock.finished is not None or phase_of(pod) == "Succeeded":
+    if job.metadata.deletion_timestamp is not None or stock.finished is not None or pod_phase(pod) == "Succeeded":
         return True
     if not failed:
         return False
@@ -116,7 +117,7 @@ def _counts_as_failed(stock: JobPods, pod: V1Pod, failed: bool) -> bool:
         return True  # if a Job fails, each pod that has not ended counts as failed
     # A pod that is deleted because the success policy is met has not failed. (After a restart, Kubernetes' controller
     # counts such a pod as failed.)
-    return failed and (finished.reason != "SuccessPolicy" or phase_of(pod) == "Failed")
+    return failed and (finished.reason != "SuccessPolicy" or pod_phase(pod) == "Failed")
 
 
 def _account_failure(stock: JobPods, accounts: Accounts, uncounted: V1UncountedTerminatedPods, pod: V1Pod) -> None:

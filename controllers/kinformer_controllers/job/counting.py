@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, NamedTuple
 
-from kinformer.controllerutil.pods import is_pod_active, is_pod_ready, is_pod_terminating
+from kinformer.controllerutil.pods import is_pod_active, is_pod_ready, is_pod_terminating, pod_phase
 from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer_controllers.job.intervals import Indexes
 from kinformer_controllers.job.jobs import backoff_limit, is_indexed, limits_failures_per_index, replaces_only_failed
@@ -28,7 +28,6 @@ from kinformer_controllers.job.pods import (
     index_failures,
     is_pod_failed,
     is_tracked,
-    phase_of,
     restarts_of,
     valid_index,
 )
@@ -162,7 +161,7 @@ def take_stock(job: V1Job, pods: Sequence[V1Pod], released: Collection[str] = fr
         ready=sum(map(is_pod_ready, active)),
         terminating=sum(map(is_pod_terminating, pods)),
     )
-    stock.new_succeeded = list(stock.valid(stock.uncounted_succeeded, lambda pod: phase_of(pod) == "Succeeded"))
+    stock.new_succeeded = list(stock.valid(stock.uncounted_succeeded, lambda pod: pod_phase(pod) == "Succeeded"))
     stock.new_failed = list(stock.valid(stock.uncounted_failed, lambda pod: is_pod_failed(pod, job)))
     counted_succeeded = (status.succeeded or 0) if status is not None else 0
     counted_failed = (status.failed or 0) if status is not None else 0
@@ -182,7 +181,7 @@ def succeeded_indexes(job: V1Job, pods: Iterable[V1Pod]) -> tuple[Indexes, Index
     """Return the completed indexes in the status, and the same with the indexes that have succeeded since."""
     text = job.status.completed_indexes if job.status is not None else None
     previous = Indexes.parse(text, job.spec.completions or 0)
-    return previous, previous.with_indexes(_indexes_of(job, pods, lambda pod: phase_of(pod) == "Succeeded"))
+    return previous, previous.with_indexes(_indexes_of(job, pods, lambda pod: pod_phase(pod) == "Succeeded"))
 
 
 def failed_indexes(job: V1Job, pods: Iterable[V1Pod]) -> Indexes:
@@ -245,5 +244,5 @@ def is_past_backoff_limit_by_restarts(job: V1Job, pods: Iterable[V1Pod]) -> bool
     """Whether containers were restarted too often in place, with restartPolicy OnFailure."""
     if job.spec.template.spec.restart_policy != "OnFailure":
         return False
-    restarts = sum(restarts_of(pod) for pod in pods if phase_of(pod) in ("Running", "Pending"))
+    restarts = sum(restarts_of(pod) for pod in pods if pod_phase(pod) in ("Running", "Pending"))
     return restarts >= max(backoff_limit(job), 1)

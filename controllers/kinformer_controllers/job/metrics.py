@@ -10,11 +10,12 @@ from typing import Final
 from prometheus_client import Counter, Histogram
 
 from kinformer.clock import Clock
+from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer_controllers.job.counting import JobPods
 from kinformer_controllers.job.intervals import Indexes
 from kinformer_controllers.job.jobs import completion_mode, is_indexed, limits_failures_per_index
-from kinformer_controllers.job.pods import is_tracked, phase_of
+from kinformer_controllers.job.pods import is_tracked
 
 __all__ = (
     "BY_EXTERNAL_CONTROLLER",
@@ -109,7 +110,7 @@ def count_tracked_terminated_pod(old: V1Pod | None, new: V1Pod | None) -> None:
 
 
 def _is_tracked_and_terminated(pod: V1Pod | None) -> bool:
-    return pod is not None and is_tracked(pod) and phase_of(pod) in ("Failed", "Succeeded")
+    return pod is not None and is_tracked(pod) and is_pod_terminal(pod)
 
 
 def count_pod_creations(stock: JobPods, succeeded: int, failed: int) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from kinformer.cache import Indexer, SharedIndexInformer
 from kinformer.controllerutil.owning import OwnerId, controller_of
-from kinformer.controllerutil.pods import pod_status, ready_condition
+from kinformer.controllerutil.pods import pod_phase, pod_status, ready_condition
 from kinformer.logs import get_logger
 from kinformer.meta.integers import duration_of, read_integer
 from kinformer.models import V1ContainerStatus, V1Job, V1Pod
@@ -40,7 +40,6 @@ __all__ = (
     "index_ignored_failures",
     "is_pod_failed",
     "is_tracked",
-    "phase_of",
     "pods_of_job",
     "pods_of_nobody",
     "pods_of_uid",
@@ -55,18 +54,13 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 _INDEX: Final = "jobPods"
 
 
-def phase_of(pod: V1Pod) -> str:
-    status = pod_status(pod)
-    return (status.phase or "") if status is not None else ""
-
-
 def is_tracked(pod: V1Pod) -> bool:
     """Whether the pod has the finalizer that keeps it until it is counted."""
     return TRACKING_FINALIZER in (pod.metadata.finalizers or ())
 
 
 def is_pod_failed(pod: V1Pod, job: V1Job) -> bool:
-    phase = phase_of(pod)
+    phase = pod_phase(pod)
     if phase == "Failed":
         return True
     # A pod that is being deleted may never get the phase Failed, because its node is gone.
@@ -202,7 +196,7 @@ def _job_uid(pod: V1Pod) -> tuple[str, ...] | str:
         return pod.metadata.namespace or ""
     if reference.kind != KIND.kind:
         return ()
-    if not is_tracked(pod) and phase_of(pod) == "Succeeded":
+    if not is_tracked(pod) and pod_phase(pod) == "Succeeded":
         labels = pod.metadata.labels or {}
         if labels.get(CONTROLLER_UID_LABEL) == reference.uid:
             return f"{pod.metadata.namespace}/{reference.uid}/done"

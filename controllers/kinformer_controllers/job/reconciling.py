@@ -14,7 +14,7 @@ from kinformer.clock import Clock
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodWriter
-from kinformer.controllerutil.pods import is_pod_ready
+from kinformer.controllerutil.pods import is_pod_ready, pod_phase
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer.record import NORMAL, EventRecorder
 from kinformer_controllers.job.accounting import uncounted_of
@@ -22,7 +22,7 @@ from kinformer_controllers.job.counting import Backoff, JobPods, take_stock
 from kinformer_controllers.job.jobs import is_suspended
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
 from kinformer_controllers.job.outcome import completed, ensure_condition, new_condition, seconds_to_deadline, verdict
-from kinformer_controllers.job.pods import Released, phase_of
+from kinformer_controllers.job.pods import Released
 from kinformer_controllers.job.tracking import JobTracker
 
 __all__ = ("Reconciled", "Reconciler", "own_copy")
@@ -121,7 +121,7 @@ class Reconciler:
     def _recalled(self, stock: JobPods) -> Backoff:
         """Compute the backoff of a Job, which is not in memory, from its pods that were already counted."""
         new = {pod.metadata.uid for pod in stock.new_failed}
-        failed = [pod for pod in stock.pods if phase_of(pod) == "Failed" and pod.metadata.uid not in new]
+        failed = [pod for pod in stock.pods if pod_phase(pod) == "Failed" and pod.metadata.uid not in new]
         return Backoff().after(self._done_pods(stock.job), failed) if failed else Backoff()
 
     async def _remove_all(self, stock: JobPods, may_act: bool) -> tuple[int, Exception | None]:

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import overload
 
-from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, pod_status
+from kinformer.controllerutil.pods import is_pod_available, is_pod_ready, is_pod_terminal, pod_phase
 from kinformer.meta import scaled_value
 from kinformer.models import V1Pod, V1StatefulSet
 from kinformer_controllers.statefulset.pods import (
@@ -43,18 +43,13 @@ __all__ = (
 )
 
 
-def phase_of(pod: V1Pod) -> str:
-    status = pod_status(pod)
-    return (status.phase if status is not None else None) or ""
-
-
 def is_created(pod: V1Pod) -> bool:
     """Whether the pod exists on the server. A planned pod has no phase."""
-    return phase_of(pod) != ""
+    return pod_phase(pod) != ""
 
 
 def is_pending(pod: V1Pod) -> bool:
-    return phase_of(pod) == "Pending"
+    return pod_phase(pod) == "Pending"
 
 
 def _has_ended(pod: V1Pod) -> bool:
@@ -64,7 +59,7 @@ def _has_ended(pod: V1Pod) -> bool:
     In both cases it is created again. Which of the two phases an evicted pod gets depends only on its containers' exit
     codes.
     """
-    return phase_of(pod) in ("Failed", "Succeeded")
+    return is_pod_terminal(pod)
 
 
 def is_terminating(pod: V1Pod) -> bool:
@@ -72,7 +67,7 @@ def is_terminating(pod: V1Pod) -> bool:
 
 
 def is_running_and_ready(pod: V1Pod) -> bool:
-    return phase_of(pod) == "Running" and is_pod_ready(pod)
+    return pod_phase(pod) == "Running" and is_pod_ready(pod)
 
 
 def is_available(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:

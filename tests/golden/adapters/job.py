@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kinformer.controllerutil.pods import pod_phase
 from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.counting import (
     Backoff,
@@ -15,7 +16,7 @@ from kinformer_controllers.job.counting import (
 from kinformer_controllers.job.intervals import Indexes
 from kinformer_controllers.job.jobs import is_indexed
 from kinformer_controllers.job.management import active_pods_to_remove
-from kinformer_controllers.job.pods import finished_at, is_pod_failed, phase_of
+from kinformer_controllers.job.pods import finished_at, is_pod_failed
 from kinformer_controllers.job.policies import match_failure_policy, success_message
 
 __all__ = ("answer",)
@@ -27,8 +28,8 @@ def answer(case: Any) -> Any:
     now = datetime.fromisoformat(case["now"])
     stock = take_stock(job, pods)
     doomed = active_pods_to_remove(job, stock.active, case["removeAtLeast"])
-    failed = [pod for pod in pods if phase_of(pod) == "Failed"]
-    succeeded = [pod for pod in pods if phase_of(pod) == "Succeeded"]
+    failed = [pod for pod in pods if pod_phase(pod) == "Failed"]
+    succeeded = [pod for pod in pods if pod_phase(pod) == "Succeeded"]
     backoff = Backoff().after(succeeded, failed)
     answer: dict[str, Any] = {
         "failed": {pod.metadata.name: is_pod_failed(pod, job) for pod in pods},
