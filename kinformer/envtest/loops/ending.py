@@ -15,7 +15,7 @@ from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Change
 from kinformer.envtest.storage.history import DELETED
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, with_field
 from kinformer.meta.names import GroupResource
 
 __all__ = ("NamespaceCleaner", "PodReaper")
@@ -109,11 +109,9 @@ class NamespaceCleaner:
 
         def change(old: Obj | None) -> Obj:
             assert old is not None
-            spec = old.get("spec", {})
+            spec = old.setdefault("spec", {})
             kept = [one for one in spec.get("finalizers") or () if one != _FINALIZER]
-            old["spec"] = {**spec, "finalizers": kept}
-            if not kept:
-                del old["spec"]["finalizers"]
+            with_field(spec, "finalizers", kept or None)
             return old
 
         try:

@@ -21,7 +21,7 @@ from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Change
 from kinformer.envtest.storage.history import DELETED
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, with_field
 from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource, GroupVersion
 
@@ -228,14 +228,14 @@ class GarbageCollector:
     def _disown(self, node: Node, owners: tuple[str, ...]) -> None:
         def change(metadata: Obj) -> None:
             kept = [one for one in metadata.get("ownerReferences") or () if one.get("uid") not in owners]
-            _replace(metadata, "ownerReferences", kept)
+            with_field(metadata, "ownerReferences", kept or None)
 
         self._write(node, change)
 
     def _take_finalizer(self, node: Node, finalizer: str) -> None:
         def change(metadata: Obj) -> None:
             kept = [one for one in metadata.get("finalizers") or () if one != finalizer]
-            _replace(metadata, "finalizers", kept)
+            with_field(metadata, "finalizers", kept or None)
 
         self._write(node, change)
 
@@ -254,10 +254,3 @@ def _unblock(metadata: Obj) -> None:
     for reference in metadata.get("ownerReferences") or ():
         if reference.get("blockOwnerDeletion"):
             reference["blockOwnerDeletion"] = False
-
-
-def _replace(metadata: Obj, name: str, values: list[Obj] | list[str]) -> None:
-    if values:
-        metadata[name] = values
-    else:
-        metadata.pop(name, None)

@@ -26,7 +26,7 @@ from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
-__all__ = ("Obj", "Strategy", "conditions_of", "has_condition", "value_at", "with_field")
+__all__ = ("Obj", "Strategy", "conditions_of", "has_condition", "value_at", "with_field", "with_fields")
 
 #: An object or a part of an object, as JSON data.
 Obj = dict[str, Any]
@@ -38,6 +38,14 @@ def with_field(obj: Obj, name: str, value: Any) -> None:
         obj.pop(name, None)
     else:
         obj[name] = value
+
+
+def with_fields(obj: Obj, other: Obj, *names: str) -> Obj:
+    """An object with these fields of another one."""
+    made = {**obj}
+    for name in names:
+        with_field(made, name, other.get(name))
+    return made
 
 
 def conditions_of(obj: Obj) -> list[Obj]:
@@ -189,13 +197,10 @@ class Strategy:
         A status update may change labels and annotations too, since some belong to the status, for example a
         Deployment's revision.
         """
-        status, metadata = obj.get("status"), obj["metadata"]
-        for name in self.resource.kept_by_status:
-            with_field(metadata, name, old["metadata"].get(name))
+        metadata = with_fields(obj["metadata"], old["metadata"], *self.resource.kept_by_status)
+        written = {**with_fields(old, obj, "status"), "metadata": metadata}
         obj.clear()
-        obj.update(old)
-        obj["metadata"] = metadata
-        with_field(obj, "status", status)
+        obj.update(written)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Obj, old: Obj) -> None:
         """The same for subresources that write another part: a binding, a namespace's finalizers."""

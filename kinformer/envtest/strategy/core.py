@@ -13,7 +13,7 @@ from kinformer.envtest.jsontext import complaint
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj, Strategy, with_fields
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_labels
 from kinformer.envtest.strategy.pod_checks import PREEMPTION, TAINT_EFFECT, TOLERATIONS
@@ -51,9 +51,7 @@ class NamespaceStrategy(Strategy):
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
-        obj["spec"] = {**obj.get("spec", {}), "finalizers": old.get("spec", {}).get("finalizers")}
-        if not obj["spec"]["finalizers"]:
-            del obj["spec"]["finalizers"]
+        obj["spec"] = with_fields(obj.get("spec", {}), old.get("spec", {}), "finalizers")
 
     def validate(self, obj: Obj) -> list[Cause]:
         return [cause._replace(field="spec.finalizers") for _, cause in _finalizer_causes(obj)]

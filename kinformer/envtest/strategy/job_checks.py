@@ -10,7 +10,7 @@ from typing import Any
 from kinformer.envtest.causes import immutable, invalid, not_supported, required, too_long, too_many
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj, has_condition
+from kinformer.envtest.strategy.base import Obj, has_condition, with_field, with_fields
 from kinformer.envtest.strategy.checks import check_domain_path
 from kinformer.envtest.strategy.job_status import indexes_in, misread_indexes
 from kinformer.envtest.strategy.pod_checks import check_template
@@ -258,24 +258,17 @@ def _has_no_pods(job: Obj) -> bool:
 
 def _with_free_fields(was: Obj, pod: Obj) -> Obj:
     """The old spec of a pod, with the fields of the new one that may differ."""
-    merged = _with(was, pod, *_FREE_IN_POD)
-    affinity = _with(was.get("affinity") or {}, pod.get("affinity") or {}, "nodeAffinity")
-    if affinity or pod.get("affinity") is not None:
-        merged["affinity"] = affinity
-    else:
-        merged.pop("affinity", None)
+    merged = with_fields(was, pod, *_FREE_IN_POD)
+    affinity = with_fields(was.get("affinity") or {}, pod.get("affinity") or {}, "nodeAffinity")
+    with_field(merged, "affinity", affinity if affinity or pod.get("affinity") is not None else None)
     for kind in ("containers", "initContainers"):
         old_ones, ones = was.get(kind) or [], pod.get(kind) or []
         if ones and len(ones) == len(old_ones):
             pairs = zip(old_ones, ones, strict=True)
-            merged[kind] = [_with(one, new, "resources") if one["name"] == new["name"] else one for one, new in pairs]
+            merged[kind] = [
+                with_fields(one, new, "resources") if one["name"] == new["name"] else one for one, new in pairs
+            ]
     return merged
-
-
-def _with(old: Obj, new: Obj, *names: str) -> Obj:
-    """An old value, with these fields of the new one."""
-    kept = {name: value for name, value in old.items() if name not in names}
-    return kept | {name: new[name] for name in names if name in new}
 
 
 # -- cron jobs ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from kinformer.envtest.causes import duplicate, forbidden, invalid, not_supporte
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import container_checks as of_containers
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, with_field, with_fields
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.envtest.strategy.placement_checks import (
     AFFINITY,
@@ -196,21 +196,15 @@ def _check_added_tolerations(tolerations: list[Obj], old: list[Obj]) -> Iterator
 
 def _without_updatable(spec: Obj, old: Obj) -> Obj:
     """The new spec, with the old values of all fields that may change."""
-    munged = {**spec}
+    munged = with_fields(spec, old, "activeDeadlineSeconds", "tolerations", "schedulingGates")
     for name in ("containers", "initContainers"):
         if spec.get(name):
             pairs = zip(spec[name], old[name], strict=True)
             munged[name] = [{**mine, "image": before.get("image")} for mine, before in pairs]
-    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
-        munged.pop(name, None)
-        if name in old:
-            munged[name] = old[name]
     if old.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         munged["terminationGracePeriodSeconds"] = old["terminationGracePeriodSeconds"]
     if old.get("schedulingGates") and set((old.get("nodeSelector") or {}).items()) <= set(
         (spec.get("nodeSelector") or {}).items()
     ):
-        munged.pop("nodeSelector", None)
-        if "nodeSelector" in old:
-            munged["nodeSelector"] = old["nodeSelector"]
+        with_field(munged, "nodeSelector", old.get("nodeSelector"))
     return munged

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kinformer.envtest.causes import invalid
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.base import Obj, Strategy, with_field, with_fields
+from kinformer.envtest.strategy.fields import Fields
 from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_pod
@@ -27,6 +29,8 @@ class PodStrategy(Strategy):
     service class, the tolerations and the priority that admission plugins set in the real server.
     """
 
+    checks = Fields(spec=partial(check_pod_spec, of_pod=True))
+
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
         # Most changes of pods come from programs, and warnings are for people.
         return list(pod_warnings(obj)) if old is None else []
@@ -42,8 +46,7 @@ class PodStrategy(Strategy):
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
-        spec = obj["spec"]
-        _tolerate(spec)
+        _tolerate(obj["spec"])
 
     def initial_status(self, obj: Obj) -> Obj:
         status: Obj = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
@@ -60,9 +63,6 @@ class PodStrategy(Strategy):
             if name in old["spec"]:
                 spec.setdefault(name, old["spec"][name])
         super().prepare_for_update(obj, old)
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_pod_spec(obj["spec"], "spec", of_pod=True))
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_pod_update(obj["spec"], old["spec"]))
@@ -81,7 +81,7 @@ class PodStrategy(Strategy):
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         if subresource not in ("ephemeralcontainers", "resize"):
             return []
-        causes = list(check_pod_spec(obj["spec"], "spec", of_pod=True))
+        causes = self.validate(obj)
         qos = obj.get("status", {}).get("qosClass")
         if subresource == "resize" and qos not in (None, qos_class(obj["spec"])):
             causes.append(invalid("spec", qos, "Pod QOS Class may not change as a result of resizing"))
@@ -100,29 +100,18 @@ class PodStrategy(Strategy):
 
 def _only(subresource: str, obj: Obj, old: Obj) -> None:
     """Undo all changes that do not belong to this subresource of a pod."""
-    spec, metadata = obj["spec"], {**old["metadata"]}
-    for name in ("managedFields", "resourceVersion"):
-        with_field(metadata, name, obj["metadata"].get(name))
-    kept = {**old["spec"]}
-    if subresource == "ephemeralcontainers":
-        with_field(kept, "ephemeralContainers", spec.get("ephemeralContainers"))
-    else:
-        with_field(kept, "resources", spec.get("resources"))
+    spec, metadata = obj["spec"], with_fields(old["metadata"], obj["metadata"], "managedFields", "resourceVersion")
+    is_resize = subresource == "resize"
+    kept = with_fields(old["spec"], spec, "resources" if is_resize else "ephemeralContainers")
+    if is_resize:
         for name in ("containers", "initContainers"):
             pairs = list(zip(spec.get(name) or (), old["spec"].get(name) or (), strict=False))
             if len(pairs) != len(old["spec"].get(name) or ()) or any(a.get("name") != b.get("name") for a, b in pairs):
                 continue
-            resized = [_resized(mine, before) for mine, before in pairs]
+            resized = [with_fields(before, mine, "resources", "resizePolicy") for mine, before in pairs]
             with_field(kept, name, resized or None)
     obj.clear()
     obj.update({**old, "metadata": metadata, "spec": kept})
-
-
-def _resized(container: Obj, before: Obj) -> Obj:
-    kept = {**before}
-    for name in ("resources", "resizePolicy"):
-        with_field(kept, name, container.get(name))
-    return kept
 
 
 def _one_address(status: Obj) -> None:
