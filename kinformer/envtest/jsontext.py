@@ -17,8 +17,7 @@ __all__ = (
     "MAX_DEPTH",
     "MOST_LEVELS",
     "MOST_TOLD",
-    "TooDeep",
-    "complaint",
+    "BadJson",
     "decode",
     "duplicate_fields",
     "is_too_deep",
@@ -35,33 +34,29 @@ MAX_DEPTH: Final = 200
 MOST_LEVELS: Final = MAX_DEPTH + 10
 
 
-class TooDeep(ValueError):
-    """JSON has more levels than this server supports."""
+_TOO_DEEP = "exceeded max depth"
 
-    def __init__(self) -> None:
-        super().__init__("exceeded max depth")
+
+class BadJson(ValueError):
+    """A text is not JSON, or has more levels than this server supports. The message is that of Go's decoder."""
 
 
 def decode(body: bytes) -> Any:
     """
     Decode a text of JSON.
 
-    :raises TooDeep: if it is nested too deeply
-    :raises msgspec.DecodeError: if it is not JSON
-    :raises UnicodeDecodeError: if it is not UTF-8
+    :raises BadJson: if it is not JSON, or is nested too deeply
     """
     try:
         data = msgspec.json.decode(body)
     except RecursionError:
-        raise TooDeep from None
-    if may_be_too_deep(body) and is_too_deep(data):
-        raise TooDeep
+        raise BadJson(_TOO_DEEP) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BadJson(_complaint(body)) from None
+    # Most texts have too few brackets to be too deep, and need no further check.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_too_deep(data):
+        raise BadJson(_TOO_DEEP)
     return data
-
-
-def may_be_too_deep(body: bytes) -> bool:
-    """Whether a text of JSON has enough brackets to be too deep. Most texts have not, and need no further check."""
-    return body.count(b"{") + body.count(b"[") > MAX_DEPTH
 
 
 def is_too_deep(value: Any) -> bool:
@@ -154,13 +149,13 @@ _string = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "'": "\\'"}
 
 
-def complaint(data: bytes) -> str:
+def _complaint(data: bytes) -> str:
     """Go's error for a text that is not JSON. For valid JSON it is the error for a text that ends too early."""
     text = data.decode("latin-1")  # one character for each byte, whatever they are
     try:
         json.loads(text, parse_constant=_refuse)
     except RecursionError:
-        return "exceeded max depth"
+        return _TOO_DEEP
     except _ConstantError as error:
         return f"invalid character '{error}' {_VALUE}"
     except json.JSONDecodeError as error:

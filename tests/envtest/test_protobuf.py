@@ -71,3 +71,10 @@ def test_bytes_that_are_no_message_are_an_error(raw: bytes) -> None:
     unknown = b"k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Secret\x12" + bytes((len(raw),)) + raw
     with pytest.raises(BadProtobuf):
         read_protobuf(unknown, {})
+
+
+def test_a_field_that_holds_no_json_is_an_error() -> None:
+    head = b"\x0a\x07apps/v1\x12\x12ControllerRevision"
+    data = b"\x12\x03\x0a\x01{"
+    with pytest.raises(BadProtobuf, match="unexpected end of JSON input"):
+        read_protobuf(b"k8s\x00\x0a" + bytes((len(head),)) + head + b"\x12" + bytes((len(data),)) + data, {})

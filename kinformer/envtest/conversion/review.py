@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.jsontext import TooDeep, decode
+from kinformer.envtest.jsontext import BadJson, decode
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.meta.names import GroupVersionKind
 
@@ -60,7 +60,7 @@ def read_review(
 def _answered(versions: Sequence[str], uid: str, body: bytes) -> list[Any]:
     try:
         review = decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, TooDeep) as error:
+    except BadJson as error:
         raise ConversionFailed(f"failed: couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(review, dict):
         review = {}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
-
-import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
@@ -13,7 +12,7 @@ from kinformer.envtest.causes import invalid, not_supported
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.protobuf import BadProtobuf, read_protobuf
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
-from kinformer.envtest.jsontext import MOST_TOLD, TooDeep, complaint, decode, duplicate_fields
+from kinformer.envtest.jsontext import MOST_TOLD, BadJson, decode, duplicate_fields
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model, is_known, json_type
@@ -50,20 +49,10 @@ def read_json(body: bytes, what: str) -> Any:
     :param what: the beginning of the error text
     :raises StatusError: BadRequest
     """
-    data, wrong = _decode(body)
-    if wrong is not None:
-        raise status.bad_request(f"{what}{wrong}")
-    return data
-
-
-def _decode(body: bytes) -> tuple[Any, str | None]:
-    """Decode JSON. Returns the value, and the error text or None."""
     try:
-        return decode(body), None
-    except TooDeep as error:
-        return None, str(error)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None, complaint(body)
+        return decode(body)
+    except BadJson as error:
+        raise status.bad_request(f"{what}{error}") from None
 
 
 def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
@@ -74,23 +63,18 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
     :raises StatusError: this error, or UnsupportedMediaType
     """
     type_ = media_type(call.content_type)
-    if type_ == _JSON:
-        data, wrong = _decode(call.body)
-        if wrong is not None:
-            raise refuse(f"couldn't get version/kind; json parse error: {wrong}")
-        return data, ""
-    if type_ == _YAML:
-        try:
+    try:
+        if type_ == _JSON:
+            return decode(call.body), ""
+        if type_ == _YAML:
             return read_yaml_body(call.body)
-        except BadYaml as error:
-            raise refuse(str(error)) from None
-    if type_ == _PROTOBUF:
-        try:
-            return read_protobuf(call.body, _FOREIGN), ""
-        except BadProtobuf as error:
-            raise refuse(str(error)) from None
-        except LookupError:
-            pass  # custom resources, and their definitions
+        if type_ == _PROTOBUF:
+            with suppress(LookupError):  # custom resources, and their definitions
+                return read_protobuf(call.body, _FOREIGN), ""
+    except BadJson as error:
+        raise refuse(f"couldn't get version/kind; json parse error: {error}") from None
+    except (BadYaml, BadProtobuf) as error:
+        raise refuse(str(error)) from None
     raise status.unsupported_media_type()
 
 
@@ -332,7 +316,6 @@ def decode_delete_options(call: Call) -> DeleteOptions:
 
     :raises StatusError: BadRequest; Invalid for options that contradict themselves
     """
-    data: Obj = {}
     if call.body:
         data = _check_form(_read(call, status.bad_request)[0], status.bad_request)
         if data.get("kind", "DeleteOptions") != "DeleteOptions":
@@ -346,13 +329,12 @@ def decode_delete_options(call: Call) -> DeleteOptions:
             query["dryRun"] = ",".join(dry_run)
         call.query = query
     else:
-        for name, value in (
-            ("gracePeriodSeconds", call.number("gracePeriodSeconds")),
-            ("orphanDependents", call.is_set("orphanDependents") if "orphanDependents" in call.query else None),
-            ("propagationPolicy", call.query.get("propagationPolicy")),
-            ("preconditions", {name: call.query.get(name) or None for name in ("uid", "resourceVersion")}),
-        ):
-            data[name] = value
+        data = {
+            "gracePeriodSeconds": call.number("gracePeriodSeconds"),
+            "orphanDependents": call.is_set("orphanDependents") if "orphanDependents" in call.query else None,
+            "propagationPolicy": call.query.get("propagationPolicy"),
+            "preconditions": {name: call.query.get(name) or None for name in ("uid", "resourceVersion")},
+        }
     return delete_options_of(data)
 
 

@@ -25,7 +25,7 @@ from kinformer.envtest.jsontext import duplicate_fields, is_too_deep
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry.schema import json_type
 from kinformer.envtest.strategy.base import Obj
-from kinformer.meta.names import GroupVersionKind
+from kinformer.meta.names import GroupKind, GroupVersionKind
 from kinformer.meta.patch import (
     MAX_OPERATIONS,
     MalformedPatchError,
@@ -311,6 +311,4 @@ def _no_object(shown: str, why: str) -> status.StatusError:
 
     :param shown: the object or the patch, as the error shows it
     """
-    cause = invalid("patch", shown, why)
-    details = {"causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field}]}
-    return status.StatusError(422, "Invalid", f' "" is invalid: patch: {cause.message}', details)
+    return status.invalid(GroupKind("", ""), "", [invalid("patch", shown, why)])

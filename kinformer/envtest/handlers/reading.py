@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from kinformer.envtest.causes import forbidden, not_supported
 from kinformer.envtest.handlers.call import Answer, Call
 from kinformer.envtest.handlers.selecting import Selection, selection_of
 from kinformer.envtest.handlers.views import choose_view, show
-from kinformer.envtest.jsontext import complaint
+from kinformer.envtest.jsontext import BadJson, decode
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Expired, Storage, Version
 from kinformer.envtest.storage.store import object_key
@@ -247,13 +246,13 @@ def _read_token(token: str) -> tuple[int, str]:
 
     try:
         data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         bad = next((i for i, char in enumerate(token) if not (char.isalnum() or char in "-_")), len(token))
         raise refuse(f"illegal base64 data at input byte {bad}") from None
     try:
-        fields = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise refuse(complaint(data)) from None
+        fields = decode(data)
+    except BadJson as error:
+        raise refuse(str(error)) from None
     if not isinstance(fields, dict) or fields.get("v") != "meta.k8s.io/v1":
         raise refuse("server does not recognize this encoded version")
     number, start = fields.get("rv"), fields.get("start")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
-
 from kinformer.envtest.causes import duplicate, forbidden, immutable, invalid, required, too_long
 from kinformer.envtest.datafiles import read_yaml
-from kinformer.envtest.jsontext import complaint
+from kinformer.envtest.jsontext import BadJson, decode
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
@@ -188,9 +186,9 @@ _SECRET_KEYS: dict[str, tuple[str, ...]] = {
 def _not_an_object(text: bytes) -> str:
     """The error of a text that must be a JSON object, in Go's words. Empty if it is one."""
     try:
-        value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return complaint(text)
+        value = decode(text)
+    except BadJson as error:
+        return str(error)
     return "" if value is None or isinstance(value, dict) else "json: cannot unmarshal into Go value of type map"
 
 

@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from kinformer.clock import Clock, move_on_after
-from kinformer.envtest.jsontext import TooDeep, decode
+from kinformer.envtest.jsontext import BadJson, decode
 from kinformer.envtest.webhooks.review import CallFailed
 
 __all__ = ("Caller", "ServiceResolver")
@@ -164,7 +164,7 @@ def _complaint(code: int, body: bytes) -> str:
     """client-go's text for an error response: the Status's message, or a text for the HTTP status."""
     try:
         status = decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, TooDeep):
+    except BadJson:
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
         return str(status["message"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.admission import Attributes
-from kinformer.envtest.jsontext import TooDeep, decode
+from kinformer.envtest.jsontext import BadJson, decode
 from kinformer.envtest.policies.conditions import request_of
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import StatusError
@@ -63,7 +62,7 @@ def read_review(hook: Hook, uid: str, body: bytes, mutating: bool) -> Verdict:
     """
     try:
         review = decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, TooDeep) as error:
+    except BadJson as error:
         raise CallFailed(f"failed to call webhook: couldn't get version/kind; json parse error: {error}") from None
     response = review.get("response") if isinstance(review, dict) else None
     if not isinstance(response, dict):
@@ -104,7 +103,7 @@ def _read_patch(patch: Any, patch_type: Any) -> Any:
         raise _bad('webhook returned invalid response.patchType of ""')
     try:
         operations = decode(base64.b64decode(patch, validate=True))
-    except (msgspec.DecodeError, UnicodeDecodeError, binascii.Error, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from None
     if operations and patch_type != "JSONPatch":
         raise CallFailed(f'unsupported patch type "{patch_type}"')
