@@ -12,7 +12,7 @@ from typing import Any
 
 from kinformer.envtest.apply.comparing import compare_fields, text_of_new
 from kinformer.envtest.apply.shapes import shape_of_resource
-from kinformer.envtest.apply.trees import Fields, Path, Tree, without
+from kinformer.envtest.apply.trees import Fields, Path, Tree, fields_of_text, without
 from kinformer.envtest.registry import METADATA, Resource
 from kinformer.envtest.registry.schema import zero_of
 
@@ -76,7 +76,7 @@ class Scope:
         text = text_of_new(wanted, self.shape, self._zero)
         if not text:
             return None
-        fields = Fields.of_text(text)
+        fields = fields_of_text(text)
         if self._is_limited:
             return Fields.of_tree(tree) if (tree := self.limited(fields.tree)) else None
         return fields
@@ -148,7 +148,5 @@ def _matching(tree: Tree, patterns: tuple[Path, ...]) -> Tree:
     return made
 
 
-@cache
-def scope_of(resource: Resource, subresource: str) -> Scope:
-    """The scope of requests to a resource or one of its subresources."""
-    return Scope(resource, subresource)
+#: The scope of requests to a resource or one of its subresources.
+scope_of = cache(Scope)

@@ -20,6 +20,7 @@ __all__ = (
     "as_member",
     "difference",
     "element_order",
+    "fields_of_text",
     "intersection",
     "is_member",
     "iterate",
@@ -57,27 +58,19 @@ class Fields:
         return self._tree
 
     @classmethod
-    def of_text(cls, text: str) -> Fields:
-        """
-        :param text: a set in its canonical form
-        """
-        return _of_text(text)
-
-    @classmethod
     def of_tree(cls, tree: Tree) -> Fields:
         return _of_encoded(_encode(tree))
 
 
 # Cached, because objects of one kind mostly have the same fields, and their managers own the same ones.
-@lru_cache(_REMEMBERED)
-def _of_text(text: str) -> Fields:
-    return Fields(text)
+#: The fields of a text in its canonical form.
+fields_of_text = lru_cache(_REMEMBERED)(Fields)
 
 
 @lru_cache(_REMEMBERED)
 def _of_encoded(tree: bytes) -> Fields:
     """The fields of a tree in JSON, with its elements in any order."""
-    return _of_text(_text(_decode(tree)))
+    return fields_of_text(_text(_decode(tree)))
 
 
 @lru_cache(_REMEMBERED)

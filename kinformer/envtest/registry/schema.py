@@ -146,13 +146,8 @@ def forms_of(model: str) -> dict[str, str]:
 Reader = Callable[[Any, str, Problems], Any]
 
 
-class _Field:
-    __slots__ = ("drops", "name", "read")
-
-    def __init__(self, name: str, read: Reader, drops: bool):
-        self.name = name
-        self.read = read
-        self.drops = drops
+#: Reads a field. The second value is whether an empty result is left out.
+_Field = tuple[Reader, bool]
 
 
 class _Object:
@@ -177,7 +172,7 @@ class _Object:
             collection = type_.startswith(("list[", "dict("))
             if collection and "!" in form:
                 read = _or_none(read)
-            fields[name] = _Field(name, read, "~" in form or (collection and "!" not in form))
+            fields[name] = (read, "~" in form or (collection and "!" not in form))
             if "=" in form:
                 of_field = _object(type_)
                 self._always.append((name, lambda of_field=of_field: of_field.read({}, "", _NO_PROBLEMS)))  # type: ignore[misc]
@@ -199,12 +194,12 @@ class _Object:
             if item is None:
                 continue
             try:
-                read = known.read(item, f"{path}{key}", problems)
+                read = known[0](item, f"{path}{key}", problems)
             except WrongType as wrong:
                 wrong.struct = wrong.struct or self._name
                 wrong.path.append(key)
                 raise
-            if read or not known.drops:
+            if read or not known[1]:
                 out[key] = read
         for name, zero in self._always:
             if name not in out:
@@ -218,9 +213,7 @@ class _Object:
 _NO_PROBLEMS = Problems()
 
 
-@cache
-def _object(model: str) -> _Object:
-    return _Object(model)
+_object = cache(_Object)
 
 
 def _zero_value(type_: str, form: str) -> Callable[[], Any]:

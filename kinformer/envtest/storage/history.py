@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -181,6 +182,9 @@ def event_line(type_: str, prefix: bytes, raw: bytes) -> bytes:
     return b'{"type":"%b","object":%b%b}\n' % (type_.encode(), prefix, raw[1:])
 
 
+_number = attrgetter("number")
+
+
 class ResourceLog:
     """The present objects of one resource, and their changes. The module's docstring has the details."""
 
@@ -309,7 +313,3 @@ class ResourceLog:
     def waiting(self) -> int:
         """The number of tasks that wait in :meth:`news`."""
         return len(self._waiting)
-
-
-def _number(change: Change) -> int:
-    return change.number
