@@ -81,6 +81,6 @@ def too_many(field: str, count: int, most: int) -> Cause:
     return Cause(field, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
 
 
-def immutable(new: Any, old: Any, field: str) -> Iterator[Cause]:
+def immutable(new: Any, old: Any, field: str, detail: str = "field is immutable") -> Iterator[Cause]:
     if new != old:
-        yield invalid(field, new, "field is immutable")
+        yield invalid(field, new, detail)

@@ -53,17 +53,9 @@ def _check_idle(spec: Obj, path: str) -> Iterator[Cause]:
         yield forbidden(f"{path}.metrics", text)
 
 
-def _check_version(version: str, path: str) -> Iterator[Cause]:
-    if version.count("/") > 1:
-        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
-
-
-def _check_group(version: str | None, path: str) -> Iterator[Cause]:
-    if "/" not in (version or ""):
-        yield invalid(path, version or "", "apiVersion must specify API group")
-
-
-_REFERENCE = f.Fields(kind=f.Needed(f.PATH_SEGMENT), name=f.Needed(f.PATH_SEGMENT), apiVersion=f.Given(_check_version))
+_VERSION = f.Form(lambda text: [f"unexpected GroupVersion string: {text}"] if text.count("/") > 1 else [])
+_WITH_GROUP = f.Must(lambda version: "/" in version, "apiVersion must specify API group")
+_REFERENCE = f.Fields(kind=f.Needed(f.PATH_SEGMENT), name=f.Needed(f.PATH_SEGMENT), apiVersion=f.Given(_VERSION))
 _POLICIES = f.Each(
     f.Fields(
         type=f.OneOf("Percent", "Pods"),
@@ -135,15 +127,11 @@ def _check_target_type(kind: str | None, path: str) -> Iterator[Cause]:
         yield invalid(path, kind or "", "must be either Utilization, Value, or AverageValue")
 
 
-def _check_amount(amount: str, path: str) -> Iterator[Cause]:
-    if Quantity.parse(amount).sign != 1:
-        yield invalid(path, amount, "must be positive")
-
-
+_AMOUNT = f.Given(f.Must(lambda amount: Quantity.parse(amount).sign == 1, "must be positive"))
 _TARGET = f.Fields(
     type=_check_target_type,
-    value=f.Given(_check_amount),
-    averageValue=f.Given(_check_amount),
+    value=_AMOUNT,
+    averageValue=_AMOUNT,
     averageUtilization=f.ABOVE_0,
 )
 _METRIC = f.Fields(name=f.Needed(f.PATH_SEGMENT, detail="must specify a metric name"))
@@ -160,7 +148,7 @@ _SOURCE_ROWS = {
 _SPEC = f.Every(
     f.Fields(minReplicas=_ONE),
     _check_most,
-    f.Fields(scaleTargetRef=f.Every(_REFERENCE, f.Fields(apiVersion=_check_group)), metrics=f.Each(_check_metric)),
+    f.Fields(scaleTargetRef=f.Every(_REFERENCE, f.Fields(apiVersion=_WITH_GROUP)), metrics=f.Each(_check_metric)),
     _check_idle,
     f.Fields(behavior=f.Fields(scaleUp=_RULES, scaleDown=_RULES)),
 )

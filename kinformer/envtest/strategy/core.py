@@ -133,7 +133,7 @@ def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
 
 _TAINT = f.Fields(
     key=f.QUALIFIED_NAME,
-    value=f.Given(lambda value, at: [invalid(at, value, ";".join(why))] if (why := label_value_errors(value)) else ()),
+    value=f.Given(f.Form(label_value_errors, between=";")),
     effect=f.Needed(TAINT_EFFECT),
 )
 

@@ -55,6 +55,7 @@ __all__ = (
     "Filled",
     "Form",
     "Given",
+    "Must",
     "Needed",
     "OneOf",
     "Present",
@@ -274,15 +275,33 @@ class Form:
     Check the form of a text.
 
     :param errors: returns the texts of all errors
+    :param between: joins these texts to one. None if each is an error of its own
     """
 
-    __slots__ = ("_errors",)
+    __slots__ = ("_between", "_errors")
 
-    def __init__(self, errors: Callable[[str], Iterable[str]]):
+    def __init__(self, errors: Callable[[Any], Iterable[str]], between: str | None = None):
         self._errors = errors
+        self._between = between
 
-    def __call__(self, value: str | None, path: str) -> Iterable[Cause]:
-        return [invalid(path, value or "", why) for why in self._errors(value or "")]
+    def __call__(self, value: Any, path: str) -> Iterable[Cause]:
+        wrong = [*self._errors(value or "")]
+        if wrong and self._between is not None:
+            wrong = [self._between.join(wrong)]
+        return [invalid(path, value or "", why) for why in wrong]
+
+
+class Must(Form):
+    """
+    Check that a value meets a condition.
+
+    :param detail: the end of the error's text
+    """
+
+    __slots__ = ()
+
+    def __init__(self, holds: Callable[[Any], object], detail: str):
+        super().__init__(lambda value: () if holds(value) else (detail,))
 
 
 @cache
@@ -345,13 +364,8 @@ def _kind_errors(kind: str) -> list[str]:
     return [f"may have mixed case, but should otherwise match: {wrong}"] if wrong else []
 
 
-def _api_name_errors(name: str) -> list[str]:
-    wrong = ",".join(dns1035_label_errors(name))
-    return [wrong] if wrong else []
-
-
 #: The name of a version or of a resource, all errors as one.
-API_NAME = Form(_api_name_errors)
+API_NAME = Form(dns1035_label_errors, between=",")
 KIND_NAME = Form(_kind_errors)
 DATA_KEY = Form(data_key_errors)
 DNS_LABEL = Form(dns1123_label_errors)

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from kinformer.envtest.causes import duplicate, invalid, required
+from kinformer.envtest.causes import invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import repeats
-from kinformer.envtest.strategy.fields import not_negative
+from kinformer.envtest.strategy.fields import Unique, not_negative
 
 __all__ = ("check_job_status", "indexes_in", "misread_indexes")
 
@@ -37,17 +36,11 @@ def check_job_status(job: Obj, old: Obj) -> Iterator[Cause]:
 
 def _uncounted_uids(status: Obj) -> Iterator[Cause]:
     uncounted = status.get("uncountedTerminatedPods") or {}
+    unique = Unique().over_one_list()  # a pod that has succeeded cannot also have failed
     for name in ("succeeded", "failed"):
-        uids = uncounted.get(name) or []
-        # A pod that has succeeded cannot also have failed.
-        earlier = (uncounted.get("succeeded") or []) if name == "failed" else []
-        told = repeats([*earlier, *uids])[len(earlier) :]
-        for index, (uid, again) in enumerate(zip(uids, told, strict=True)):
+        for index, uid in enumerate(uncounted.get(name) or ()):
             field = f"status.uncountedTerminatedPods.{name}[{index}]"
-            if not uid:
-                yield invalid(field, uid, "must not be empty")
-            elif again:
-                yield duplicate(field, uid)
+            yield from unique(uid, field) if uid else (invalid(field, uid, "must not be empty"),)
 
 
 def _completion(status: Obj, before: Obj) -> Iterator[Cause]:

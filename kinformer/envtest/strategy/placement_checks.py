@@ -133,16 +133,11 @@ def check_dns(spec: Obj, path: str) -> Iterator[Cause]:
         yield from _DNS(config, path)
 
 
-def _check_search(search: str, path: str) -> Iterator[Cause]:
-    # A label of a search path may begin with an underscore, as the labels of DNS services do.
-    plain = search.removesuffix(".").replace("_", "a")
-    for why in dns1123_subdomain_errors(plain) if search != "." else ():
-        yield invalid(path, search, why)
-
-
+# A label of a search path may begin with an underscore, as the labels of DNS services do.
+_SEARCH = f.Form(lambda path: () if path == "." else dns1123_subdomain_errors(path.removesuffix(".").replace("_", "a")))
 _DNS = f.Fields(
     nameservers=f.Given(f.AtMost(3, "nameservers"), f.Each(check_address)),
-    searches=f.Given(f.AtMost(32, "search paths"), f.Each(_check_search)),
+    searches=f.Given(f.AtMost(32, "search paths"), f.Each(_SEARCH)),
     options=f.Each(lambda option, path: () if option.get("name") else (required(path, "must not be empty"),)),
 )
 HOST_ALIASES = f.Each(f.Fields(ip=check_address, hostnames=f.Each(f.DNS_SUBDOMAIN)))

@@ -91,8 +91,7 @@ def _check_toleration(one: Obj, path: str) -> Iterator[Cause]:
         text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         yield invalid(f"{path}.effect", effect, text)
     if operator in ("Equal", ""):
-        if wrong := label_value_errors(value):
-            yield invalid(f"{path}.operator", value, ";".join(wrong))
+        yield from f.Form(label_value_errors, between=";")(value, f"{path}.operator")
     elif operator == "Exists":
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")

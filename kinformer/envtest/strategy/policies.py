@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from kinformer.envtest.causes import duplicate, forbidden, invalid, required
+from kinformer.envtest.causes import forbidden, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
-from kinformer.envtest.strategy.checks import repeats
-from kinformer.envtest.strategy.webhooks import RULE, check_match_conditions
+from kinformer.envtest.strategy.webhooks import RULE, check_expression, check_match_conditions
 from kinformer.expressions import MISSING, Program, is_available
 from kinformer.expressions.admission import ExpressionError, Scope, scope_for
 from kinformer.expressions.types import RESERVED
@@ -23,6 +23,7 @@ _MOST_ANNOTATIONS = 20
 _LONGEST_ANNOTATION = 5 * 1024
 _is_identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII).fullmatch
 _line_end = re.compile(r"[\n\r]").search
+_GROUP = f.Form(dns1123_subdomain_errors, between=",")
 
 
 _RULES = f.Each(f.Fields(resourceNames=f.Each(f.PATH_SEGMENT, f.Unique())), RULE)
@@ -59,15 +60,10 @@ def _check_expressions(obj: Obj, *, has_params: bool) -> Iterator[Cause]:
             scope, telling = scope.with_variable(name, program), telling.with_variable(name, program)
     for index, validation in enumerate(spec.get("validations") or ()):
         yield from _check_validation(validation, f"spec.validations[{index}]", scope, telling)
-    annotations = spec.get("auditAnnotations") or []
-    yield from f.AtMost(_MOST_ANNOTATIONS, "auditAnnotations")(annotations, "spec.auditAnnotations")
-    keys = [one.get("key") or "" for one in annotations]
-    again = repeats(keys)
-    for index, annotation in enumerate(annotations):
-        path = f"spec.auditAnnotations[{index}]"
-        yield from _check_annotation(annotation, obj["metadata"].get("name") or "", path, scope)
-        if again[index]:
-            yield duplicate(f"{path}.key", keys[index])
+    annotations, path = spec.get("auditAnnotations") or [], "spec.auditAnnotations"
+    yield from f.AtMost(_MOST_ANNOTATIONS, "auditAnnotations")(annotations, path)
+    check = partial(_check_annotation, name=obj["metadata"].get("name") or "", scope=scope)
+    yield from f.Each(check, f.Unique("key"))(annotations, path)
 
 
 _REASON = f.OneOf("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -78,12 +74,12 @@ def _check_validation(validation: Mapping[str, Any], path: str, scope: Scope, te
     if not text.strip():
         yield required(f"{path}.expression", "expression is not specified")
     else:
-        yield from _check_expression(text, f"{path}.expression", scope, "bool")
+        yield from check_expression(text, f"{path}.expression", scope, ["bool"])
     expression = validation.get("messageExpression") or ""
     if expression and not expression.strip():
         yield invalid(f"{path}.messageExpression", expression, "must be non-empty if specified")
     elif expression:
-        yield from _check_expression(expression, f"{path}.messageExpression", telling, "string")
+        yield from check_expression(expression, f"{path}.messageExpression", telling, ["string"])
     if message and not message.strip():
         yield invalid(f"{path}.message", message, "must be non-empty if specified")
     elif _line_end(message.strip()):
@@ -91,14 +87,7 @@ def _check_validation(validation: Mapping[str, Any], path: str, scope: Scope, te
     yield from f.Fields(reason=f.Given(_REASON))(validation, path)
 
 
-def _check_expression(text: str, path: str, scope: Scope, *types: str) -> Iterator[Cause]:
-    try:
-        scope.compile(text, *types)
-    except ExpressionError as error:
-        yield invalid(path, text, str(error))
-
-
-def _check_annotation(annotation: Mapping[str, Any], name: str, path: str, scope: Scope) -> Iterator[Cause]:
+def _check_annotation(annotation: Mapping[str, Any], path: str, name: str, scope: Scope) -> Iterator[Cause]:
     key, text = annotation.get("key") or "", annotation.get("valueExpression") or ""
     yield from f.QUALIFIED_NAME(f"{name}/{key}", f"{path}.key")
     if not text.strip():
@@ -106,7 +95,7 @@ def _check_annotation(annotation: Mapping[str, Any], name: str, path: str, scope
     elif len(text.strip()) > _LONGEST_ANNOTATION:
         yield required(f"{path}.valueExpression", f"must not exceed {_LONGEST_ANNOTATION} bytes in length")
     else:
-        yield from _check_expression(text, f"{path}.valueExpression", scope, "string", "null_type")
+        yield from check_expression(text, f"{path}.valueExpression", scope, ["string", "null_type"])
 
 
 def _check_param_version(api_version: str, path: str) -> Iterator[Cause]:
@@ -114,8 +103,8 @@ def _check_param_version(api_version: str, path: str) -> Iterator[Cause]:
     if api_version.count("/") > 1:
         yield invalid(path, api_version, f"unexpected GroupVersion string: {api_version}")
         return
-    if group and (wrong := dns1123_subdomain_errors(group)):
-        yield invalid(path, group, ",".join(wrong))
+    if group:
+        yield from _GROUP(group, path)
     if not version:
         yield invalid(path, api_version, "version must be specified")
     else:
@@ -160,12 +149,11 @@ def _check_selection(reference: Obj, path: str) -> Iterator[Cause]:
         yield required(path, "one of name or selector must be specified")
 
 
-def _check_actions(actions: list[str], path: str) -> Iterator[Cause]:
-    if "Deny" in actions and "Warn" in actions:
-        told = "repeating the same validation failure information in the API response and headers serves no purpose"
-        yield invalid(path, actions, f"must not contain both Deny and Warn ({told})")
-
-
+_NOT_BOTH = f.Must(
+    lambda actions: not {"Deny", "Warn"} <= {*actions},
+    "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
+    "headers serves no purpose)",
+)
 CHECK_BINDING = f.Fields(
     spec=f.Fields(
         policyName=f.Needed(f.DNS_SUBDOMAIN),
@@ -173,7 +161,7 @@ CHECK_BINDING = f.Fields(
         matchResources=f.Given(_MATCHES),
         validationActions=f.Needed(
             f.Each(f.OneOf("Audit", "Deny", "Warn"), f.Unique()),
-            _check_actions,
+            _NOT_BOTH,
             detail="at least one validation action is required",
         ),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from kinformer.envtest.causes import invalid, not_supported, required
+from kinformer.envtest.causes import immutable, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -18,21 +19,17 @@ class RoleStrategy(Strategy):
     """Roles and cluster roles."""
 
     def validate(self, obj: Obj) -> list[Cause]:
-        causes = [
-            cause
-            for index, rule in enumerate(obj.get("rules") or ())
-            for cause in _check_rule(rule, self.resource.namespaced, f"rules[{index}]")
-        ]
-        return [*causes, *_AGGREGATION(obj, "")]
+        rules = f.Each(partial(_check_rule, namespaced=self.resource.namespaced))
+        return [*f.Fields(rules=rules, aggregationRule=_AGGREGATION)(obj, "")]
 
 
 _SELECTORS = f.Needed(
     f.Each(f.LABEL_SELECTOR), detail="at least one clusterRoleSelector required if aggregationRule is non-nil"
 )
-_AGGREGATION = f.Fields(aggregationRule=f.Given(f.Fields(clusterRoleSelectors=_SELECTORS)))
+_AGGREGATION = f.Given(f.Fields(clusterRoleSelectors=_SELECTORS))
 
 
-def _check_rule(rule: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
+def _check_rule(rule: Obj, path: str, namespaced: bool) -> Iterator[Cause]:
     if not rule.get("verbs"):
         yield required(f"{path}.verbs", "verbs must contain at least one value")
     if urls := rule.get("nonResourceURLs"):
@@ -53,18 +50,14 @@ class BindingStrategy(Strategy):
     def validate(self, obj: Obj) -> list[Cause]:
         kinds = ("Role", "ClusterRole") if self.resource.namespaced else ("ClusterRole",)
         role = f.Fields(apiGroup=f.OneOf(_GROUP), kind=f.OneOf(*kinds), name=f.Needed(f.PATH_SEGMENT))
-        causes = [*f.Fields(roleRef=role)(obj, "")]
-        for index, subject in enumerate(obj.get("subjects") or ()):
-            causes += _check_subject(subject, self.resource.namespaced, f"subjects[{index}]")
-        return causes
+        subjects = f.Each(partial(_check_subject, namespaced=self.resource.namespaced))
+        return [*f.Fields(roleRef=role, subjects=subjects)(obj, "")]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        if obj.get("roleRef") == old.get("roleRef"):
-            return []
-        return [invalid("roleRef", obj.get("roleRef"), "cannot change roleRef")]
+        return [*immutable(obj.get("roleRef"), old.get("roleRef"), "roleRef", "cannot change roleRef")]
 
 
-def _check_subject(subject: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
+def _check_subject(subject: Obj, path: str, namespaced: bool) -> Iterator[Cause]:
     name, kind, group = subject.get("name", ""), subject.get("kind", ""), subject.get("apiGroup", "")
     if not name:
         yield required(f"{path}.name")

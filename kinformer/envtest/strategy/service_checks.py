@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from kinformer.envtest.causes import duplicate, forbidden, invalid, required
+from kinformer.envtest.causes import duplicate, forbidden, immutable, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
@@ -207,9 +207,8 @@ def check_service_update(spec: Obj, old: Obj) -> Iterator[Cause]:
         if not any(headless):
             yield from _check_same(spec.get("ipFamilies") or [], old.get("ipFamilies") or [], "ipFamilies", spec)
     if spec.get("type") == old.get("type") == "LoadBalancer":
-        class_ = spec.get("loadBalancerClass")
-        if class_ != old.get("loadBalancerClass"):
-            yield invalid("spec.loadBalancerClass", class_, _FIXED)
+        class_, before = spec.get("loadBalancerClass"), old.get("loadBalancerClass")
+        yield from immutable(class_, before, "spec.loadBalancerClass", _FIXED)
     if needs_health_check(spec) and needs_health_check(old):
         port, before = spec.get("healthCheckNodePort"), old.get("healthCheckNodePort")
         if port != before:

@@ -69,13 +69,11 @@ def _check_told_resource(told: Obj, path: str, of_volume: bool = False) -> Itera
 # -- environment variables ---------------------------------------------------------------------------------------------
 
 
-def _check_variable_name(name: str, path: str) -> Iterator[Cause]:
-    if "=" in name or not name.isascii() or not name.isprintable():
-        text = (
-            "a valid environment variable name must consist only of printable ASCII characters other than '=' "
-            "(regex used for validation is '[ -<>-~]+')"
-        )
-        yield invalid(path, name, text)
+_VARIABLE_NAME = f.Must(
+    lambda name: "=" not in name and name.isascii() and name.isprintable(),
+    "a valid environment variable name must consist only of printable ASCII characters other than '=' "
+    "(regex used for validation is '[ -<>-~]+')",
+)
 
 
 def _check_one_value(variable: Obj, path: str) -> Iterator[Cause]:
@@ -94,7 +92,7 @@ def _check_one_value(variable: Obj, path: str) -> Iterator[Cause]:
 _KEY_REFERENCE = f.Given(f.Fields(name=f.DNS_SUBDOMAIN, key=f.Needed(f.DATA_KEY)))
 ENV = f.Each(
     f.Fields(
-        name=f.Needed(_check_variable_name),
+        name=f.Needed(_VARIABLE_NAME),
         valueFrom=f.Fields(
             fieldRef=f.Given(lambda told, path: _check_told_field(told, _TOLD["in variables"], path)),
             resourceFieldRef=f.Given(_check_told_resource),
@@ -127,19 +125,13 @@ def check_volume_source(volume: Obj, path: str) -> Iterator[Cause]:
     yield from f.check_union(volume, path, members, _VOLUMES, "volume type")
 
 
-def check_no_steps_up(target: str, path: str) -> Iterator[Cause]:
-    if ".." in target.split("/"):
-        yield invalid(path, target, "must not contain '..'")
+check_no_steps_up = f.Must(lambda target: ".." not in target.split("/"), "must not contain '..'")
+check_absolute = f.Must(lambda target: target.startswith("/"), "must be an absolute path")
 
 
 def _check_size(size: str, path: str) -> Iterator[Cause]:
     if Quantity.parse(size) < Quantity.parse("0"):
         yield forbidden(path, "SizeLimit field must be a valid resource quantity")
-
-
-def check_absolute(target: str | None, path: str) -> Iterator[Cause]:
-    if not (target or "").startswith("/"):
-        yield invalid(path, target or "", "must be an absolute path")
 
 
 def _check_downward(source: Obj, path: str) -> Iterator[Cause]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from kinformer.envtest.causes import duplicate, forbidden, invalid, required, too_many
+from kinformer.envtest.causes import forbidden, invalid, required, too_many
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import check_port, repeats
 from kinformer.expressions import MISSING, is_available
-from kinformer.expressions.admission import ExpressionError, scope_for
+from kinformer.expressions.admission import ExpressionError, Scope, scope_for
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors
 
 __all__ = (
     "CHECK_WEBHOOKS",
     "RULE",
     "check_client",
+    "check_expression",
     "check_match_conditions",
     "check_review_versions",
 )
@@ -40,20 +41,26 @@ def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params:
     if conditions and not is_available():
         yield forbidden(field, MISSING)
         return
-    names = [one.get("name") or "" for one in conditions]
-    again = repeats(names)
-    for index, condition in enumerate(conditions):
-        here, text = f"{field}[{index}]", (condition.get("expression") or "").strip()
-        if not text:
-            yield required(f"{here}.expression")
-        else:
-            try:
-                scope_for(has_params=has_params, has_authorizer=True).compile(text, "bool")
-            except ExpressionError as error:
-                yield invalid(f"{here}.expression", text, str(error))
-        yield from _CONDITION_NAME(names[index], f"{here}.name")
-        if names[index] and again[index]:
-            yield duplicate(f"{here}.name", names[index])
+
+    def check(text: str | None, path: str) -> Iterable[Cause]:
+        if not (text := (text or "").strip()):
+            return (required(path),)
+        return check_expression(text, path, scope_for(has_params=has_params, has_authorizer=True), ["bool"])
+
+    row = f.Fields(expression=check, name=_CONDITION_NAME)
+    yield from f.Each(row, f.Unique("name", counts=bool))(conditions, field)
+
+
+def check_expression(text: str, path: str, scope: Scope, types: Sequence[str]) -> Iterator[Cause]:
+    """
+    Check that an expression compiles.
+
+    :param types: those that its value may have
+    """
+    try:
+        scope.compile(text, *types)
+    except ExpressionError as error:
+        yield invalid(path, text, str(error))
 
 
 def _check_name(name: str, path: str) -> Iterator[Cause]:
@@ -65,12 +72,8 @@ def _check_name(name: str, path: str) -> Iterator[Cause]:
 
 def _all_or(what: str) -> f.Check:
     """Check that ``*`` stands alone."""
-
-    def check(listed: list[str], path: str) -> Iterator[Cause]:
-        if len(listed) > 1 and "*" in listed:
-            yield invalid(path, listed, f"if '*' is present, must not specify other {what}")
-
-    return check
+    text = f"if '*' is present, must not specify other {what}"
+    return f.Must(lambda listed: len(listed) == 1 or "*" not in listed, text)
 
 
 def _check_resources(resources: Sequence[str], field: str) -> Iterator[Cause]:

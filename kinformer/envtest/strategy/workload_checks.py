@@ -44,11 +44,6 @@ def _check_int_or_percent(value: Any, field: str) -> Iterator[Cause]:
         yield from f.NOT_NEGATIVE(value, field)
 
 
-def _check_hundred_percent(value: Any, field: str) -> Iterator[Cause]:
-    if isinstance(value, str) and _is_percent(value) and _amount(value) > 100:
-        yield invalid(field, value, "must not be greater than 100%")
-
-
 def _amount(value: Any) -> int:
     if isinstance(value, str):
         if not _is_percent(value):
@@ -58,6 +53,9 @@ def _amount(value: Any) -> int:
     return int(value)
 
 
+_check_hundred_percent = f.Must(
+    lambda value: not isinstance(value, str) or _amount(value) <= 100, "must not be greater than 100%"
+)
 _NUMBER_OF_PODS = f.Given(_check_int_or_percent, _check_hundred_percent)
 
 # -- templates and selectors -------------------------------------------------------------------------------------------
@@ -215,11 +213,6 @@ DAEMON_SET = f.Every(
 )
 
 
-def _check_management(policy: str | None, path: str) -> Iterator[Cause]:
-    if policy not in ("OrderedReady", "Parallel"):
-        yield invalid(path, policy, "must be 'OrderedReady' or 'Parallel'")
-
-
 def _check_set_update(update: Obj | None, path: str) -> Iterator[Cause]:
     update = update or {}
     if update.get("type") not in ("RollingUpdate", "OnDelete"):
@@ -244,7 +237,7 @@ def _check_set_template(spec: Obj, path: str) -> Iterator[Cause]:
 _RETENTION = f.OneOf("Delete", "Retain")
 STATEFUL_SET = f.Every(
     f.Fields(
-        podManagementPolicy=_check_management,
+        podManagementPolicy=f.Must(("OrderedReady", "Parallel").__contains__, "must be 'OrderedReady' or 'Parallel'"),
         updateStrategy=_check_set_update,
         persistentVolumeClaimRetentionPolicy=f.Fields(whenDeleted=_RETENTION, whenScaled=_RETENTION),
         volumeClaimTemplates=f.Each(f.Fields(spec=CLAIM_SPEC)),
