@@ -73,9 +73,8 @@ class Strategies:
         if (make := self._made.get((resource.group, resource.plural))) is not None:
             return make(resource)
         declared = kinds().get(str(resource.group_resource)) or {}
-        if name := declared.get("strategy"):
-            own: Strategy = _part(name)(resource)
-            return own
+        checks = _part(name) if (name := declared.get("checks")) else None
         if name := declared.get("spec"):
-            return Strategy(resource, Fields(spec=_part(name)))
-        return Strategy(resource, _part(name) if (name := declared.get("checks")) else None)
+            checks = Fields(spec=_part(name))
+        own: Strategy = _part(declared.get("strategy", "base.Strategy"))(resource, checks)
+        return own

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kinformer.envtest.causes import duplicate, forbidden, invalid, required
+from kinformer.envtest.causes import forbidden, invalid, required
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.validation import label_key_errors
 
-__all__ = ("LimitRangeStrategy", "ResourceQuotaStrategy")
+__all__ = ("LIMITS", "LimitRangeStrategy", "ResourceQuotaStrategy")
 
 
 _TYPES = ("Container", "PersistentVolumeClaim", "Pod")
@@ -28,27 +29,14 @@ class LimitRangeStrategy(Strategy):
                 if values:
                     limit[name] = values
 
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_ranges((obj.get("spec") or {}).get("limits") or []))
+
+def _type_errors(kind: str) -> list[str]:
+    known = "/" in kind or kind in _TYPES
+    return label_key_errors(kind) or ([] if known else ["must be a standard limit type or fully qualified"])
 
 
-def _check_ranges(limits: list[Obj]) -> Iterator[Cause]:
-    types: set[str] = set()
-    for index, limit in enumerate(limits):
-        path = f"spec.limits[{index}]"
-        kind = limit.get("type", "")
-        wrong = label_key_errors(kind)
-        for why in wrong:
-            yield invalid(f"{path}.type", kind, why)
-        if not wrong and "/" not in kind and kind not in _TYPES:
-            yield invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified")
-        if kind in types:
-            yield duplicate(f"{path}.type", kind)
-        types.add(kind)
-        yield from _check_range(limit, kind, path)
-
-
-def _check_range(limit: Obj, kind: str, path: str) -> Iterator[Cause]:
+def _check_range(limit: Obj, path: str) -> Iterator[Cause]:
+    kind = limit.get("type", "")
     of_container = kind in ("Container", "Pod")
     names: set[str] = set()
     for part in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
@@ -105,6 +93,8 @@ def _check_order(limit: Obj, kind: str, name: str, path: str) -> Iterator[Cause]
         if float(ratio) > possible:
             yield invalid(where, ratio, f"ratio {ratio} is greater than max/min = {possible:f}")
 
+
+LIMITS = f.Fields(limits=f.Each(f.Fields(type=f.Form(_type_errors)), f.Unique("type"), _check_range))
 
 # -- quotas -----------------------------------------------------------------------------------------------------------
 

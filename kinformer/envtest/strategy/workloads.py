@@ -8,9 +8,8 @@ from typing import Any
 from kinformer.envtest.causes import forbidden, immutable, invalid, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
-from kinformer.envtest.strategy import workload_checks as rows
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.job_checks import CRON_JOB, JOB, JOB_PREFIX, check_job_change
+from kinformer.envtest.strategy.job_checks import CRON_JOB, JOB_PREFIX, check_job_change
 from kinformer.envtest.strategy.job_status import check_job_status
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
@@ -45,8 +44,6 @@ class ControllerRevisionStrategy(Strategy):
 
 
 class ReplicationControllerStrategy(Strategy):
-    checks = f.Fields(spec=rows.REPLICATION_CONTROLLER)
-
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
         template = spec.get("template")
@@ -63,7 +60,6 @@ class ReplicationControllerStrategy(Strategy):
 
 class DaemonSetStrategy(Strategy):
     _generation = "deprecated.daemonset.template.generation"
-    checks = f.Fields(spec=rows.DAEMON_SET)
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -89,8 +85,6 @@ _STATEFUL_UPDATABLE = frozenset(
 
 
 class StatefulSetStrategy(Strategy):
-    checks = f.Fields(spec=rows.STATEFUL_SET)
-
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         def fixed(spec: Obj) -> Obj:
             return {key: value for key, value in spec.items() if key not in _STATEFUL_UPDATABLE}
@@ -106,8 +100,6 @@ class StatefulSetStrategy(Strategy):
 
 class JobStrategy(Strategy):
     """A job is identified by its uid. The labels of its pods and its selector contain the uid."""
-
-    checks = JOB
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
