@@ -33,10 +33,6 @@ EVERY_FAULT = (
 )
 
 
-def everything(call: Call) -> bool:
-    return True
-
-
 @dataclass(eq=False, slots=True)
 class _Rule:
     """A fault that happens to a number of following requests."""
@@ -62,11 +58,11 @@ class Faults:
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
-    def refuse(self, code: int, *, retry_after: int = 0, times: int = 1, matching: Matching = everything) -> None:
+    def refuse(self, code: int, *, retry_after: int = 0, times: int = 1, matching: Matching = lambda _: True) -> None:
         """Answer the following requests with an error: 429, 500, 503, or any other code."""
         self._rules.append(_Rule(lambda: _refusal(code, retry_after), times, matching))
 
-    def delay(self, seconds: float, *, times: int = 1, matching: Matching = everything) -> None:
+    def delay(self, seconds: float, *, times: int = 1, matching: Matching = lambda _: True) -> None:
         """Wait this many seconds before each of the following requests is processed."""
         self._rules.append(_Rule(lambda: seconds, times, matching))
 

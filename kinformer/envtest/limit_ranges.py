@@ -32,9 +32,7 @@ class LimitRanger(AdmissionPlugin):
     def _ranges(self, attributes: Attributes) -> list[list[Obj]]:
         """The limits of each LimitRange that applies to the object."""
         what, operation = attributes.resource.group_resource, attributes.operation
-        if attributes.object is None or attributes.subresource not in ("", "resize"):
-            return []
-        if attributes.subresource and what != _PODS:
+        if attributes.object is None or attributes.subresource not in ("", "resize" if what == _PODS else ""):
             return []
         if what not in (_PODS, _CLAIMS) or (what == _PODS and operation == "UPDATE" and not attributes.subresource):
             return []

@@ -116,16 +116,8 @@ def success(details: Mapping[str, Any] | None = None, code: int | None = None) -
 
 
 def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
-    details: dict[str, Any] = {}
-    if name:
-        details["name"] = name
-    if group:
-        details["group"] = group
-    if kind:
-        details["kind"] = kind
-    if causes:
-        details["causes"] = [_cause(cause) for cause in causes]
-    return details
+    details = {"name": name, "group": group, "kind": kind, "causes": [_cause(cause) for cause in causes]}
+    return {key: value for key, value in details.items() if value}
 
 
 def _cause(cause: Cause) -> dict[str, str]:
@@ -236,9 +228,7 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 
 def too_many_requests(message: str, retry_after: int, causes: Sequence[Cause] = ()) -> StatusError:
-    details: dict[str, Any] = {"causes": [_cause(cause) for cause in causes]} if causes else {}
-    if retry_after:
-        details["retryAfterSeconds"] = retry_after
+    details = {**_details("", "", "", causes), **({"retryAfterSeconds": retry_after} if retry_after else {})}
     return StatusError(429, "TooManyRequests", message, details)
 
 

@@ -134,7 +134,7 @@ def read_entries(given: Any) -> tuple[Entry, ...]:
     """
     try:
         return tuple(_read(one) for one in given or ())
-    except _Unreadable:
+    except (_Unreadable, msgspec.DecodeError):
         return ()
 
 
@@ -162,10 +162,7 @@ def _check(tree: Any) -> None:
             if name[:2] not in ("f:", "k:", "v:", "i:"):
                 raise _Unreadable
             if name[:2] in ("k:", "v:"):
-                try:
-                    key = _decode(name[2:])
-                except msgspec.DecodeError:
-                    raise _Unreadable from None
+                key = _decode(name[2:])
                 if name[0] == "k" and not isinstance(key, dict):
                     raise _Unreadable
             _check(node)

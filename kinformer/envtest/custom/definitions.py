@@ -12,10 +12,10 @@ from kinformer.envtest.custom.structural import children
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS, SCALE, STATUS_VERBS
 from kinformer.envtest.registry.schema import zero_of
-from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage, Version
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy, conditions_of, has_condition
+from kinformer.envtest.strategy.fields import Every
 from kinformer.expressions.formats import is_known
 from kinformer.meta.names import GroupResource, GroupVersionKind
 
@@ -243,6 +243,8 @@ def _resources(spec: Obj) -> Iterator[Resource]:
 class DefinitionStrategy(Strategy):
     """How definitions are written. The objects of a definition are deleted before the definition."""
 
+    checks = Every(check_definition)
+
     def __init__(self, resource: Resource, definitions: Definitions):
         super().__init__(resource)
         self._definitions = definitions
@@ -283,9 +285,6 @@ class DefinitionStrategy(Strategy):
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
         known = _unknown_formats(old) if old is not None else []
         return [f'unrecognized format "{form}"' for form in _unknown_formats(obj) if form not in known]
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_definition(obj))
 
 
 def _storage_versions(obj: Obj) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kinformer.envtest.causes import duplicate, forbidden, invalid, required
 from kinformer.envtest.custom.paths import normal_path
-from kinformer.envtest.custom.structural import NOWHERE, children
+from kinformer.envtest.custom.structural import NOWHERE, by_key, children, key_of
 from kinformer.envtest.status import Cause
 from kinformer.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.logs import get_logger
@@ -191,11 +191,9 @@ class Rules:
 
     def _check_items(self, value: list[Any], old: Any, path: str, *, is_same: bool) -> Iterator[Cause]:
         assert self._items is not None
-        keys = self._schema.get("x-kubernetes-list-map-keys") or ()
-        of_map = self._schema.get("x-kubernetes-list-type") == "map"
-        before = {_key(item, keys): item for item in old} if of_map and isinstance(old, list) else {}
+        before = by_key(old if isinstance(old, list) else [], self._schema)
         for index, item in enumerate(value):
-            known = before.get(_key(item, keys)) if before else None
+            known = before.get(key_of(item, self._schema)) if before else None
             yield from _step(self._items, item, known, f"{path}[{index}]", is_same=is_same)
 
     def _evaluate(self, value: Any, old: Any, path: str, *, is_same: bool) -> Iterator[Cause]:
@@ -231,10 +229,6 @@ def _below(described: Schema, rules: Any) -> Rules:
 
 def _step(rules: Rules, value: Any, old: Any, path: str, *, is_same: bool) -> Iterator[Cause]:
     return rules._check(value, old, path, is_same=is_same or (old is not None and value == old))
-
-
-def _key(item: Any, keys: Any) -> str:
-    return repr([item.get(key) for key in keys]) if isinstance(item, dict) else ""
 
 
 def _failure(where: str, type_: str, rule: CompiledRule, error: EvaluationError) -> Cause:

@@ -11,7 +11,7 @@ from kinformer.envtest.custom.invariants import check_embedded, check_lists, che
 from kinformer.envtest.custom.rules import Rules, has_rules
 from kinformer.envtest.custom.structural import NOWHERE, children, fill_defaults, problems_of, prune
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.registry.schema import Problems, check_model
+from kinformer.envtest.registry.schema import Problems, check_model, json_type
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -20,8 +20,6 @@ from kinformer.expressions import is_available
 from kinformer.meta.validation import label_key_errors
 
 __all__ = ("CustomStrategy",)
-
-_JSON_TYPES: dict[type, str] = {str: "string", list: "array"}
 
 
 class CustomStrategy(Strategy):
@@ -50,8 +48,7 @@ class CustomStrategy(Strategy):
             problems.error = found.error
             problems.unknown += [text.replace('"', '"metadata.', 1) for text in found.unknown]
         elif metadata is not None:
-            found_type = "bool" if isinstance(metadata, bool) else _JSON_TYPES.get(type(metadata), "number")
-            problems.error = f"json: cannot unmarshal {found_type} into Go value of type v1.ObjectMeta"
+            problems.error = f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta"
         else:
             data["metadata"] = {}
         prune(data, self._schema, "", problems.unknown, ("metadata",))

@@ -20,7 +20,7 @@ from kinformer.envtest.storage import LARGEST
 from kinformer.expressions.formats import fits, is_known
 from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern
 
-__all__ = ("JUNCTORS", "NOWHERE", "children", "fill_defaults", "problems_of", "prune")
+__all__ = ("JUNCTORS", "NOWHERE", "by_key", "children", "fill_defaults", "key_of", "problems_of", "prune")
 
 Schema = Mapping[str, Any]
 
@@ -232,9 +232,9 @@ def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) 
     count = len(value)
     items = schema.get("items")
     if isinstance(items, dict):
-        before = _by_key(old, schema)
+        before = by_key(old, schema)
         for index, item in enumerate(value):
-            yield from problems_of(item, items, f"{path}[{index}]", before.get(_key_of(item, schema)))
+            yield from problems_of(item, items, f"{path}[{index}]", before.get(key_of(item, schema)))
     if (least := schema.get("minItems")) is not None and count < least:
         yield invalid(path, count, f"{path} in body should have at least {least} items")
     if (most := schema.get("maxItems")) is not None and count > most:
@@ -243,14 +243,15 @@ def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) 
         yield invalid(path, value, f"{path} in body shouldn't contain duplicates")
 
 
-def _by_key(items: list[Any], schema: Schema) -> dict[str, Any]:
+def by_key(items: list[Any], schema: Schema) -> dict[str, Any]:
     """Items by their keys. Only the items of a list of type map have a counterpart in the old list."""
     if schema.get("x-kubernetes-list-type") != "map":
         return {}
-    return {_key_of(item, schema): item for item in items}
+    return {key_of(item, schema): item for item in items}
 
 
-def _key_of(item: Any, schema: Schema) -> str:
+def key_of(item: Any, schema: Schema) -> str:
+    """The key of an item of a list of type map."""
     if not isinstance(item, dict):
         return ""
     return _text([item.get(key) for key in schema.get("x-kubernetes-list-map-keys") or ()])

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.envtest.handlers.jsonpath import find
-from kinformer.envtest.handlers.spans import NONE, age_of, since
+from kinformer.envtest.handlers.spans import NONE, since
 from kinformer.envtest.strategy.checks import ingress_points
+from kinformer.meta.owners import get_controller_of
 from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = ("Reader",)  # columns.yaml names the others
@@ -21,7 +22,9 @@ Obj = dict[str, Any]
 #: Reads a cell of an object. The second argument is the time of the request.
 Reader = Callable[[Obj, datetime], Any]
 
-age = age_of
+
+def age(obj: Obj, now: datetime) -> str:
+    return since(obj["metadata"].get("creationTimestamp"), now)
 
 
 def at(path: str, otherwise: Any = "") -> Reader:
@@ -274,11 +277,8 @@ def subjects(kind: str) -> Reader:
 
 
 def controller(obj: Obj, now: datetime) -> str:
-    for owner in obj["metadata"].get("ownerReferences") or ():
-        if owner.get("controller"):
-            group = owner.get("apiVersion", "").rpartition("/")[0]
-            return f"{owner['kind'].lower()}{f'.{group}' if group else ''}/{owner['name']}"
-    return NONE
+    owner = get_controller_of(obj)
+    return NONE if owner is None else f"{str(owner.group_kind).lower()}/{owner.name}"
 
 
 def signed(obj: Obj, now: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-__all__ = ("NONE", "age_of", "in_short", "since")
+__all__ = ("NONE", "in_short", "since")
 
 NONE = "<none>"
 _UNKNOWN = "<unknown>"
@@ -36,10 +36,6 @@ def since(text: Any, now: datetime) -> str:
         return in_short(now - datetime.fromisoformat(text.replace("Z", "+00:00")))
     except ValueError:
         return _UNKNOWN
-
-
-def age_of(obj: dict[str, Any], now: datetime) -> str:
-    return since(obj["metadata"].get("creationTimestamp"), now)
 
 
 def in_short(span: timedelta) -> str:

@@ -73,10 +73,6 @@ def value_at(obj: Obj | None, path: str) -> Any:
     return value
 
 
-def _generation(obj: Obj) -> Any:
-    return obj["metadata"].get("generation")
-
-
 # More than 15 fields: the settings in which kinds differ, each a row of kinds.yaml.
 class Strategy:
     """
@@ -246,12 +242,10 @@ class Strategy:
 
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
         """The warnings for the client about a new object, or about a change. `old` is None for a new object."""
-        if not self.template or (old is not None and _generation(old) == _generation(obj)):
+        generation = obj["metadata"].get("generation")
+        if not self.template or (old is not None and old["metadata"].get("generation") == generation):
             return []
-        template: Any = obj
-        for part in self.template.split("."):
-            template = template.get(part) or {}
-        return list(pod_warnings(template, f"{self.template}."))
+        return list(pod_warnings(value_at(obj, self.template) or {}, f"{self.template}."))
 
     def deletion_warnings(self, said_what_happens: bool) -> list[str]:
         """

@@ -161,11 +161,8 @@ class ConfigMapStrategy(Strategy):
     def validate(self, obj: Obj) -> list[Cause]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         causes = [*_check_keys(data, "data"), *_check_keys(binary, "binaryData")]
-        causes += [
-            invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-            for key in sorted(data)
-            if key in binary
-        ]
+        both = sorted(data.keys() & binary)
+        causes += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
         size = sum(len(text.encode()) for text in data.values()) + sum(len(text) * 3 // 4 for text in binary.values())
         if size > _DATA_LIMIT:
             causes.append(too_long("[]", _DATA_LIMIT)._replace(field=""))

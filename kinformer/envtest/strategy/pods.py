@@ -50,10 +50,10 @@ class PodStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         status: Obj = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
-        if gates := obj["spec"].get("schedulingGates"):
+        if obj["spec"].get("schedulingGates"):
             text = "Scheduling is blocked due to non-empty scheduling gates"
             condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": text}
-            status["conditions"] = [{**condition, "lastProbeTime": None, "lastTransitionTime": None}] if gates else []
+            status["conditions"] = [{**condition, "lastProbeTime": None, "lastTransitionTime": None}]
         return status
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
@@ -88,13 +88,9 @@ class PodStrategy(Strategy):
         return causes
 
     def grace_period(self, obj: Obj, asked: int | None) -> int | None:
-        period = asked
-        if period is None:
-            period = obj["spec"].get("terminationGracePeriodSeconds", 30)
-        if not obj["spec"].get("nodeName"):
-            period = 0
-        if obj.get("status", {}).get("phase") in ("Failed", "Succeeded"):
-            period = 0
+        if not obj["spec"].get("nodeName") or obj.get("status", {}).get("phase") in ("Failed", "Succeeded"):
+            return 0
+        period = obj["spec"].get("terminationGracePeriodSeconds", 30) if asked is None else asked
         return 1 if period < 0 else int(period)
 
 
@@ -141,18 +137,12 @@ def qos_class(spec: Obj) -> str:
         containers: list[Any] = [{"resources": of_pod}]
     else:
         containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    requested = limited = False
-    guaranteed = True
-    for container in containers:
-        resources = container.get("resources") or {}
-        requests = _counted(resources.get("requests"))
-        limits = _counted(resources.get("limits"))
-        requested = requested or bool(requests)
-        limited = limited or bool(limits)
-        guaranteed = guaranteed and set(limits) == set(_QOS_RESOURCES) and requests == limits
-    if not requested and not limited:
+    resources = [container.get("resources") or {} for container in containers]
+    amounts = [(_counted(one.get("requests")), _counted(one.get("limits"))) for one in resources]
+    if not any(map(any, amounts)):
         return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+    is_guaranteed = all(set(limits) == set(_QOS_RESOURCES) and requests == limits for requests, limits in amounts)
+    return "Guaranteed" if is_guaranteed else "Burstable"
 
 
 def _counted(resources: Obj | None) -> Obj:

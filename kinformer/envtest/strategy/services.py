@@ -115,8 +115,7 @@ class ServiceStrategy(Strategy):
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
-        _normalise_addresses(obj["spec"])
-        _default_families(obj["spec"])
+        _complete_addresses(obj["spec"])
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
@@ -124,8 +123,7 @@ class ServiceStrategy(Strategy):
         if spec["type"] != "LoadBalancer":
             obj["status"] = {**obj["status"], "loadBalancer": {}}
         _keep_allocated(spec, before)
-        _normalise_addresses(spec)
-        _default_families(spec)
+        _complete_addresses(spec)
 
     def finish(self, obj: Obj, old: Obj | None) -> None:
         spec = obj["spec"]
@@ -180,9 +178,10 @@ class ServiceStrategy(Strategy):
         return list(check_service_update(obj["spec"], old.get("spec") or {}))
 
 
-def _normalise_addresses(spec: Obj) -> None:
+def _complete_addresses(spec: Obj) -> None:
     """
-    ``clusterIP`` and the first of ``clusterIPs`` are the same address. If one is missing, it is set from the other.
+    ``clusterIP`` and the first of ``clusterIPs`` are the same address. If one is missing, it is set from the other. The
+    families of addresses that are not given are set.
     """
     if spec["type"] == "ExternalName":
         return
@@ -190,11 +189,6 @@ def _normalise_addresses(spec: Obj) -> None:
         spec["clusterIPs"] = [spec["clusterIP"]]
     elif spec.get("clusterIPs") and not spec.get("clusterIP"):
         spec["clusterIP"] = spec["clusterIPs"][0]
-
-
-def _default_families(spec: Obj) -> None:
-    if spec["type"] == "ExternalName":
-        return
     if spec.get("clusterIP") == "None" and not spec.get("selector"):
         # Somebody who writes the endpoints of such a service by hand may use any family.
         spec.setdefault("ipFamilyPolicy", "RequireDualStack")
