@@ -29,6 +29,7 @@ __all__ = (
     "AdmissionPlugin",
     "Attributes",
     "ObjectClient",
+    "Operation",
     "Review",
     "User",
     "load_plugins",

@@ -19,7 +19,7 @@ from typing import Any
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
-from kinformer.envtest.admission import Admission, Attributes, Review, User
+from kinformer.envtest.admission import Admission, Attributes, Operation, Review, User
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.causes import invalid
 from kinformer.envtest.ownership import note_created, note_updated, reviewed
@@ -77,6 +77,15 @@ class WriteOptions:
     manager: str = "kube-apiserver"
     review: Review | None = None
     warnings: list[str] | None = None
+
+    def attributes(
+        self, what: Operation, resource: Resource, part: str, key: tuple[str, str], new: Obj | None, old: Obj | None
+    ) -> Attributes:
+        """The attributes of a write of a new object in place of an old one, for admission."""
+        made = Attributes(what, resource, part, *key, new, old, self.user, self.dry_run, self.options)
+        if self.warnings is not None:
+            made.warnings = self.warnings
+        return made
 
 
 @dataclass(slots=True)
@@ -177,9 +186,7 @@ class Operations:
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
         if generated:
             metadata["name"] = self._once(how, "name", lambda: self._generate_name(metadata["generateName"]))
-        attributes = Attributes(
-            "CREATE", resource, "", namespace, metadata.get("name", ""), obj, None, how.user, how.dry_run, how.options
-        )
+        attributes = how.attributes("CREATE", resource, "", (namespace, metadata.get("name", "")), obj, None)
         attributes.is_name_generated = generated
         return self._finish_create(strategy, attributes, how)
 
@@ -235,8 +242,6 @@ class Operations:
     def _approve(
         self, attributes: Attributes, how: WriteOptions, managed: Managed | None, live: Managed | None
     ) -> None:
-        if how.warnings is not None:
-            attributes.warnings = how.warnings
         self.admission.judge(attributes)
         # Plug-ins come last, because the quota plug-in charges for the write, so nothing may refuse it after that.
         if how.review is not None:
@@ -263,22 +268,10 @@ class Operations:
         """
         if how.review is None and not self.admission.policies:
             return
-        attributes = Attributes(
-            "CREATE" if old is None else "UPDATE",
-            resource,
-            subresource,
-            *key,
-            new,
-            old,
-            how.user,
-            how.dry_run,
-            how.options,
-            gvk,
-        )
+        attributes = how.attributes("CREATE" if old is None else "UPDATE", resource, subresource, key, new, old)
+        attributes.gvk = gvk
         if how.review is not None:
             how.review.mutate(attributes)
-        if how.warnings is not None:
-            attributes.warnings = how.warnings
         self.admission.judge(attributes)
         if how.review is not None:
             how.review.validate(attributes)
@@ -362,9 +355,7 @@ class Operations:
             )
         self._check_lock(strategy, metadata, old_metadata, before)
         self._keep_metadata(metadata, old_metadata)
-        attributes = Attributes(
-            "UPDATE", resource, subresource, namespace, name, obj, old, how.user, how.dry_run, how.options
-        )
+        attributes = how.attributes("UPDATE", resource, subresource, (namespace, name), obj, old)
         managed = self._admit(attributes, how, managed, live)
         metadata = obj["metadata"]
         if subresource == "status":
@@ -382,9 +373,7 @@ class Operations:
     ) -> Version:
         obj = change(None)
         obj["metadata"].pop("resourceVersion", None)
-        attributes = Attributes(
-            "CREATE", strategy.resource, "", namespace, name, obj, None, how.user, how.dry_run, how.options
-        )
+        attributes = how.attributes("CREATE", strategy.resource, "", (namespace, name), obj, None)
         return self._finish_create(strategy, attributes, how)
 
     def _check_lock(self, strategy: Strategy, metadata: Obj, old: Obj, before: Version) -> None:
@@ -461,9 +450,7 @@ class Operations:
         before = self.find(resource, namespace, name)
         obj = before.decode()
         self.check_preconditions(resource, obj["metadata"], options)
-        attributes = Attributes(
-            "DELETE", resource, "", namespace, name, None, before.decode(), how.user, how.dry_run, how.options
-        )
+        attributes = how.attributes("DELETE", resource, "", (namespace, name), None, before.decode())
         self._admit(attributes, how, None, before.managed)
         self._approve(attributes, how, None, before.managed)
         metadata = obj["metadata"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kinformer.client import connect
+from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.models import V1ConfigMap
 from tests.envtest.conftest import Http
@@ -72,6 +73,18 @@ async def test_changes_of_pods_are_not_warned_of(http: Http) -> None:
     variables = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     assert len(await warned(http, "POST", path, pod(env=variables))) == 1
     assert await warned(http, "PATCH", f"{path}/p", {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+class Telling(AdmissionPlugin):
+    def admit(self, attributes: Attributes) -> None:
+        attributes.warnings.append("it is admitted")
+
+
+async def test_a_plugin_that_admits_may_warn_the_client(http: Http) -> None:
+    http.server.admission.plugins.append(Telling())
+    assert await warned(http, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}}) == [
+        "it is admitted"
+    ]
 
 
 ODD = {
