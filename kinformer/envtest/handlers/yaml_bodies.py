@@ -37,7 +37,7 @@ def read_yaml_body(body: bytes) -> tuple[Any, str]:
     try:
         tree = read_tree(body, most_bytes=BODY_LIMIT, most_levels=MOST_LEVELS)
     except BadTree as error:
-        raise BadYaml(f"yaml: {_at(error.line, error.problem)}") from None
+        raise BadYaml(f"yaml: {error}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise BadYaml(f"yaml: {_complaint(error)}") from None
     data = tree.data
@@ -55,10 +55,6 @@ def lines_of(text: str) -> list[str]:
         if text.startswith(head):
             return [line.strip() for line in text.removeprefix(head).split("\n")]
     return [text]
-
-
-def _at(line: int | None, problem: str) -> str:
-    return f"line {line + 1}: {problem}" if line is not None else problem
 
 
 def _complaint(error: Exception) -> str:

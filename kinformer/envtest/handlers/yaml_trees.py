@@ -21,6 +21,7 @@ import yaml
 __all__ = ("BadTree", "Tree", "read_tree")
 
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TOO_DEEP: Final = "exceeded max depth"
 
 
 class BadTree(Exception):
@@ -31,9 +32,7 @@ class BadTree(Exception):
     """
 
     def __init__(self, problem: str, line: int | None = None):
-        super().__init__(problem)
-        self.problem = problem
-        self.line = line
+        super().__init__(problem if line is None else f"line {line + 1}: {problem}")
 
 
 @dataclass(slots=True)
@@ -123,12 +122,12 @@ class _Builder:
         line = event.start_mark.line
         try:
             value = _read_scalar(event.value, tag)
+            node = _Node(value, len(event.value) + 2)
             if self._awaits_key():
-                self._name((tag or _kind(value), event.value), _as_name(value))
-                return self._keep_anchor(event.anchor, _Node(value, len(event.value) + 2))
+                self._name((tag or type(value).__name__, event.value), _as_name(value))
+                return self._keep_anchor(event.anchor, node)
         except _BadScalar as error:
             raise BadTree(str(error), line) from None
-        node = _Node(value, len(event.value) + 2)
         self._keep_anchor(event.anchor, node)
         self._grow(node.size, line)
         return self._place(node, line)
@@ -138,7 +137,7 @@ class _Builder:
         if self._awaits_key():
             raise BadTree("invalid map key", line)
         if len(self._open) >= self._most_levels:
-            raise self._too_deep(line)
+            raise BadTree(_TOO_DEEP, line)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         self._grow(2, line)
@@ -161,12 +160,12 @@ class _Builder:
             if isinstance(node.value, dict | list):
                 raise BadTree("invalid map key", line)
             try:
-                return self._name((_kind(node.value), str(node.value)), _as_name(node.value))
+                return self._name((type(node.value).__name__, str(node.value)), _as_name(node.value))
             except _BadScalar as error:
                 raise BadTree(str(error), line) from None
         self._tree.is_shared = True
         if len(self._open) + node.height > self._most_levels:
-            raise self._too_deep(line)
+            raise BadTree(_TOO_DEEP, line)
         self._grow(node.size, line)
         return self._place(node, line)
 
@@ -211,16 +210,9 @@ class _Builder:
         if self._size > self._most_bytes:
             raise BadTree("document contains excessive aliasing" if self._tree.is_shared else "too large", line)
 
-    def _too_deep(self, line: int) -> BadTree:
-        return BadTree("exceeded max depth", line)
-
 
 #: The tags of keys that errors show in quotes.
 _TEXTS = ("!", "str", "tag:yaml.org,2002:str")
-
-
-def _kind(value: _Scalar) -> str:
-    return type(value).__name__
 
 
 # -- scalars -----------------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from kinformer.envtest.policies.matching import namespace_of
 from kinformer.envtest.registry import Resource
 from kinformer.expressions import EvaluationError, Program
 from kinformer.expressions.access import authorizer, resource_check
-from kinformer.expressions.admission import ExpressionError, scope_for
+from kinformer.expressions.admission import ExpressionError, Scope, scope_for
 
-__all__ = ("ConditionError", "Conditions", "Subject", "request_of")
+__all__ = ("ConditionError", "Conditions", "Subject", "compiled", "request_of")
 
 
 class ConditionError(Exception):
@@ -111,6 +111,14 @@ def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
     return request
 
 
+def compiled(scope: Scope, text: str, *types: str) -> Program | ExpressionError:
+    """The program of an expression, or the error of the compiler."""
+    try:
+        return scope.compile(text, *types)
+    except ExpressionError as error:
+        return error
+
+
 class Conditions:
     """
     The ``matchConditions`` of a webhook or a policy, which is called only if all of them are true.
@@ -121,15 +129,9 @@ class Conditions:
 
     def __init__(self, conditions: Iterable[Mapping[str, Any]], *, ignores_failure: bool, has_params: bool = False):
         self._ignores_failure = ignores_failure
-        self._programs: list[tuple[str, Program | ExpressionError]] = []
-        for condition in conditions:
-            text = condition["expression"]
-            try:
-                program = scope_for(has_params=has_params, has_authorizer=True).compile(text, "bool")
-            except ExpressionError as error:
-                self._programs.append((text, error))
-            else:
-                self._programs.append((text, program))
+        scope = scope_for(has_params=has_params, has_authorizer=True)
+        texts = [condition["expression"] for condition in conditions]
+        self._programs = [(text, compiled(scope, text, "bool")) for text in texts]
 
     def hold(self, subject: Subject) -> bool:
         """

@@ -11,7 +11,7 @@ from kinformer.envtest import status
 from kinformer.envtest.access import Authorizer
 from kinformer.envtest.admission import AdmissionPlugin, Attributes
 from kinformer.envtest.custom.rules import told_by
-from kinformer.envtest.policies.conditions import ConditionError, Conditions, Subject
+from kinformer.envtest.policies.conditions import ConditionError, Conditions, Subject, compiled
 from kinformer.envtest.policies.matching import Criteria, Matcher, NamespaceMissing, criteria_of
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
@@ -236,26 +236,14 @@ def _compile(obj: Obj) -> _Policy:
     if spec.get("variables"):
         scope, telling = scope.with_variable(), telling.with_variable()
     for one in spec.get("variables") or ():
-        program: Program | None = None
-        try:
-            program = scope.compile(one["expression"])
-        except ExpressionError as error:
-            variables[one["name"]] = error
-        else:
-            variables[one["name"]] = program
-        scope, telling = scope.with_variable(one["name"], program), telling.with_variable(one["name"], program)
+        name, variable = one["name"], compiled(scope, one["expression"])
+        variables[name], program = variable, variable if isinstance(variable, Program) else None
+        scope, telling = scope.with_variable(name, program), telling.with_variable(name, program)
     validations = []
     for one in spec.get("validations") or ():
-        checked: Program | ExpressionError
-        try:
-            checked = scope.compile(one["expression"], "bool")
-        except ExpressionError as error:
-            checked = error
-        try:
-            message = telling.compile(one["messageExpression"], "string") if one.get("messageExpression") else None
-        except ExpressionError:
-            message = None
-        validations.append(_Validation(one, checked, message))
+        message = compiled(telling, one["messageExpression"], "string") if one.get("messageExpression") else None
+        message = message if isinstance(message, Program) else None
+        validations.append(_Validation(one, compiled(scope, one["expression"], "bool"), message))
     conditions = Conditions(
         spec.get("matchConditions") or (),
         ignores_failure=spec.get("failurePolicy") == "Ignore",
