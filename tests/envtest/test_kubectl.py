@@ -61,6 +61,12 @@ async def test_kubectl_applies_and_applies_again(kubectl: Kubectl) -> None:
     assert "0         0" in await kubectl("get", "rc")
 
 
+async def test_kubectl_applies_a_list(kubectl: Kubectl) -> None:
+    items = "".join(f"- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}\n" for name in "ab")
+    applied = await kubectl("apply", "-f", "-", stdin=f"apiVersion: v1\nkind: List\nitems:\n{items}")
+    assert applied.splitlines() == ["configmap/a created", "configmap/b created"]
+
+
 async def test_kubectl_creates_by_flags_what_it_sends_as_protobuf(kubectl: Kubectl) -> None:
     created = await kubectl("create", "deployment", "web", "--image=nginx", "--replicas=2", "--port=80")
     assert created == "deployment.apps/web created\n"

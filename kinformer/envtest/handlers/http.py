@@ -277,17 +277,16 @@ class HttpHandler:
         return _response(Answer(encode(status.success())), [])
 
     def _describe(self, request: web.BaseRequest, segments: list[str]) -> web.StreamResponse:
-        if request.method not in ("GET", "HEAD"):
-            return (
-                _text(405, "405 Method Not Allowed") if segments[0] in _HEALTH else _text(404, "404 page not found\n")
-            )
+        reads = request.method in ("GET", "HEAD")
         if segments[0] in _HEALTH:
-            return _text(200, "ok")
+            return _text(200, "ok") if reads else _text(405, "405 Method Not Allowed")
         accept = request.headers.get("Accept", "")
+        if segments == ["openapi", "v2"] and "proto-openapi" in accept:  # kubectl reads types there, to check a List
+            return _response(Answer(b"", content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf"), [])
         aggregated = ""
         if "as=APIGroupDiscoveryList" in accept:
             aggregated = "v2" if "v=v2;" in f"{accept};".replace(",", ";") else "v2beta1"
-        document = self._discovery.document([] if segments == [""] else segments, aggregated)
+        document = self._discovery.document([] if segments == [""] else segments, aggregated) if reads else None
         if document is None:
             return _text(404, "404 page not found\n")
         type_ = "application/json"
