@@ -101,7 +101,12 @@ class ServiceLBController:
         """
         service, known = self._cached.get_by_key(key), self.known.get(key)
         if known is not None and (service is None or service.metadata.uid != known.metadata.uid):
-            await self._delete_unseen(known)
+            try:
+                await self._delete_unseen(known)
+            except SyncError as error:
+                if (seconds := _asked_for(error)) is not None:
+                    return seconds
+                raise
             del self.known[key]
         if service is None:
             self._hosts.forget(key)
@@ -116,8 +121,8 @@ class ServiceLBController:
                 await self._ensure(service)
         except Exception as error:
             self._recorder.event(service, WARNING, "SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
-            if isinstance(error.__cause__, RetryLater) and error.__cause__.seconds > 0:
-                return error.__cause__.seconds
+            if (seconds := _asked_for(error)) is not None:
+                return seconds
             raise
         return None
 
@@ -219,6 +224,12 @@ def _concerns(old: V1Service | None, new: V1Service | None) -> bool:
         found = new if new is not None else old
         return found is not None and (new is None or wants_load_balancer(found) or needs_cleanup(found))
     return needs_update(old, new) or needs_cleanup(new)
+
+
+def _asked_for(error: Exception) -> float | None:
+    """The seconds after which a cloud wants to be asked again; None if it does not say."""
+    cause = error.__cause__
+    return cause.seconds if isinstance(cause, RetryLater) and cause.seconds > 0 else None
 
 
 def _ingress(status: Any) -> Sequence[Any]:

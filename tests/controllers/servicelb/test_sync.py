@@ -223,6 +223,19 @@ async def test_a_cloud_that_names_a_time_is_asked_again_then() -> None:
     assert await world.sync() == 42.0
 
 
+async def test_a_cloud_names_a_time_also_for_a_service_that_is_gone() -> None:
+    world = World(node())
+    put = world.put(service())
+    await world.sync()
+    world.uncache(put)
+    world.cloud.errors["ensure_load_balancer_deleted"] = [RetryLater("busy", 42.0)]
+
+    assert await world.sync() == 42.0
+    assert world.reasons[-1] == "DeleteLoadBalancerFailed"
+    assert await world.sync() is None
+    assert not world.cloud.balancers
+
+
 async def test_a_load_balancer_that_somebody_else_makes_is_left_to_them() -> None:
     world = World(node())
     world.put(service(finalizer=True))
