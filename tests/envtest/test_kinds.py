@@ -313,6 +313,24 @@ VOLUMES = [
 ]
 
 
+BAD_REQUESTS: dict[str, Any] = {
+    "requests": [
+        {"name": "R"},
+        {
+            "name": "r",
+            "exactly": {
+                "selectors": [{}],
+                "count": -1,
+                "tolerations": [{"key": "k", "operator": "Exists", "value": "v"}],
+            },
+        },
+        {"name": "r", "firstAvailable": [{"name": "a", "deviceClassName": "c"}, {"name": "a", "deviceClassName": "c"}]},
+    ],
+    "constraints": [{"requests": ["r/a", "r/b"]}],
+    "config": [{"opaque": {"driver": "d.x", "parameters": "none"}}],
+}
+
+
 @pytest.mark.parametrize(
     ("path", "body", "causes"),
     [
@@ -465,6 +483,54 @@ VOLUMES = [
             {"spec": {"taints": [{"key": "a", "effect": "Never"}]}},
             [("metadata.taints[0].effect", "NotSupported")],
         ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            {"spec": {"devices": BAD_REQUESTS}},
+            [
+                ("spec.devices.requests[0].name", "Invalid"),
+                ("spec.devices.requests[0]", "Required"),
+                ("spec.devices.requests[1].exactly.deviceClassName", "Required"),
+                ("spec.devices.requests[1].exactly.selectors[0].cel", "Required"),
+                ("spec.devices.requests[1].exactly.count", "Invalid"),
+                ("spec.devices.requests[1].exactly.tolerations[0].value", "Invalid"),
+                ("spec.devices.requests[2].firstAvailable[1]", "Duplicate"),
+                ("spec.devices.requests[2]", "Duplicate"),
+                ("spec.devices.constraints[0].requests[1]", "Invalid"),
+                ("spec.devices.constraints[0]", "Required"),
+                ("spec.devices.config[0].opaque.parameters", "Invalid"),
+            ],
+        ),
+        (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            {"spec": {"driver": "D.x-", "pool": {"name": "p"}, "devices": [{"name": "d", "taints": [{"key": "k"}]}]}},
+            [
+                ("spec.driver", "Invalid"),
+                ("spec.pool.resourceSliceCount", "Invalid"),
+                ("spec", "Required"),
+                ("spec.devices[0].taints[0].effect", "Required"),
+            ],
+        ),
+        (
+            "/apis/networking.k8s.io/v1/ipaddresses",
+            {"spec": {"parentRef": {"name": "s"}}},
+            [("metadata.name", "Invalid"), ("spec.parentRef.resource", "Required")],
+        ),
+        ("/apis/networking.k8s.io/v1/servicecidrs", {"spec": {}}, [("spec.cidrs", "Required")]),
+        (
+            "/apis/networking.k8s.io/v1/servicecidrs",
+            {"spec": {"cidrs": ["10.0.0.0/8", "10.9.0.0/16"]}},
+            [("spec.cidrs", "Invalid")],
+        ),
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            {"provisioner": "p", "allowedTopologies": [{"matchLabelExpressions": [{"key": "k", "values": []}]}]},
+            [("allowedTopologies[0].matchLabelExpressions[0].values", "Required")],
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            {"spec": {"attacher": "::", "nodeName": "n", "source": {"persistentVolumeName": "P"}}},
+            [("spec.attacher", "Invalid"), ("spec.source.persistentVolumeName", "Invalid")],
+        ),
     ],
 )
 async def test_what_is_wrong_is_told_field_by_field(http: Http, path: str, body: Any, causes: Any) -> None:
@@ -522,6 +588,30 @@ VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "2Gi"}, "nfs
             {"spec": {"providerID": "a"}},
             {"spec": {"providerID": "b"}},
             [("spec.providerID", "Forbidden")],
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}},
+            {"spec": {"devices": {"requests": [{"name": "R"}]}}},
+            [("spec", "Invalid")],
+        ),
+        (
+            f"{NETWORKING}/servicecidrs",
+            {"spec": {"cidrs": ["10.0.0.0/8"]}},
+            {"spec": {"cidrs": ["10.0.0.0/9", "10.1.0.0/16"]}},
+            [("spec.cidrs[0]", "Invalid"), ("spec.cidrs", "Invalid")],
+        ),
+        (
+            f"{STORAGE}/volumeattributesclasses",
+            {"driverName": "d", "parameters": {"a": "b"}},
+            {"parameters": {"a": "c"}},
+            [("parameters", "Forbidden")],
+        ),
+        (
+            f"{STORAGE}/csinodes",
+            {"spec": {"drivers": [{"name": "D", "nodeID": "n"}]}},
+            {"spec": {"drivers": [{"name": "D", "nodeID": "m"}]}},
+            [("spec.drivers", "Invalid")],
         ),
     ],
 )

@@ -19,6 +19,7 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
+from kinformer.envtest.strategy.checks import BAD_ADDRESS, parse_address
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
 from kinformer.envtest.strategy.fields import Every, Fields, check_status_counts
 from kinformer.envtest.strategy.metadata import NameRule, path_segment
@@ -58,6 +59,7 @@ def has_condition(obj: Obj, kind: str, value: str = "True") -> bool:
 
 
 _NAME_FORMS: Mapping[str, NameRule] = {
+    "address": lambda name: [] if str(parse_address(name)) == name else [BAD_ADDRESS],
     "any": lambda _: [],
     "label": dns1123_label_errors,
     "segment": path_segment,
@@ -89,7 +91,7 @@ class Strategy:
         is warned about other names. Empty if names have no such use
     :cvar folder: where etcd has the objects. By default, this is the name of the resource
     :cvar template: the path of the pod template. Empty if the kind has none
-    :cvar name_form: the form of names: ``subdomain``, ``label`` or ``segment`` (of a path), or ``any``
+    :cvar name_form: the form of names: ``subdomain``, ``label``, ``address``, ``segment`` (of a path), or ``any``
     :cvar finalizer: the finalizer of every new object. Empty if there is none
     :cvar new_status: the status of a new object, besides the fields that every status of the kind has
     :cvar generation_of: the paths of the fields whose changes increase the generation
@@ -108,7 +110,7 @@ class Strategy:
     is_converted = False
     defaults_leave_metadata = False
     has_generation = False
-    name_form: Literal["any", "label", "segment", "subdomain"] = "subdomain"
+    name_form: Literal["address", "any", "label", "segment", "subdomain"] = "subdomain"
     finalizer = ""
     new_status: Mapping[str, Any] = {}
     generation_of: tuple[str, ...] = ("spec",)

@@ -5,15 +5,140 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kinformer.envtest.causes import forbidden, immutable
+from kinformer.envtest.causes import forbidden, immutable, invalid, required
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.volumes import DRIVER_NAME
 
-__all__ = ("ClaimStrategy", "SliceStrategy", "TaintRuleStrategy")
+__all__ = ("CLASS_SPEC", "ClaimStrategy", "SliceStrategy", "TaintRuleStrategy", "TEMPLATE_SPEC")
 
 #: Returns the present time, as in objects.
 Now = Callable[[], str]
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+_EFFECT = f.OneOf("NoExecute", "NoSchedule", "None")
+_KEY = f.Needed(f.QUALIFIED_NAME)
+_SELECTORS = f.Each(f.Fields(cel=f.Present()))
+#: What the rules about one of several fields say.
+_ONE_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
+_ONE_ATTRIBUTE = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'  # also if none is
+)
+_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+
+
+def _check_count(request: Obj, path: str) -> Iterator[Cause]:
+    mode, count = request.get("allocationMode", ""), request.get("count", 0)
+    yield from f.OneOf("All", "ExactCount")(mode, f"{path}.allocationMode")
+    if mode == "ExactCount":
+        yield from f.POSITIVE(count, f"{path}.count")
+    elif mode == "All" and count:
+        yield invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
+
+
+def _check_toleration(toleration: Obj, path: str) -> Iterator[Cause]:
+    value = toleration.get("value", "")
+    if toleration.get("operator") == "Exists" and value:
+        yield invalid(f"{path}.value", value, "must be empty for operator `Exists`")
+    elif toleration.get("operator") == "Equal":
+        yield from f.LABEL_VALUE(value, f"{path}.value")
+
+
+_TOLERATION = f.Every(
+    f.Fields(key=f.Filled(f.QUALIFIED_NAME), operator=f.Needed(f.OneOf("Equal", "Exists"))),
+    _check_toleration,
+    f.Fields(effect=f.Filled(_EFFECT)),
+)
+_WANTED = f.Every(
+    f.Fields(deviceClassName=f.Needed(f.DNS_SUBDOMAIN), selectors=_SELECTORS),
+    _check_count,
+    f.Fields(tolerations=f.Each(_TOLERATION)),
+)
+_NAME = f.Fields(name=f.DNS_LABEL)
+_ALTERNATIVES = f.Each(f.Every(_NAME, _WANTED), f.Unique("name", at_item=True))
+
+
+def _check_request(request: Obj, path: str) -> Iterator[Cause]:
+    exactly, first = request.get("exactly"), request.get("firstAvailable")
+    if exactly is None and not first:
+        yield required(path, _ONE_REQUEST)
+    elif exactly is not None and first:
+        yield invalid(path, None, f"{_ONE_REQUEST}, but multiple fields are set")
+    elif first:
+        yield from _ALTERNATIVES(first, f"{path}.firstAvailable")
+    else:
+        yield from _WANTED(exactly, f"{path}.exactly")
+
+
+def _check_parameters(parameters: Any, path: str) -> Iterator[Cause]:
+    if not isinstance(parameters, dict):
+        yield invalid(path, "<value omitted>", "must be a valid JSON object")
+
+
+def _check_attributes(constraint: Obj, path: str) -> Iterator[Cause]:
+    if constraint.get("matchAttribute") is None and constraint.get("distinctAttribute") is None:
+        yield required(path, _ONE_ATTRIBUTE)
+
+
+_CONFIGURATION = f.Fields(opaque=f.Present(f.Fields(driver=DRIVER_NAME, parameters=f.Present(_check_parameters))))
+CLASS_SPEC = f.Fields(selectors=_SELECTORS, config=f.Each(_CONFIGURATION))
+
+
+def _check_devices(devices: Obj | None, path: str) -> Iterator[Cause]:
+    devices = devices or {}
+    names = set()
+    for request in devices.get("requests") or ():
+        name = request.get("name", "")
+        names |= {name, *(f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ())}
+
+    def check_reference(name: str, path: str) -> Iterator[Cause]:
+        if name.count("/") < 2:
+            for part in name.split("/"):
+                yield from f.DNS_LABEL(part, path)
+        if name not in names:
+            yield invalid(path, name, _A_REQUEST)
+
+    requests = f.Fields(requests=f.Each(check_reference, f.Unique()))
+    yield from f.Fields(
+        requests=f.Each(_NAME, _check_request, f.Unique("name", at_item=True)),
+        constraints=f.Each(requests, _check_attributes),
+        config=f.Each(requests, _CONFIGURATION),
+    )(devices, path)
+
+
+_CLAIM = f.Fields(devices=_check_devices)
+TEMPLATE_SPEC = f.Fields(spec=_CLAIM)
+
+# -- kinds ------------------------------------------------------------------------------------------------------------
+
+
+def _check_place(spec: Obj | None, path: str) -> Iterator[Cause]:
+    places = [f"`{name}`" for name in _PLACES if (spec or {}).get(name)]
+    if not places:
+        yield required(path, _ONE_PLACE)
+    elif len(places) > 1:
+        yield invalid(path, f"{{{', '.join(places)}}}", f"{_ONE_PLACE}, but multiple fields are set")
+
+
+def _check_pool_name(name: str, path: str) -> Iterator[Cause]:
+    for part in name.split("/"):
+        yield from f.DNS_SUBDOMAIN(part, path)
+
+
+_POOL = f.Fields(name=f.Needed(_check_pool_name), resourceSliceCount=f.Every(lambda n, path: f.POSITIVE(n or 0, path)))
+_TAINT = f.Fields(key=_KEY, value=f.Filled(f.LABEL_VALUE), effect=f.Needed(_EFFECT))
+_DEVICE = f.Fields(name=f.DNS_LABEL, taints=f.Each(_TAINT))
+_SLICE = f.Every(
+    f.Fields(driver=DRIVER_NAME, pool=_POOL, nodeName=f.Filled(f.DNS_SUBDOMAIN)),
+    _check_place,
+    f.Fields(devices=f.Each(_DEVICE, f.Unique("name", at_item=True))),
+)
 
 
 class _DatedStrategy(Strategy):
@@ -35,6 +160,8 @@ class _DatedStrategy(Strategy):
 
 class SliceStrategy(_DatedStrategy):
     """ResourceSlices."""
+
+    checks = f.Fields(spec=_SLICE)
 
     def unsupported_field(self, label: str) -> str:
         return f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: {label}"
@@ -61,6 +188,11 @@ class TaintRuleStrategy(_DatedStrategy):
 
 class ClaimStrategy(Strategy):
     """ResourceClaims. Their spec never changes, and neither does an allocation that is there."""
+
+    checks = f.Fields(spec=_CLAIM)
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return self.validate_update(obj, old)
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from kinformer.envtest.causes import forbidden, invalid, not_supported, required
+from kinformer.envtest.causes import forbidden, immutable, invalid, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import fields as f
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -22,7 +22,7 @@ from kinformer.envtest.strategy.checks import (
 )
 from kinformer.meta.validation import regex_error
 
-__all__ = ("CLASS", "POLICY", "IngressStrategy")
+__all__ = ("ADDRESS", "CLASS", "POLICY", "IngressStrategy", "RangesStrategy")
 
 # -- network policies -------------------------------------------------------------------------------------------------
 
@@ -208,3 +208,45 @@ CLASS = f.Fields(
     controller=f.Needed(partial(check_domain_path, most=250)),
     parameters=f.Given(_REFERENCE, f.Fields(scope=f.OneOf("Cluster", "Namespace")), _check_scope),
 )
+
+
+# -- addresses of services --------------------------------------------------------------------------------------------
+
+_SEGMENT = f.Needed(f.PATH_SEGMENT)
+_PARENT = f.Fields(
+    group=f.Filled(f.DNS_SUBDOMAIN), resource=_SEGMENT, name=_SEGMENT, namespace=f.Filled(f.PATH_SEGMENT)
+)
+ADDRESS = f.Fields(parentRef=f.Present(_PARENT))
+
+
+def _check_ranges(ranges: list[str] | None, path: str) -> Iterator[Cause]:
+    if not ranges:
+        yield required(path, "at least one CIDR required")
+    elif len(ranges) > 2:
+        yield invalid(path, {"CIDRs": ranges}, "may only hold up to 2 values")
+    else:
+        networks = list(map(parse_network, ranges))
+        for index, network in enumerate(networks):
+            if network is None:
+                yield invalid(f"{path}[{index}]", ranges[index], BAD_NETWORK)
+        if len(ranges) == 2 and len({network and network.version for network in networks}) == 1 and networks[0]:
+            text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+            yield invalid(path, ranges, text)
+
+
+class RangesStrategy(Strategy):
+    """ServiceCIDRs. A second range may be added, of the other family."""
+
+    checks = f.Fields(spec=f.Fields(cidrs=_check_ranges))
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        path, now, before = "spec.cidrs", _ranges(obj), _ranges(old)
+        if len(now) != len(before) and (len(before), len(now)) != (1, 2):
+            return list(immutable(now or None, before, path))
+        pairs = enumerate(zip(now, before, strict=False))
+        causes = [cause for i, (new, was) in pairs for cause in immutable(new, was, f"{path}[{i}]")]
+        return causes + (self.validate(obj) if len(now) > len(before) else [])
+
+
+def _ranges(obj: Obj) -> list[str]:
+    return (obj.get("spec") or {}).get("cidrs") or []

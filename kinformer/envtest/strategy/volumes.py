@@ -13,16 +13,18 @@ from kinformer.envtest.strategy.checks import check_token_lifetime
 from kinformer.envtest.strategy.placement_checks import NODE_SELECTOR
 from kinformer.envtest.strategy.source_checks import check_absolute, check_no_steps_up
 from kinformer.meta.quantity import Quantity
+from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = (
     "CHECK_ATTACHMENT",
-    "CHECK_ATTRIBUTES_CLASS",
     "CHECK_CAPACITY",
     "CHECK_CLASS",
-    "CHECK_NODE_DRIVERS",
     "CLAIM_SPEC",
+    "DRIVER_NAME",
     "ClaimStrategy",
+    "AttributesClassStrategy",
     "DriverStrategy",
+    "NodeStrategy",
     "VolumeStrategy",
 )
 
@@ -215,21 +217,46 @@ def _storage(of: Any, name: str) -> Quantity:
 # -- classes and drivers ----------------------------------------------------------------------------------------------
 
 
+#: The name of a driver may have capital letters.
+DRIVER_NAME = f.Needed(f.Form(lambda name: dns1123_subdomain_errors(name.lower())))
+_TOPOLOGY = f.Fields(key=f.QUALIFIED_NAME, values=f.Needed(f.Each(f.Unique())))
+_CLASS_NAME = f.Needed(lambda name, path: f.QUALIFIED_NAME(name.lower(), path))
 CHECK_CLASS = f.Fields(
-    provisioner=f.Needed(lambda name, path: f.QUALIFIED_NAME(name.lower(), path)),
+    provisioner=_CLASS_NAME,
     parameters=f.Given(lambda given, path: (invalid(path, "", "field can not be empty."),) if "" in given else ()),
     reclaimPolicy=f.Filled(f.OneOf("Delete", "Retain")),
     volumeBindingMode=f.OneOf("Immediate", "WaitForFirstConsumer"),
-)
-CHECK_ATTRIBUTES_CLASS = f.Fields(
-    driverName=f.Needed(), parameters=f.Needed(detail="must contain at least one key/value pair")
+    allowedTopologies=f.Each(f.Fields(matchLabelExpressions=f.Each(_TOPOLOGY, f.Unique("key")))),
 )
 CHECK_CAPACITY = f.Fields(storageClassName=f.Needed())
-CHECK_NODE_DRIVERS = f.Fields(
-    spec=f.Fields(
-        drivers=f.Each(f.Fields(name=f.Needed(f.DNS_SUBDOMAIN), nodeID=f.Needed()), f.Unique("name")),
-    )
-)
+
+
+class AttributesClassStrategy(Strategy):
+    checks = f.Fields(driverName=_CLASS_NAME, parameters=f.Needed(detail="must contain at least one key/value pair"))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        changed = [name for name in ("driverName", "parameters") if obj.get(name) != old.get(name)]
+        return [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
+
+
+_ONE_DRIVER = f.Fields(name=DRIVER_NAME, nodeID=f.Needed(), topologyKeys=f.Each(f.QUALIFIED_NAME))
+
+
+class NodeStrategy(Strategy):
+    """The drivers of a node. A driver that is there never changes, but for how many volumes it takes."""
+
+    checks = f.Fields(spec=f.Fields(drivers=f.Each(_ONE_DRIVER, f.Unique("name"))))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        now, before = ({one["name"]: one for one in of["spec"].get("drivers") or ()} for of in (obj, old))
+        both = [(now[name], before[name]) for name in now if name in before]
+        fields = ("nodeID", "topologyKeys")
+        return [
+            cause
+            for new, was in both
+            if any(new.get(name) != was.get(name) for name in fields)
+            for cause in immutable(new, was, "spec.drivers")
+        ]
 
 
 def _check_tokens(requests: list[Obj], path: str) -> Iterator[Cause]:
@@ -267,8 +294,10 @@ def _check_attached(source: Obj | None, path: str) -> Iterator[Cause]:
     if len(source) != 1:
         text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
         yield forbidden(path, text) if source else required(path, text)
-    elif source.get("persistentVolumeName") == "":
+    elif (name := source.get("persistentVolumeName")) == "":
         yield required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName")
+    elif name is not None:
+        yield from f.DNS_SUBDOMAIN(name, f"{path}.persistentVolumeName")
 
 
-CHECK_ATTACHMENT = f.Fields(spec=f.Fields(attacher=f.Needed(), source=_check_attached, nodeName=f.DNS_SUBDOMAIN))
+CHECK_ATTACHMENT = f.Fields(spec=f.Fields(attacher=DRIVER_NAME, source=_check_attached, nodeName=f.DNS_SUBDOMAIN))
