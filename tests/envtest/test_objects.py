@@ -213,6 +213,25 @@ async def test_a_token_lasts_ten_minutes_at_least(http: Http) -> None:
     code, refused = await http("POST", f"{accounts}/a/token", {"spec": {"expirationSeconds": 10}})
     assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec.expirationSeconds")
 
+    for spec in ({}, {"audiences": [], "expirationSeconds": None}):
+        code, issued = await http("POST", f"{accounts}/a/token", {"spec": spec})
+        assert (code, issued["spec"]["expirationSeconds"], len(issued["spec"]["audiences"])) == (201, 3600, 1)
+
+
+@pytest.mark.parametrize("part", ["binding", "eviction"])
+async def test_a_pod_is_bound_and_evicted_in_its_own_namespace(http: Http, part: str) -> None:
+    await http.create(PODS, {"metadata": {"name": "p"}, "spec": {"containers": CONTAINERS}})
+    body = {"metadata": {"name": "p", "namespace": "other"}, "target": {"kind": "Node", "name": "n"}}
+    code, refused = await http("POST", f"{PODS}/p/{part}", body)
+    assert (code, "namespace of the provided object does not match" in refused["message"]) == (400, True)
+
+
+@pytest.mark.parametrize(("option", "limit"), [("sinceSeconds=0", "0"), ("tailLines=-1", "or equal to 0")])
+async def test_options_of_a_log_are_checked_before_the_pod(http: Http, option: str, limit: str) -> None:
+    code, refused = await http("GET", f"{PODS}/nope/log?{option}")
+    assert (code, refused["message"].startswith('PodLogOptions "nope" is invalid')) == (422, True)
+    assert refused["message"].endswith(f"must be greater than {limit}")
+
 
 @pytest.mark.parametrize(
     ("change", "said"),

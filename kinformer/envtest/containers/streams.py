@@ -18,12 +18,14 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from kinformer.envtest import status
+from kinformer.envtest.causes import NEGATIVE, forbidden, invalid
 from kinformer.envtest.containers.forwarding import TUNNEL, forward_by_channels, forward_by_tunnel
 from kinformer.envtest.containers.log import LogSelection
 from kinformer.envtest.containers.processes import serve_process
 from kinformer.envtest.containers.registry import FakeContainers, Where
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import Operations
+from kinformer.meta import GroupKind
 from kinformer.meta.integers import read_integer
 
 __all__ = ("ContainerStreams", "StreamSet")
@@ -76,17 +78,19 @@ class ContainerStreams:
         if call.part != "log":
             # A WebSocket is opened with GET, but a client can do more than read through it.
             call.authorize(call.action._replace(verb="create"))
+        selection = self._selection(call) if call.part == "log" else None
         pod = self._operations.find(call.resource, call.namespace, call.name).decode()
         with self._streams.holding(request):
-            if call.part == "log":
-                return await self._log(request, pod, call)
+            if selection is not None:
+                return await self._log(request, pod, call, selection)
             if call.part == "portforward":
                 return await self._forward(request, pod)
             return await self._process(request, pod, call)
 
-    async def _log(self, request: web.BaseRequest, pod: dict[str, Any], call: Call) -> web.StreamResponse:
+    async def _log(
+        self, request: web.BaseRequest, pod: dict[str, Any], call: Call, selection: LogSelection
+    ) -> web.StreamResponse:
         container = _container(pod, call)
-        selection = self._selection(call)
         if not pod["spec"].get("nodeName"):
             return web.Response(status=204)
         where = _where(pod, container)
@@ -120,7 +124,8 @@ class ContainerStreams:
         seconds = _number(call, "sinceSeconds", least=1)
         if text := call.query.get("sinceTime"):
             if seconds is not None:
-                raise _invalid_option("at most one of `sinceTime` or `sinceSeconds` may be specified")
+                told = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+                raise _invalid_option(call, forbidden("", told))
             try:
                 since = datetime.fromisoformat(text.replace("Z", "+00:00"))
             except ValueError:
@@ -238,9 +243,9 @@ def _all(request: web.BaseRequest, name: str) -> list[str]:
 def _number(call: Call, name: str, *, least: int) -> int | None:
     number = call.number(name)
     if number is not None and number < least:
-        raise _invalid_option(f"{name}: Invalid value: {number}: must be greater than or equal to {least}")
+        raise _invalid_option(call, invalid(name, number, "must be greater than 0" if least else NEGATIVE))
     return number
 
 
-def _invalid_option(text: str) -> status.StatusError:
-    return status.StatusError(422, "Invalid", f'PodLogOptions "" is invalid: {text}', {})
+def _invalid_option(call: Call, cause: status.Cause) -> status.StatusError:
+    return status.invalid(GroupKind("", "PodLogOptions"), call.name, [cause])

@@ -12,7 +12,7 @@ from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, dec
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import patch_function, refusal_of
 from kinformer.envtest.handlers.reading import get
-from kinformer.envtest.handlers.writing import own_name, patch, update
+from kinformer.envtest.handlers.writing import own_name, own_namespace, patch, update
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import topology_labels
 from kinformer.envtest.registry import Resource
@@ -132,7 +132,9 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 
 
 def _bind(operations: Operations, call: Call) -> Answer:
-    return bind_pod(operations, call, call.resource, call.namespace, call.name, decode_foreign(call))
+    body = decode_foreign(call)
+    own_namespace(call, body)
+    return bind_pod(operations, call, call.resource, call.namespace, call.name, body)
 
 
 def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str, pod_name: str, body: Obj) -> Answer:
@@ -200,6 +202,7 @@ def _evict(operations: Operations, call: Call) -> Answer:
     body = decode_foreign(call)
     if body["metadata"].get("name") != call.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
+    own_namespace(call, body)
     how = call.write_options("CreateOptions")
     operations.review_part(call.resource, "eviction", (call.namespace, call.name), call.gvk, body, None, how)
     evict(operations, call.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
@@ -232,11 +235,11 @@ def _finalize(operations: Operations, call: Call) -> Answer:
 
 def _token(operations: Operations, call: Call) -> Answer:
     body, gvk = decode_foreign(call), call.gvk
+    asked = {name: value for name, value in (body.get("spec") or {}).items() if value not in (None, [])}
     how = call.write_options("CreateOptions")
     operations.review_part(call.resource, "token", (call.namespace, call.name), gvk, body, None, how)
     account = operations.find(call.resource, call.namespace, call.name)
-    seconds = (body.get("spec") or {}).get("expirationSeconds")
-    seconds = 3600 if seconds is None else seconds
+    seconds = asked.get("expirationSeconds", 3600)
     if wrong := list(check_token_lifetime(seconds, "spec.expirationSeconds")):
         raise status.invalid(GroupKind(gvk.group, gvk.kind), "", wrong)
     uid = account.decode()["metadata"]["uid"]
@@ -246,7 +249,7 @@ def _token(operations: Operations, call: Call) -> Answer:
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": call.name, "namespace": call.namespace, "creationTimestamp": operations.now()},
-        "spec": {**spec, **(body.get("spec") or {}), "boundObjectRef": None},
+        "spec": {**spec, **asked, "boundObjectRef": None},
         "status": {
             "token": operations.issue_token(call.namespace, call.name, uid, seconds),
             "expirationTimestamp": expires,

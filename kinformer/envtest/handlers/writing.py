@@ -18,7 +18,7 @@ from kinformer.envtest.storage import Version
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.names import GroupResource
 
-__all__ = ("answer_delete", "create", "delete", "delete_collection", "own_name", "patch", "update")
+__all__ = ("answer_delete", "create", "delete", "delete_collection", "own_name", "own_namespace", "patch", "update")
 
 _PODS = GroupResource("", "pods")
 #: The time of a write to etcd, in seconds.
@@ -59,11 +59,11 @@ def _begin(operations: Operations, call: Call, kind: str) -> tuple[View, Strateg
     view = choose_view(operations, call)
     strategy = operations.strategy(call.resource)
     obj = decode_object(call, strategy)
-    _own_namespace(call, obj)
+    own_namespace(call, obj)
     return view, strategy, obj
 
 
-def _own_namespace(call: Call, obj: Obj) -> None:
+def own_namespace(call: Call, obj: Obj) -> None:
     """
     Set the namespace of the object to that of the URL.
 
@@ -148,7 +148,7 @@ def patch(operations: Operations, call: Call) -> Answer:
         if old is None and (uid := obj["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise status.conflict(call.resource.group_resource, call.name, why)
-        _own_namespace(call, obj)
+        own_namespace(call, obj)
         own_name(call, obj)
         return obj
 
