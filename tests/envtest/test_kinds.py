@@ -484,6 +484,26 @@ BAD_REQUESTS: dict[str, Any] = {
             [("metadata.taints[0].effect", "NotSupported")],
         ),
         (
+            "/api/v1/namespaces/default/pods",
+            {
+                "spec": {
+                    "resourceClaims": [{"name": ""}, {"name": "g"}],
+                    "containers": [
+                        {
+                            "name": "c",
+                            "image": "i",
+                            "resources": {"claims": [{"name": "g"}, {"name": "h"}, {"name": ""}]},
+                        }
+                    ],
+                }
+            },
+            [
+                ("spec.containers[0].resources.claims[1]", "NotFound"),
+                ("spec.containers[0].resources.claims[2]", "Required"),
+                ("spec.resourceClaims[0].name", "Required"),
+            ],
+        ),
+        (
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
             {"spec": {"devices": BAD_REQUESTS}},
             [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 
-from kinformer.envtest.causes import duplicate, forbidden, invalid, not_supported
+from kinformer.envtest.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy import container_checks as of_containers
 from kinformer.envtest.strategy import fields as f
@@ -55,9 +55,25 @@ def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause
     )
     if ephemeral := spec.get("ephemeralContainers"):
         yield from of_containers.check_ephemeral_containers(ephemeral, spec, volumes, f"{path}.ephemeralContainers")
+    yield from _check_claims(spec, path)
     if spec.get("hostNetwork"):
         yield from _check_host_network(containers, f"{path}.containers", of_pod)
     yield from _POD_SPEC(spec, path)
+
+
+def _check_claims(spec: Obj, path: str) -> Iterator[Cause]:
+    """Check that containers use only devices of the pod's claims."""
+    names = sorted(one["name"] for one in spec.get("resourceClaims") or () if one.get("name"))
+    which = f": {', '.join(names)}" if names else " which is empty"
+    for kind in ("containers", "initContainers"):
+        for number, container in enumerate(spec.get(kind) or ()):
+            for index, claim in enumerate((container.get("resources") or {}).get("claims") or ()):
+                here = f"{path}.{kind}[{number}].resources.claims[{index}]"
+                if not (name := claim.get("name")):
+                    yield required(here)
+                elif name not in names:
+                    told = f"must be one of the names in pod.spec.resourceClaims{which}"
+                    yield not_found(here, name)._replace(message=f'Not found: "{name}": {told}')
 
 
 def _check_volumes(volumes: Iterable[Obj], names: set[str], path: str) -> Iterator[Cause]:
@@ -110,6 +126,7 @@ TOLERATIONS = f.Each(
 )
 _POD_SPEC = f.Every(
     f.Fields(
+        resourceClaims=f.Each(f.Fields(name=f.Needed(f.DNS_LABEL)), f.Unique("name")),
         restartPolicy=f.OneOf("Always", "OnFailure", "Never"),
         dnsPolicy=f.OneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
         nodeSelector=f.Given(validate_labels),
