@@ -262,7 +262,7 @@ async def test_without_the_finalizer_no_load_balancer_is_made(error: Exception) 
 
 
 @pytest.mark.parametrize("there", [service(finalizer=True), service(type_="ClusterIP", finalizer=True, status=STATUS)])
-async def test_a_service_that_is_gone_needs_no_address_and_no_removal_of_its_finalizer(there: V1Service) -> None:
+async def test_a_gone_service_needs_no_address_and_no_removal_of_its_finalizer(there: V1Service) -> None:
     world = World(node())
     world.put(there)
     world.errors["patch Service"] = [not_found(), not_found()]
