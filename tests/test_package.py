@@ -41,6 +41,13 @@ def test_importing_does_not_import_kubernetes_asyncio() -> None:
     assert done.stdout == "False\n"
 
 
+def test_no_module_for_users_needs_what_only_unix_has() -> None:
+    code = "import sys; sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource', 'termios')))"
+    code += "; import kinformer.sync, kinformer.operator, kinformer.envtest.nodes, kinformer.simulation"
+
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_every_controller_that_is_installed_can_be_loaded() -> None:
     for entry in entry_points(group="kinformer.controllers"):
         assert callable(entry.load()), entry.name

@@ -15,7 +15,6 @@ the beginning are compressed with zlib, and large ones are not compressed.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import struct
 import tempfile
@@ -78,6 +77,8 @@ def check_place(path: Path) -> None:
             begins = file.read(len(_MAGIC))
             if begins and begins != _MAGIC:
                 raise RecordingUnusable(f"{path} is no recording: want another name, because it would be overwritten")
+            import fcntl  # Windows has none, and a manager imports this module
+
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -122,6 +123,8 @@ class Segment:
         handle, name = _new_file(path)
         self._name: str | None = name
         self._file = os.fdopen(handle, "wb", buffering=0)
+        import fcntl
+
         with suppress(OSError):  # a file system that knows no locks
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._file.write(_BEGIN.pack(_MAGIC, _FORMAT))
