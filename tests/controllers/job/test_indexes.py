@@ -1,6 +1,6 @@
-"""Indexes: which failed pod of one is kept, what its next pod inherits, which pods are doubles.
+"""Indexes: which failed pod of one is kept, and what its next pod inherits.
 
-Which are done, which failed for good and which come next is recorded: the golden cases ``job``.
+Which are done, which failed for good, which come next and which pods are doubles is recorded: the golden cases ``job``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from kinformer.models import V1Pod
 from kinformer_controllers.job.counting import first_pending_indexes, take_stock
 from kinformer_controllers.job.intervals import Indexes
-from kinformer_controllers.job.management import active_pods_to_remove, generate_name, index_failure_counts
+from kinformer_controllers.job.management import generate_name, index_failure_counts
 from kinformer_controllers.job.pods import index_failures
 from tests.controllers.job.world import NOW, World, job_of, pod_of
 
@@ -104,26 +104,6 @@ async def test_the_failures_of_an_index_are_written_onto_its_new_pod() -> None:
 )
 def test_a_count_of_failures_that_makes_no_sense_is_none(value: str | None, count: int) -> None:
     assert index_failures(failed(0, value)) == count
-
-
-@pytest.mark.parametrize(
-    ("pods", "removed"),
-    [
-        pytest.param([("a", 0), ("b", 2)], set(), id="all unique"),
-        pytest.param([("a", 0), ("b", 0), ("c", 2), ("d", 2), ("e", 2)], {"b", "d", "e"}, id="all with index"),
-        pytest.param([("a", None), ("b", 1), ("c", "x"), ("d", 1), ("e", 9)], {"a", "c", "d", "e"}, id="mixed"),
-    ],
-)
-def test_of_each_index_one_pod_is_left(pods: list[tuple[str, Any]], removed: set[str]) -> None:
-    job = job_of(completions=5, indexed=True)
-    # The first of an index runs, those after it are pending: they have come less far.
-    seen: set[Any] = set()
-    active = []
-    for name, index in pods:
-        active.append(pod_of("Pending" if index in seen else "Running", index=index, name=name))
-        seen.add(index)
-
-    assert {pod.metadata.name for pod in active_pods_to_remove(job, active, 0)} == removed
 
 
 @pytest.mark.parametrize(
