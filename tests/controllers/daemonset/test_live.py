@@ -63,51 +63,12 @@ async def running(*nodes: str) -> AsyncIterator[World]:
         yield world
 
 
-async def test_every_node_gets_a_pod_those_that_join_later_too() -> None:
-    async with running("n1", "n2") as world:
-        await world.apply(make_daemonset())
-        await world.run()
-        assert await world.shown() == ["n1 img", "n2 img"]
-
-        await world.add_nodes(make_node("n3"), make_node("n4", taints=[("k", "NoSchedule")]))
-        await world.run()
-
-        assert await world.shown() == ["n1 img", "n2 img", "n3 img"]
-        status = await world.status()
-        assert (status["desiredNumberScheduled"], status["numberAvailable"]) == (3, 3)
-
-
 async def test_a_revisions_keys_are_sorted_as_kubectl_and_kubernetes_do() -> None:
     async with running() as world:
         await world.apply(make_daemonset())
         (revision,) = (await world.revisions.list("default")).items
 
         assert json.dumps(revision.data) == json.dumps(revision.data, sort_keys=True)
-
-
-async def test_without_nodes_there_is_nothing_to_do() -> None:
-    async with running() as world:
-        await world.apply(make_daemonset())
-
-        assert await world.shown() == []
-        assert (await world.status())["desiredNumberScheduled"] == 0
-
-
-async def test_a_pod_leaves_a_node_whose_labels_change_and_comes_back() -> None:
-    async with running() as world:
-        await world.add_nodes(make_node("n1", {"color": "blue"}))
-        await world.apply(make_daemonset(template={"nodeSelector": {"color": "blue"}}))
-        await world.run()
-        assert await world.shown() == ["n1 img"]
-
-        await world.nodes.patch("n1", {"metadata": {"labels": {"color": "red"}}})
-        await world.settle()
-        assert await world.shown() == ["n1 img!"]
-        await world.remove()
-
-        await world.nodes.patch("n1", {"metadata": {"labels": {"color": "blue"}}})
-        await world.settle()
-        assert await world.shown() == ["n1 img"]
 
 
 async def test_a_taint_that_forbids_scheduling_leaves_the_pod_and_counts_it_misscheduled() -> None:

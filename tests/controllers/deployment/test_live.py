@@ -95,22 +95,6 @@ async def world(*controllers: str) -> AsyncIterator[World]:
             tasks.cancel_scope.cancel()
 
 
-async def test_a_deployment_gets_a_replica_set_of_its_own_and_a_revision() -> None:
-    async with world() as it:
-        await it.create(2)
-        await it.until(lambda found: (found.status.replicas or 0) == 2)
-
-        found = await it.get()
-        (made,) = (await it.replica_sets.list(NAMESPACE)).items
-        (owner,) = made.metadata.owner_references
-        assert (owner.kind, owner.uid, owner.controller) == ("Deployment", found.metadata.uid, True)
-        assert made.spec.selector.match_labels == {
-            "app": "web",
-            "pod-template-hash": made.metadata.labels["pod-template-hash"],
-        }
-        assert found.metadata.annotations[REVISION] == made.metadata.annotations[REVISION] == "1"
-
-
 async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
     async with world() as it:
         await it.create(2, strategy="Recreate")
