@@ -115,24 +115,6 @@ async def test_a_headless_service_without_ports_has_a_slice_without_ports() -> N
     assert world.verbs == ["create"]
 
 
-async def test_pods_with_other_ports_for_a_name_have_their_own_slices() -> None:
-    def containers(number: int) -> list[dict[str, Any]]:
-        return [{"name": "c", "ports": [{"name": "http", "containerPort": number}]}]
-
-    world = Slices(
-        make_service(ports=[{"name": "web", "port": 80, "targetPort": "http", "appProtocol": "h2c"}]),
-        make_pod("a", "10.1.0.1", containers=containers(8080)),
-        make_pod("b", "10.1.0.2", containers=containers(9090)),
-        make_pod("c", "10.1.0.3", containers=containers(8080)),
-    )
-    await world.sync()
-
-    said = sorted(
-        ([p.port for p in one.ports], len(one.endpoints), one.ports[0].app_protocol) for one in world.slices()
-    )
-    assert said == [([8080], 2, "h2c"), ([9090], 1, "h2c")]
-
-
 async def test_a_service_of_two_families_has_slices_of_two_types() -> None:
     world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), make_pod("a", ["10.1.0.1", "fd00::1"]))
     await world.sync()
