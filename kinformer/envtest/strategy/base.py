@@ -196,9 +196,10 @@ class Strategy:
         Deployment's revision.
         """
         metadata = with_fields(obj["metadata"], old["metadata"], *self.resource.kept_by_status)
-        written = {**with_fields(old, obj, "status"), "metadata": metadata}
+        status = obj.get("status")
         obj.clear()
-        obj.update(written)
+        obj.update(old, metadata=metadata)
+        with_field(obj, "status", status)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Obj, old: Obj) -> None:
         """The same for subresources that write another part: a binding, a namespace's finalizers."""

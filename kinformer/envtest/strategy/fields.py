@@ -286,7 +286,9 @@ class Form:
 
     def __call__(self, value: Any, path: str) -> Iterable[Cause]:
         wrong = [*self._errors(value or "")]
-        if wrong and self._between is not None:
+        if not wrong:
+            return ()
+        if self._between is not None:
             wrong = [self._between.join(wrong)]
         return [invalid(path, value or "", why) for why in wrong]
 
