@@ -88,7 +88,6 @@ class LeaseKeeper:
         self._read: ElectionRecord | None = None
         self._renewed_at = -inf
         self._unanswered = False
-        self._lock_name = lock.describe()
 
     # --- what is known
 
@@ -121,6 +120,10 @@ class LeaseKeeper:
     def write_until(self) -> float:
         """The time, by :meth:`now`, until which the holder may write."""
         return self._renewed_at + self.options.write_duration
+
+    @property
+    def _lock_name(self) -> str:
+        return self.lock.describe()
 
     def now(self) -> float:
         """The time in seconds by which leases are measured here."""
