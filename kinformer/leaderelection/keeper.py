@@ -45,7 +45,6 @@ class LeaseNotRenewed(Exception):
     """This process considers itself the leader, and has not renewed its lease for too long."""
 
 
-# More than 15 fields: what was read, what was written, and since when, each of which is asked for on its own.
 class LeaseKeeper:
     """
     One candidate for one lease.
