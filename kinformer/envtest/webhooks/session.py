@@ -5,15 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kinformer.envtest.admission import Attributes
 from kinformer.envtest.status import StatusError
 
-if TYPE_CHECKING:
-    from kinformer.envtest.webhooks.webhooks import Webhooks
-
 __all__ = ("WebhookSession", "WebhooksPending")
+
+
+class _Webhooks(Protocol):
+    def concern(self, attributes: Attributes, *, mutating: bool) -> bool: ...
+
+    async def mutate(self, attributes: Attributes, warnings: list[str]) -> dict[str, Any] | None: ...
+
+    async def validate(self, attributes: Attributes, warnings: list[str]) -> None: ...
 
 
 class WebhooksPending(Exception):
@@ -42,7 +47,7 @@ class _Answer:
 class WebhookSession:
     """See :class:`~kinformer.envtest.admission.Review`."""
 
-    def __init__(self, webhooks: Webhooks):
+    def __init__(self, webhooks: _Webhooks):
         self._webhooks = webhooks
         self._answers: dict[tuple[str, ...], _Answer] = {}
         self._made: dict[str, Any] = {}
