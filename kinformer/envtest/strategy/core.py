@@ -15,7 +15,6 @@ from kinformer.envtest.strategy.base import Obj, Strategy, with_fields
 from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_labels
 from kinformer.envtest.strategy.pod_checks import PREEMPTION, TAINT_EFFECT, TOLERATIONS
-from kinformer.meta.validation import label_value_errors
 
 __all__ = (
     "CHECK_RUNTIME_CLASS",
@@ -133,7 +132,7 @@ def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
 
 _TAINT = f.Fields(
     key=f.QUALIFIED_NAME,
-    value=f.Given(f.Form(label_value_errors, between=";")),
+    value=f.Given(f.LABEL_VALUE_AT_ONCE),
     effect=f.Needed(TAINT_EFFECT),
 )
 

@@ -21,13 +21,11 @@ Now = Callable[[], str]
 # -- requests ---------------------------------------------------------------------------------------------------------
 
 _EFFECT = f.OneOf("NoExecute", "NoSchedule", "None")
-_KEY = f.Needed(f.QUALIFIED_NAME)
 _SELECTORS = f.Each(f.Fields(cel=f.Present()))
 #: What the rules about one of several fields say.
 _ONE_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
-_ONE_ATTRIBUTE = (
-    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'  # also if none is
-)
+#: Kubernetes says so if neither is set, too.
+_ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 _A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
@@ -131,8 +129,8 @@ def _check_pool_name(name: str, path: str) -> Iterator[Cause]:
         yield from f.DNS_SUBDOMAIN(part, path)
 
 
-_POOL = f.Fields(name=f.Needed(_check_pool_name), resourceSliceCount=f.Every(lambda n, path: f.POSITIVE(n or 0, path)))
-_TAINT = f.Fields(key=_KEY, value=f.Filled(f.LABEL_VALUE), effect=f.Needed(_EFFECT))
+_POOL = f.Fields(name=f.Needed(_check_pool_name), resourceSliceCount=lambda count, path: f.POSITIVE(count or 0, path))
+_TAINT = f.Fields(key=f.Needed(f.QUALIFIED_NAME), value=f.Filled(f.LABEL_VALUE), effect=f.Needed(_EFFECT))
 _DEVICE = f.Fields(name=f.DNS_LABEL, taints=f.Each(_TAINT))
 _SLICE = f.Every(
     f.Fields(driver=DRIVER_NAME, pool=_POOL, nodeName=f.Filled(f.DNS_SUBDOMAIN)),

@@ -40,6 +40,7 @@ __all__ = (
     "KIND_NAME",
     "LABEL_SELECTOR",
     "LABEL_VALUE",
+    "LABEL_VALUE_AT_ONCE",
     "NOT_NEGATIVE",
     "PATH_SEGMENT",
     "PORT_NAME",
@@ -373,6 +374,8 @@ DATA_KEY = Form(data_key_errors)
 DNS_LABEL = Form(dns1123_label_errors)
 DNS_SUBDOMAIN = Form(dns1123_subdomain_errors)
 LABEL_VALUE = Form(value_errors)
+#: The same, all errors as one.
+LABEL_VALUE_AT_ONCE = Form(value_errors, between=";")
 PATH_SEGMENT = Form(path_segment)
 PORT_NAME = Form(port_name_errors)
 QUALIFIED_NAME = Form(key_errors)

@@ -20,7 +20,6 @@ from kinformer.envtest.strategy.placement_checks import (
 )
 from kinformer.envtest.strategy.pod_dump import spec_difference
 from kinformer.envtest.strategy.source_checks import check_volume_source
-from kinformer.meta.validation import label_value_errors
 
 __all__ = ("PREEMPTION", "TAINT_EFFECT", "TOLERATIONS", "check_pod_spec", "check_pod_update", "check_template")
 
@@ -107,7 +106,7 @@ def _check_toleration(one: Obj, path: str) -> Iterator[Cause]:
         text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         yield invalid(f"{path}.effect", effect, text)
     if operator in ("Equal", ""):
-        yield from f.Form(label_value_errors, between=";")(value, f"{path}.operator")
+        yield from f.LABEL_VALUE_AT_ONCE(value, f"{path}.operator")
     elif operator == "Exists":
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
