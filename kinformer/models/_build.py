@@ -29,6 +29,7 @@ from kinformer.models._lazy import LazyField, Reader
 from kinformer.models._open import OpenStruct, Whole, open_struct, whole_of
 from kinformer.models._recurring import SHARERS
 from kinformer.models._source import CONTAINER, Shape, model_names, shape_of
+from kinformer.models._twins import twin_of
 
 __all__ = ("MICRO_TIMES", "Builder", "decode_hook", "exclusively", "make_decoder", "slots_can_be_covered")
 
@@ -119,7 +120,7 @@ class Builder:
         with _building:
             made: type[Model] | None = self._namespace.get(name)  # by another thread, while this one waited
             if made is None:
-                group = _Group(self._namespace, self._module, self.type_of, self._reader)
+                group = _Group(self._namespace, self._module, self.type_of, self._reader, self._reader_of_all)
                 made = group.build(name, shape)
                 group.finish()
                 self._namespace.update(group.made)
@@ -132,7 +133,7 @@ class Builder:
         A type that is neither a model nor a plain type becomes Any.
         """
         with _building:
-            group = _Group(self._namespace, self._module, self.type_of, self._reader)
+            group = _Group(self._namespace, self._module, self.type_of, self._reader, self._reader_of_all)
             found = group.resolve(type_)
             group.finish()
             self._namespace.update(group.made)
@@ -156,6 +157,24 @@ class Builder:
 
         return read_and_share
 
+    def _reader_of_all(self, type_: str) -> Reader:
+        with _building:
+            found, settle = twin_of(type_, self.type_of)
+            decode = make_decoder(found if found is Any else found | None).decode
+        share = SHARERS.get(type_)
+
+        def read(raw: msgspec.Raw | bytes) -> Any:
+            value = decode(raw)
+            if value is None:
+                return None
+            if settle is not None:
+                value = settle(value)
+            if share is not None:
+                share(value)
+            return value
+
+        return read
+
 
 class _Group:
     """
@@ -170,12 +189,14 @@ class _Group:
         module: str,
         type_of: Callable[[str], Any],
         make_reader: Callable[[str], Reader],
+        make_reader_of_all: Callable[[str], Reader],
     ):
         self.made: dict[str, type[Model]] = {}
         self._finished = finished
         self._module = module
         self._type_of = type_of
         self._make_reader = make_reader
+        self._make_reader_of_all = make_reader_of_all
         self._under_way: set[str] = set()
         #: Fields whose type is being built by a caller: the model, attribute and type.
         self._open: list[tuple[str, str, str]] = []
@@ -210,6 +231,7 @@ class _Group:
                 json_names[attribute],
                 partial(self._type_of, types[attribute]),
                 partial(self._make_reader, types[attribute]),
+                partial(self._make_reader_of_all, types[attribute]),
             )
             for attribute in lazy
         }

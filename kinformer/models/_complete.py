@@ -22,7 +22,7 @@ from kinformer.models._lazy_dict import LazyDict
 from kinformer.models._open import Joint, OpenStruct, is_open
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
-__all__ = ("complete", "completed", "is_lazy", "unread")
+__all__ = ("complete", "completed", "is_lazy", "leads_to_lazy", "unread")
 
 T = TypeVar("T")
 
@@ -48,14 +48,14 @@ class _Plan(NamedTuple):
     """
     The fields of a type that are or may contain lazy fields.
 
-    :param lazy: the type's own lazy fields
+    :param lazy: the type's own lazy fields, and of each whether its value may contain others
     :param others: functions that read the other fields that may contain lazy fields
     :param parts: of each of these fields the name, a function that reads its slot, and one that decodes its bytes; the
         latter is None for a field that is not lazy itself
     :param is_open: whether it is a top-level type that keeps unknown fields
     """
 
-    lazy: tuple[LazyField, ...]
+    lazy: tuple[tuple[LazyField, bool], ...]
     others: tuple[Callable[[Any], Any], ...]
     parts: tuple[tuple[str, Callable[[Any], Any], Callable[[Any, Any], Any] | None], ...] = ()
     is_open: bool = False
@@ -79,7 +79,7 @@ def complete(obj: T) -> T:
     try:
         for item, field in unread(obj):
             if field is not None:
-                field.read(item)
+                field.read_all(item)
     except ObjectDecodeError as error:
         fault = _fault_in(obj) or fault_of(error)
     else:
@@ -118,12 +118,12 @@ def unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
         elif type_ is list or type_ is tuple:
             stack += item
         elif (plan := _plans.get(type_) or _plan_of(type_)) is not _NOTHING:
-            for field in plan.lazy:
+            for field, is_deep in plan.lazy:
                 value = field.peek(item)
                 if type(value) is msgspec.Raw:
                     yield item, field
                     value = field.peek(item)
-                if value is not None:
+                if is_deep and value is not None:
                     stack.append(value)
             for read in plan.others:
                 if (value := read(item)) is not None:
@@ -197,10 +197,10 @@ def _plan_of(type_: type[Any]) -> _Plan:
     if issubclass(type_, OpenStruct):
         plan = _Plan((), (operator.attrgetter("_known"), operator.attrgetter("extra")))
     elif issubclass(type_, msgspec.Struct) and (names := _carriers(type_)):
-        lazy = type_.__lazy_fields__ if issubclass(type_, Described) else {}
+        lazy, types = (type_.__lazy_fields__, type_.openapi_types) if issubclass(type_, Described) else ({}, {})
         readers = {name: lazy[name].peek if name in lazy else operator.attrgetter(name) for name in names}
         plan = _Plan(
-            tuple(lazy[name] for name in names if name in lazy),
+            tuple((lazy[name], leads_to_lazy(types[name])) for name in names if name in lazy),
             tuple(readers[name] for name in names if name not in lazy),
             tuple((name, read, lazy[name].decoded if name in lazy else None) for name, read in readers.items()),
             is_open(type_),
@@ -230,11 +230,12 @@ def _carriers(type_: type[msgspec.Struct]) -> list[str]:
 
 
 def _can_carry(types: dict[str, str], attribute: str) -> bool:
-    return is_lazy(attribute, types[attribute], types) or _leads_to_lazy(types[attribute])
+    return is_lazy(attribute, types[attribute], types) or leads_to_lazy(types[attribute])
 
 
 @cache
-def _leads_to_lazy(type_: str) -> bool:
+def leads_to_lazy(type_: str) -> bool:
+    """Whether a value of a type may contain lazy fields, at any depth."""
     seen: set[str] = set()
     stack = [type_]
     while stack:

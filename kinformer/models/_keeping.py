@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -167,6 +167,26 @@ def _lazy_fields(type_: type[Any]) -> tuple[LazyField, ...]:
     return tuple(type_.__lazy_fields__.values()) if issubclass(type_, Model) else ()
 
 
+def _eager_decoder_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any], None]:
+    """Make the function that decodes all fields of an object, but those that are a stored object's already."""
+    fields = _lazy_fields(type_)
+    raw = msgspec.Raw
+
+    def decode(obj: Any) -> None:
+        is_complete = True
+        for field in fields:
+            if type(field.peek(obj)) is raw:
+                is_complete &= field.read_all(obj)
+        if keep_managed_fields and (meta := obj.metadata) is not None:
+            managed = type(meta).__lazy_fields__["managed_fields"]
+            if type(managed.peek(meta)) is raw:
+                is_complete &= managed.read_all(meta)
+        if not is_complete:
+            complete(obj)
+
+    return decode if fields else complete
+
+
 @cache
 def _detacher_for(
     type_: type[Any], keep_managed_fields: bool, eager: bool, early: tuple[str, ...]
@@ -185,7 +205,9 @@ def _detacher_for(
         meta = obj.metadata
         if meta is not None and not keep_managed_fields:
             type(meta).__lazy_fields__["managed_fields"].poke(meta, None)
-        complete(obj)
+        decode(obj)
+
+    decode = _eager_decoder_for(type_, keep_managed_fields)
 
     def detach(obj: Any) -> None:
         for field in read_by_all:
@@ -228,7 +250,7 @@ def _successor_for(
             if type(now) is raw:
                 was = peek(old)
                 if type(was) is raw:
-                    poke(new, was if was == now or (compressed and holds(was, now)) else now.copy())
+                    poke(new, was if was == now or (compressed and holds(was, now)) else own(now))
                 else:
                     read = True
         return read
@@ -236,7 +258,7 @@ def _successor_for(
     def succeed(old: Any, new: Any) -> None:
         nonlocal managed
         if succeed_unread(old, new):
-            _succeed_decoded(fields, old, new, compressed, on_changed)
+            _succeed_decoded(fields, old, new, own, compressed, on_changed)
         after = new.metadata
         if after is None:
             return
@@ -246,7 +268,7 @@ def _successor_for(
         if not keep_managed_fields:
             managed.poke(after, None)
         elif before is not None:
-            _succeed_decoded((managed,), before, after, compressed, on_changed)
+            _succeed_decoded((managed,), before, after, own, compressed, on_changed)
         if before is None:
             return
         if after.labels == (labels := before.labels):
@@ -258,14 +280,21 @@ def _successor_for(
 
     def succeed_eagerly(old: Any, new: Any) -> None:
         succeed(old, new)
-        detach(new)
+        decode(new)
 
-    detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager)
+    #: Gives a part its own bytes. A part that is decoded at once does not need any.
+    own = _as_it_is if eager else _copied
+    decode = _eager_decoder_for(type_, keep_managed_fields)
     return succeed_eagerly if eager else succeed
 
 
 def _succeed_decoded(
-    fields: tuple[LazyField, ...], old: Any, new: Any, compressed: bool, on_changed: OnChanged | None
+    fields: tuple[LazyField, ...],
+    old: Any,
+    new: Any,
+    own: Callable[[msgspec.Raw], msgspec.Raw],
+    compressed: bool,
+    on_changed: OnChanged | None,
 ) -> None:
     """Do the same for fields of `old` that may have been read."""
     raw = msgspec.Raw
@@ -279,7 +308,7 @@ def _succeed_decoded(
             if was is None or type(was) is raw:
                 if now is not was:
                     same = was == now or (compressed and was is not None and holds(was, now))
-                    field.poke(new, was if same else now.copy())
+                    field.poke(new, was if same else own(now))
             else:
                 source = source_of(was)
                 bytes_ = fingerprint(now) if source is None else None
@@ -291,7 +320,7 @@ def _succeed_decoded(
                     mark.taken += 1
                     if not mark.taken % _CHECKED_EACH and not _is_unchanged(mark, field, was, old, now, on_changed):
                         same, mark = False, Mark(bytes_)
-                field.poke(new, was if same else now.copy())
+                field.poke(new, was if same else own(now))
         marks.append(mark)
     new._marks = tuple(marks)
 
@@ -346,6 +375,13 @@ def _intern(obj: Any) -> None:
             owner.uid = once(owner.uid, owner.uid)
         if owner.name is not None:
             owner.name = once(owner.name, owner.name)
+
+
+_copied: Final = msgspec.Raw.copy
+
+
+def _as_it_is(part: msgspec.Raw) -> msgspec.Raw:
+    return part
 
 
 def _keep(_: Any) -> None:

@@ -9,14 +9,14 @@ overwritten by a reader that started before it.
 bypass the attribute. :func:`kinformer.models.complete` decodes all remaining lazy fields of an object.
 
 Instructions of an event, counted by callgrind as in ``python -m benchmarks.guard`` (Python 3.11): 109,256 if only
-metadata is read, and 138,003 if spec and status are, too (2026-11-28). With all fields decoded at once: 219,597 and
-226,531 (2026-11-23).
+metadata is read, and 138,003 if spec and status are, too. With all fields decoded at once: 153,702 (2026-11-28).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from threading import RLock
 from types import MemberDescriptorType
 from typing import Any, ClassVar, Final, TypeAlias
@@ -34,6 +34,9 @@ Reader: TypeAlias = Callable[[msgspec.Raw | bytes], Any]
 
 #: Held while a decoded value is stored in its slot. There is one for all objects: it is held for 0.1 us.
 filling: Final = RLock()
+
+#: How often a field is decoded completely part by part, before a reader is made that does it in one pass.
+_OFTEN: Final = 20
 
 #: The part before the kind in a model's name: ``V1``, ``CoreV1``, ``V1alpha2``.
 _VERSION: Final = re.compile(r"^[A-Za-z]*?V\d+(alpha\d+|beta\d+)?(?=[A-Z])")
@@ -90,9 +93,22 @@ class LazyField:
     :param json_name: the field's name in errors
     :param type_of: returns the type of the field, with all types that it refers to; the first call may take long
     :param make_reader: called once, when such a field is first read; any thread may use its result
+    :param make_reader_of_all: the same for a reader that leaves no field in the value lazy
     """
 
-    __slots__ = ("_below", "_make_reader", "_reader", "json_name", "peek", "poke", "slot", "type_of")
+    __slots__ = (
+        "_below",
+        "_make_reader",
+        "_make_reader_of_all",
+        "_read_all",
+        "_reader",
+        "_times",
+        "json_name",
+        "peek",
+        "poke",
+        "slot",
+        "type_of",
+    )
 
     def __init__(
         self,
@@ -100,6 +116,7 @@ class LazyField:
         json_name: str,
         type_of: Callable[[], Any],
         make_reader: Callable[[], Reader],
+        make_reader_of_all: Callable[[], Reader],
     ):
         self.slot = slot
         #: Reads the slot of an object as it is: :class:`msgspec.Raw` if the field was not read yet.
@@ -109,7 +126,11 @@ class LazyField:
         self.json_name = json_name
         self.type_of = type_of
         self._make_reader = make_reader
+        self._make_reader_of_all = make_reader_of_all
         self._reader: Reader | None = None
+        self._read_all: Reader | None = None
+        #: How often all of such a field was read without a reader for that. Threads may lose a count.
+        self._times = 0
         #: How the lazy fields of a decoded value are read and stored.
         self._below: tuple[tuple[Callable[[Any], Any], Callable[[Any, Any], None]], ...] = ()
 
@@ -125,6 +146,30 @@ class LazyField:
         """
         value = self.peek(obj)
         return self._fill(obj, value) if type(value) is msgspec.Raw else value
+
+    def read_all(self, obj: Any) -> bool:
+        """
+        Decode the field if it was not read before, if possible with all lazy fields in it.
+
+        :return: whether no field in the value is lazy any more for sure
+        :raises ObjectDecodeError: if it does not fit its type. It may still contain lazy fields that do not
+        """
+        value = self.peek(obj)
+        if type(value) is not msgspec.Raw:
+            return False
+        read = self._read_all
+        if read is None:
+            self._times += 1
+            if self._times <= _OFTEN:
+                self._fill(obj, value)
+                return False
+            self._read_all = read = self._make_reader_of_all()
+        with suppress(*DECODE_ERRORS):
+            whole = read(json_of(value) if dictionaries else value)
+            return self._store(obj, value, whole) is whole
+        # Outside the block, for the reason that :meth:`decoded` has. Part by part, the place of the error is found.
+        self._fill(obj, value)
+        return False
 
     def _assign(self, obj: Any, value: Any) -> None:
         with filling:
@@ -182,6 +227,10 @@ class LazyField:
         value = self.decoded(obj, raw)
         if dictionaries and (dictionary := dictionary_of(raw)) is not None:
             _compress_parts(value, dictionary)
+        return self._store(obj, raw, value)
+
+    def _store(self, obj: Any, raw: msgspec.Raw, value: Any) -> Any:
+        """Store what the bytes were decoded to, and return what is stored in the end."""
         with filling:
             now = self.peek(obj)
             if now is not raw:  # another thread was faster, or a value was assigned
