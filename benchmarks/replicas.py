@@ -23,8 +23,9 @@ from kinformer.bench.results import Figures
 from kinformer.bench.runner import Case, each
 from kinformer.bench.servers import api_server, at_once
 from kinformer.client import PatchType, Resource, connect
+from kinformer.envtest import eventually
 from kinformer.manager import Manager
-from kinformer.models import V1Deployment, V1ReplicationController, from_dict
+from kinformer.models import V1Deployment, V1Lease, V1ReplicationController, from_dict
 
 NAMESPACE = "default"
 _REPLICATION, _DEPLOYMENT = "a ReplicationController", "a Deployment"
@@ -137,9 +138,21 @@ async def roll_out(count: int) -> Figures:
     return figures
 
 
+async def _ready_nodes(kubeconfig: Path, count: int) -> None:
+    """Wait until a server's fake nodes are registered, as they are long before anybody makes a Deployment."""
+    async with connect(kubeconfig=kubeconfig) as client:
+        leases = client.resource(V1Lease)
+
+        async def are_there() -> bool:
+            return len((await leases.list("kube-node-lease")).items) >= count  # a node's last step
+
+        await eventually(are_there)
+
+
 async def laptop(count: int) -> Figures:
     names = [f"d-{index}" for index in range(count)]
     with api_server(fake_nodes=1_000) as kubeconfig:
+        await _ready_nodes(kubeconfig, 1_000)
         async with managed(kubeconfig, _DEPLOYMENT) as (resource, watching):
 
             async def create(name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import click
 
-from kinformer.client import connect
+from kinformer.client import ClientOptions, connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.options import OptionError
@@ -50,7 +50,9 @@ async def serve(
         click.echo(f"serving on {server.url} {access}{without_tls}")
         if fake_nodes:
             ca = server.authority.certificate if server.authority is not None else None
-            async with connect(url=server.url, token=server.token, ca_data=ca) as client:
+            async with connect(
+                url=server.url, token=server.token, ca_data=ca, options=ClientOptions(lazy=True)
+            ) as client:
                 await FakeNodes(client, fake_nodes).run()
         await anyio.sleep_forever()
     return 0
