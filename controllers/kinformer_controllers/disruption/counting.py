@@ -99,7 +99,6 @@ async def _expected_scale(pods: Iterable[V1Pod], scales: ScaleFinder) -> _Expect
     return _ExpectedScale(sum(wanted.values()), unmanaged)
 
 
-@dataclass(eq=False)
 class ScaleFinder:
     """
     Finds controllers and their scales. Those of Kubernetes' own kinds are found in caches.
@@ -107,11 +106,19 @@ class ScaleFinder:
     :param client: reads the scale of other kinds
     """
 
-    client: Client
-    replication_controllers: Indexer[V1ReplicationController]
-    replica_sets: Indexer[V1ReplicaSet]
-    deployments: Indexer[V1Deployment]
-    stateful_sets: Indexer[V1StatefulSet]
+    def __init__(
+        self,
+        client: Client,
+        replication_controllers: Indexer[V1ReplicationController],
+        replica_sets: Indexer[V1ReplicaSet],
+        deployments: Indexer[V1Deployment],
+        stateful_sets: Indexer[V1StatefulSet],
+    ) -> None:
+        self._client = client
+        self._replication_controllers = replication_controllers
+        self._replica_sets = replica_sets
+        self._deployments = deployments
+        self._stateful_sets = stateful_sets
 
     async def find(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         """
@@ -127,27 +134,27 @@ class ScaleFinder:
     def _find_cached(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         group, kind = _group_of(reference), reference.kind
         if (group, kind) == ("", "ReplicationController"):
-            return _found(_get(self.replication_controllers, reference, namespace))
+            return _found(_get(self._replication_controllers, reference, namespace))
         if kind == "ReplicaSet" and group in _APPS:
             return self._of_replica_set(reference, namespace)
         if (group, kind) == ("apps", "StatefulSet"):
-            return _found(_get(self.stateful_sets, reference, namespace))
+            return _found(_get(self._stateful_sets, reference, namespace))
         return None
 
     def _of_replica_set(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        replica_set = _get(self.replica_sets, reference, namespace)
+        replica_set = _get(self._replica_sets, reference, namespace)
         if replica_set is None:
             return None
         owner = controller_of(replica_set)
         if owner is None or owner.kind != "Deployment":
             return _found(replica_set)
-        return _found(_get(self.deployments, owner, namespace)) if _group_of(owner) in _APPS else None
+        return _found(_get(self._deployments, owner, namespace)) if _group_of(owner) in _APPS else None
 
     async def _ask(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        served = await self.client.discovery.resource_for_kind(
+        served = await self._client.discovery.resource_for_kind(
             GroupVersionKind(*GroupVersion.parse(reference.api_version), reference.kind)
         )
-        resource = self.client.resource(dict[str, Any], served.gvr, namespaced=served.namespaced)
+        resource = self._client.resource(dict[str, Any], served.gvr, namespaced=served.namespaced)
         try:
             scale = await resource.get_scale(reference.name, namespace)
         except NotFound:
@@ -193,7 +200,6 @@ class Count:
     recheck: float | None
 
 
-@dataclass(eq=False, slots=True)
 class BudgetCounter:
     """
     Computes the statuses of budgets.
@@ -201,9 +207,10 @@ class BudgetCounter:
     :param recorder: records Events about problems of a budget or a pod
     """
 
-    budgets: Budgets
-    scales: ScaleFinder
-    recorder: EventRecorder
+    def __init__(self, budgets: Budgets, scales: ScaleFinder, recorder: EventRecorder) -> None:
+        self._budgets = budgets
+        self._scales = scales
+        self._recorder = recorder
 
     async def count(self, budget: V1PodDisruptionBudget, now: datetime) -> Count:
         """
@@ -215,24 +222,24 @@ class BudgetCounter:
         :raises ClientError: if the server could not be read
         """
         try:
-            pods = self.budgets.pods_of(budget)
+            pods = self._budgets.pods_of(budget)
         except SelectorError as error:
-            self.recorder.event(budget, WARNING, "NoPods", f"Failed to get pods: {error}")
+            self._recorder.event(budget, WARNING, "NoPods", f"Failed to get pods: {error}")
             raise
         if not pods:
-            self.recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
+            self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
         try:
             expected, desired = await self._expect(budget, pods)
         except Exception as error:
             message = f"Failed to calculate the number of expected pods: {error}"
-            self.recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", message)
+            self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", message)
             raise
         disrupted = disrupted_pods(budget, pods, now)
         for pod in disrupted.overdue:
             # Kubernetes' text has the namespace twice, too.
             where = f"{budget.metadata.namespace}/{budget.metadata.namespace}"
             message = f"Pod was expected by PDB {where} to be deleted but it wasn't"
-            self.recorder.event(pod, WARNING, "NotDeleted", message)
+            self._recorder.event(pod, WARNING, "NotDeleted", message)
         status = new_status(
             budget,
             healthy=count_healthy(pods, disrupted.pods, now),
@@ -248,8 +255,8 @@ class BudgetCounter:
         if not wants_scale(budget):
             expected = len(pods) if budget.spec.min_available is not None else 0
             return expected, desired_healthy(budget, expected)
-        scale = await _expected_scale(pods, self.scales)
+        scale = await _expected_scale(pods, self._scales)
         if scale.unmanaged:
             message = _UNMANAGED_PODS.format(selector_text(budget.spec.selector))
-            self.recorder.event(budget, WARNING, "UnmanagedPods", message)
+            self._recorder.event(budget, WARNING, "UnmanagedPods", message)
         return scale.total, desired_healthy(budget, scale.total)
