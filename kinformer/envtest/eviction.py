@@ -96,7 +96,7 @@ def _charge_budget(operations: Operations, namespace: str, name: str, pod: Obj, 
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
     budget = covering[0]
-    if not has_condition(pod, "Ready") and _healthy_enough(budget):
+    if not has_condition(pod.get("status"), "Ready") and _healthy_enough(budget):
         return
     _take_one(operations, resource, namespace, name, budget, dry_run)
 

@@ -26,7 +26,7 @@ _APPROVED = "api-approved.kubernetes.io"
 _PROTECTED = ("k8s.io", "kubernetes.io")
 
 
-def check_definition(obj: Obj, _path: str = "") -> Iterator[Cause]:
+def check_definition(obj: Obj) -> Iterator[Cause]:
     spec, metadata = obj["spec"], obj["metadata"]
     names = spec.get("names") or {}
     wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"

@@ -12,10 +12,10 @@ from kinformer.envtest.custom.structural import children
 from kinformer.envtest.registry import METADATA, Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS, SCALE, STATUS_VERBS
 from kinformer.envtest.registry.schema import zero_of
+from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage, Version
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy, conditions_of, has_condition
-from kinformer.envtest.strategy.fields import Every
 from kinformer.expressions.formats import is_known
 from kinformer.meta.names import GroupResource, GroupVersionKind
 
@@ -67,7 +67,7 @@ class Definitions:
                 self._reconsider(gone["group"])
 
     def _serve(self, key: str, definition: Obj) -> None:
-        if not has_condition(definition, "Established"):
+        if not has_condition(definition.get("status"), "Established"):
             return
         self._served[key] = resources = list(_resources(definition["spec"]))
         for resource in resources:
@@ -243,8 +243,6 @@ def _resources(spec: Obj) -> Iterator[Resource]:
 class DefinitionStrategy(Strategy):
     """How definitions are written. The objects of a definition are deleted before the definition."""
 
-    checks = Every(check_definition)
-
     def __init__(self, resource: Resource, definitions: Definitions):
         super().__init__(resource)
         self._definitions = definitions
@@ -260,6 +258,9 @@ class DefinitionStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {**zero_of(self.resource).get("status", {}), "storedVersions": _storage_versions(obj)[:1]}
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return [*check_definition(obj)]
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)

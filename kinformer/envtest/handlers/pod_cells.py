@@ -69,7 +69,7 @@ def _end_of(state: Obj, before: str = "") -> str:
 
 def _initializing(obj: Obj) -> str | None:
     """The text for a pod whose init containers are not finished. None if they are."""
-    if has_condition(obj, "Initialized"):
+    if has_condition(obj.get("status"), "Initialized"):
         return None
     sidecars = _sidecars(obj)
     for place, one in enumerate(_statuses(obj, "initContainerStatuses")):
@@ -118,12 +118,12 @@ def _of_containers(obj: Obj, word: str) -> str:
             running = True
     if word != "Completed":
         return word
-    if running and has_condition(obj, "Ready"):
+    if running and has_condition(obj.get("status"), "Ready"):
         return "Running"
     return failed or ("NotReady" if running else word)
 
 
 def readiness_gates(obj: Obj, now: datetime) -> str:
     gates = obj["spec"].get("readinessGates") or ()
-    true = sum(has_condition(obj, gate.get("conditionType")) for gate in gates)
+    true = sum(has_condition(obj.get("status"), gate.get("conditionType")) for gate in gates)
     return f"{true}/{len(gates)}" if gates else NONE

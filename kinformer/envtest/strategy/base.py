@@ -53,9 +53,10 @@ def conditions_of(obj: Obj) -> list[Obj]:
     return (obj.get("status") or {}).get("conditions") or []
 
 
-def has_condition(obj: Obj, kind: str, value: str = "True") -> bool:
-    """Whether an object has a condition with this value in its status."""
-    return any(one.get("type") == kind and one.get("status") == value for one in conditions_of(obj))
+def has_condition(status: Obj | None, kind: str, value: str = "True") -> bool:
+    """Whether a status has a condition with this value."""
+    conditions = (status or {}).get("conditions") or ()
+    return any(one.get("type") == kind and one.get("status") == value for one in conditions)
 
 
 _NAME_FORMS: Mapping[str, NameRule] = {

@@ -251,7 +251,7 @@ def check_job_change(job: Obj, old: Obj) -> Iterator[Cause]:
 
 def _has_no_pods(job: Obj) -> bool:
     status = job.get("status") or {}
-    has_stopped = has_condition(job, "Suspended") or not status.get("startTime")
+    has_stopped = has_condition(status, "Suspended") or not status.get("startTime")
     is_suspended = bool(job["spec"].get("suspend")) and has_stopped
     return is_suspended and not status.get("active")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kinformer.envtest.causes import invalid, required
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.base import Obj, has_condition
 from kinformer.envtest.strategy.fields import Unique, not_negative
 
 __all__ = ("check_job_status", "indexes_in", "misread_indexes")
@@ -44,13 +44,13 @@ def _uncounted_uids(status: Obj) -> Iterator[Cause]:
 
 
 def _completion(status: Obj, before: Obj) -> Iterator[Cause]:
-    complete, failed = _is(status, "Complete"), _is(status, "Failed")
-    completed, is_new = status.get("completionTime"), complete != _is(before, "Complete")
+    complete, failed = has_condition(status, "Complete"), has_condition(status, "Failed")
+    completed, is_new = status.get("completionTime"), complete != has_condition(before, "Complete")
     moved = completed != before.get("completionTime")
-    if (is_new or failed != _is(before, "Failed")) and complete and failed:
+    if (is_new or failed != has_condition(before, "Failed")) and complete and failed:
         yield _conditions("cannot set Complete=True and Failed=true conditions")
-    target = _is(status, "FailureTarget")
-    if (is_new or target != _is(before, "FailureTarget")) and complete and target:
+    target = has_condition(status, "FailureTarget")
+    if (is_new or target != has_condition(before, "FailureTarget")) and complete and target:
         yield _conditions("cannot set Complete=True and FailureTarget=true conditions")
     if (is_new or moved) and completed and not complete:
         text = "cannot set completionTime when there is no Complete=True condition"
@@ -63,11 +63,12 @@ def _completion(status: Obj, before: Obj) -> Iterator[Cause]:
 
 
 def _finish(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
-    complete, failed, met = _is(status, "Complete"), _is(status, "Failed"), _is(status, "SuccessCriteriaMet")
-    fails_now = not _is(before, "Failed") or status.get("failedIndexes") != before.get("failedIndexes")
-    if failed and fails_now and not _is(status, "FailureTarget"):
+    complete, failed = has_condition(status, "Complete"), has_condition(status, "Failed")
+    met, was_met = has_condition(status, "SuccessCriteriaMet"), has_condition(before, "SuccessCriteriaMet")
+    fails_now = not has_condition(before, "Failed") or status.get("failedIndexes") != before.get("failedIndexes")
+    if failed and fails_now and not has_condition(status, "FailureTarget"):
         yield _conditions("cannot set Failed=True condition without the FailureTarget=true condition")
-    if complete and not met and not (_is(before, "Complete") and not _is(before, "SuccessCriteriaMet")):
+    if complete and not met and (was_met or not has_condition(before, "Complete")):
         yield _conditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
     if not (complete or failed):
         return
@@ -122,18 +123,18 @@ def _pods_left(status: Obj, before: Obj) -> Iterator[Cause]:
 
 
 def _criteria(spec: Obj, status: Obj) -> Iterator[Cause]:
-    met = _is(status, "SuccessCriteriaMet")
-    if met and _is(status, "Failed"):
+    met = has_condition(status, "SuccessCriteriaMet")
+    if met and has_condition(status, "Failed"):
         yield _conditions("cannot set SuccessCriteriaMet=True and Failed=true conditions")
-    if met and _is(status, "FailureTarget"):
+    if met and has_condition(status, "FailureTarget"):
         yield _conditions("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
-    if spec.get("successPolicy") is not None and _is(status, "Complete") and not met:
+    if spec.get("successPolicy") is not None and has_condition(status, "Complete") and not met:
         yield _conditions("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True")
 
 
 def _change(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
     for terminal in ("Failed", "Complete", "FailureTarget"):
-        if _is(before, terminal) and not _is(status, terminal):
+        if has_condition(before, terminal) and not has_condition(status, terminal):
             yield _conditions(f"cannot disable the terminal {terminal}=True condition")
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     # When an elastic job shrinks, its number of succeeded pods can decrease.
@@ -145,22 +146,18 @@ def _change(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
     if completed and was_completed and completed != was_completed:
         yield invalid("status.completionTime", completed, "field is immutable")
     started, was_started = status.get("startTime"), before.get("startTime")
-    resumes = _is(before, "Suspended") and _is(status, "Suspended", "False")
+    resumes = has_condition(before, "Suspended") and has_condition(status, "Suspended", "False")
     if was_started and started != was_started and not spec.get("suspend") and not resumes:
         yield invalid("status.startTime", started, "field is immutable for unsuspended job once set")
-    met, was_met = _is(status, "SuccessCriteriaMet"), _is(before, "SuccessCriteriaMet")
+    met, was_met = has_condition(status, "SuccessCriteriaMet"), has_condition(before, "SuccessCriteriaMet")
     if was_met and not met:
         yield _conditions("cannot disable the SuccessCriteriaMet=True condition")
-    if _is(before, "Complete") and met and not was_met:
+    if has_condition(before, "Complete") and met and not was_met:
         yield _conditions("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions")
 
 
-def _is(status: Obj, type_: str, value: str = "True") -> bool:
-    return any(each.get("type") == type_ and each.get("status") == value for each in status.get("conditions") or ())
-
-
 def _finished(status: Obj) -> bool:
-    return _is(status, "Complete") or _is(status, "Failed")
+    return has_condition(status, "Complete") or has_condition(status, "Failed")
 
 
 def _conditions(detail: str) -> Cause:
