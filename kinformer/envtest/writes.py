@@ -96,7 +96,7 @@ class WriteLog:
     def noting(self, operations: Operations, call: Call) -> Iterator[Note]:
         """Call the listeners for a request that is processed in this block, if it is a write."""
         note = Note()
-        if not self.listeners or call.verb not in _WRITES or call.is_dry_run or not call.resource.is_stored:
+        if not self.listeners or call.verb not in _WRITES or call.is_dry_run or not call.target.resource.is_stored:
             yield note
             return
         before = _state(operations, call, call.name)
@@ -121,7 +121,7 @@ def _write(operations: Operations, call: Call, before: list[str], note: Note) ->
     code = note.answer.code if note.answer is not None else note.refused.code if note.refused is not None else 500
     return Write(
         verb=call.verb,
-        resource=str(call.resource.group_resource),
+        resource=call.resource,
         subresource=call.part,
         namespace=call.namespace,
         name=name,
@@ -134,7 +134,7 @@ def _write(operations: Operations, call: Call, before: list[str], note: Note) ->
 
 def _state(operations: Operations, call: Call, name: str) -> list[str]:
     """The stored object, as lines of YAML. Empty if it does not exist."""
-    stored = operations.storage.get(call.resource.storage, call.namespace, name) if name else None
+    stored = operations.storage.get(call.target.resource.storage, call.namespace, name) if name else None
     if stored is None:
         return []
     obj: dict[str, Any] = stored.decode()

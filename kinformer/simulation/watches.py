@@ -139,7 +139,7 @@ class DisturbedWatch(Watch):
         self._life = life
         self._actor = actor
         self._sight = world.sight_of(self._actor)
-        self.name = str(call.resource.storage)
+        self.name = str(call.target.resource.storage)
         self._cut = cut
         self._sent = 0
         self._late_until = 0.0

@@ -214,7 +214,7 @@ async def test_after_the_time_limit_the_wait_ends_and_names_the_late_caches(worl
 
 async def test_a_cache_without_its_first_list_is_late_and_not_called_old(world: World) -> None:
     version = await world.write("one")
-    world.server.faults.refuse(500, times=1000, matching=lambda call: call.resource.plural == "secrets")
+    world.server.faults.refuse(500, times=1000, matching=lambda call: call.resource == "secrets")
     secrets = SharedIndexInformer(ListWatch(world.client.resource(V1Secret)), V1Secret, clock=world.clock)
     late: list[tuple[str, ...]] = []
 

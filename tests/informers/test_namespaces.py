@@ -124,7 +124,7 @@ async def test_one_handler_is_told_of_all_of_them_and_has_synced_once(world: Wor
 
 async def test_a_handler_from_the_start_has_synced_when_all_namespaces_are_listed(world: World) -> None:
     await world.write("a/one")
-    world.server.faults.refuse(500, times=2, matching=lambda call: call.target.namespace == "b")
+    world.server.faults.refuse(500, times=2, matching=lambda call: call.namespace == "b")
     async with SharedInformerFactory(world.client, namespaces=["a", "b"], clock=world.clock) as informers:
         maps = informers.informer_for(V1ConfigMap)
         registration = maps.add_event_handler(ResourceEventHandlerFuncs())

@@ -35,7 +35,7 @@ async def reading(**options: Any) -> AsyncIterator[tuple[Reader, Client]]:
 
 
 def _is_map(call: Any) -> bool:
-    return bool(call.target.resource.plural == "configmaps")
+    return bool(call.resource == "configmaps")
 
 
 def names(objects: list[Any]) -> list[str]:

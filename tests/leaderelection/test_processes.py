@@ -161,7 +161,7 @@ async def test_a_terminated_leader_releases_and_the_other_works_after_one_retry(
 async def test_writes_that_arrive_late_arrive_before_another_leads(world: World) -> None:
     candidates = Candidates(world)
     a, _ = await candidates.two()
-    world.server.faults.delay(2.0, times=1000, matching=lambda call: call.resource.plural == "configmaps")
+    world.server.faults.delay(2.0, times=1000, matching=lambda call: call.resource == "configmaps")
     a.lose_lease(60)
     await world.sleep(60)
     assert candidates.ledger.terms == ["a", "b"]

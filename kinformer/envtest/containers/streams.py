@@ -67,7 +67,7 @@ class ContainerStreams:
 
     def is_for(self, call: Call) -> bool:
         """Whether this class answers the request."""
-        return call.part in _SUBRESOURCES and call.resource.plural == "pods"
+        return call.part in _SUBRESOURCES and call.target.resource.plural == "pods"
 
     async def __call__(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         """
@@ -79,7 +79,7 @@ class ContainerStreams:
             # A WebSocket is opened with GET, but a client can do more than read through it.
             call.authorize(call.action._replace(verb="create"))
         selection = self._selection(call) if call.part == "log" else None
-        pod = self._operations.find(call.resource, call.namespace, call.name).decode()
+        pod = self._operations.find(call.target.resource, call.namespace, call.name).decode()
         with self._streams.holding(request):
             if selection is not None:
                 return await self._log(request, pod, call, selection)
@@ -177,7 +177,7 @@ class ContainerStreams:
 
 
 def _nothing_given(call: Call, example: str) -> status.StatusError:
-    return status.no_kubelet(call.part, call.resource.plural, f". A test can answer instead: {example}")
+    return status.no_kubelet(call.part, call.target.resource.plural, f". A test can answer instead: {example}")
 
 
 def _where(pod: dict[str, Any], container: str) -> Where:

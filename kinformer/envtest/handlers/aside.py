@@ -41,7 +41,7 @@ def takes_long(call: Call, storage: Storage) -> bool:
         return True
     if not call.name:
         return False
-    stored = storage.get(call.resource.storage, call.namespace, call.name)
+    stored = storage.get(call.target.resource.storage, call.namespace, call.name)
     return stored is not None and len(stored.raw) > _LONG
 
 

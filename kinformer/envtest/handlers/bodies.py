@@ -119,7 +119,7 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     :return: the object in its stored form and with defaults, without kind and apiVersion
     :raises StatusError: BadRequest, UnsupportedMediaType
     """
-    resource = call.resource
+    resource = call.target.resource
     refuse = _unrecognized(call, resource.kind)
     data, in_yaml = _read(call, refuse)
     data = _check_form(data, refuse)
@@ -256,7 +256,7 @@ def finish_object(
     :param refuse: makes the error for a wrong value. The default is the error for a wrong body
     :raises StatusError: BadRequest for values of wrong types, and for unknown fields if the request is strict
     """
-    resource = call.resource
+    resource = call.target.resource
     if resource.is_custom and data.get("kind", resource.kind) != resource.kind:
         _check_custom_kind(data, resource, call.name)
     data.pop("kind", None)

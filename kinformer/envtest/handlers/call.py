@@ -78,8 +78,9 @@ class Call:
     authorize: Callable[[Action], None] = lambda _: None
 
     @property
-    def resource(self) -> Resource:
-        return self.target.resource
+    def resource(self) -> str:
+        """The resource, written as in kubectl: ``deployments.apps``."""
+        return str(self.target.resource.group_resource)
 
     @property
     def namespace(self) -> str:
@@ -97,7 +98,7 @@ class Call:
     @property
     def gvk(self) -> GroupVersionKind:
         """The kind of the request's body."""
-        return self.target.subresource.gvk if self.target.subresource is not None else self.resource.gvk
+        return self.target.subresource.gvk if self.target.subresource is not None else self.target.resource.gvk
 
     @property
     def action(self) -> Action:

@@ -221,7 +221,7 @@ class HttpHandler:
         return self._answer(call)
 
     def _answer(self, call: Call) -> Answer:
-        if not call.resource.is_stored and call.verb == "create":
+        if not call.target.resource.is_stored and call.verb == "create":
             return self._reviews.create(call)
         if call.target.subresource is not None:
             return serve_subresource(self._operations, call)

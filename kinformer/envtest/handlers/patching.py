@@ -67,7 +67,7 @@ class Patcher:
         sees_managed: bool = False,
     ):
         self._operations = operations
-        self._strategy = operations.strategy(call.resource)
+        self._strategy = operations.strategy(call.target.resource)
         self._call = call
         self._apply = apply
         self._sees_managed = sees_managed
@@ -76,7 +76,7 @@ class Patcher:
         self.untouched: set[str] = set()
 
     def __call__(self, old: Obj | None) -> Obj:
-        resource = self._call.resource
+        resource = self._call.target.resource
         if old is None:
             old = {"metadata": {}}
         elif self._strategy.is_converted:
@@ -117,9 +117,9 @@ class Patcher:
 
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
         # A strategic merge patch changes an object of a Go type, so its kind cannot change.
-        if media_type(self._call.content_type) == STRATEGIC_PATCH or self._call.resource.is_custom:
+        if media_type(self._call.content_type) == STRATEGIC_PATCH or self._call.target.resource.is_custom:
             return
-        resource = self._call.resource
+        resource = self._call.target.resource
         kind, version = patched.get("kind") or resource.kind, patched.get("apiVersion") or resource.api_version
         if (kind, version) != (resource.kind, resource.api_version):
             raise refuse(not_registered(str(kind), str(version)))
@@ -144,7 +144,7 @@ def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
 
 def _live_managed(operations: Operations, call: Call) -> Managed | None:
     """The managed fields of the stored object. None if there is no object."""
-    stored = operations.storage.get(call.resource.storage, call.namespace, call.name)
+    stored = operations.storage.get(call.target.resource.storage, call.namespace, call.name)
     return stored.managed if stored is not None else None
 
 
@@ -169,7 +169,7 @@ def _applier(operations: Operations, call: Call) -> Patcher:
     if not call.manager:
         raise status.invalid_options("PatchOptions", required("fieldManager", "is required for apply patch"))
     wanted, twice = read_yaml(call)
-    resource, force = call.resource, call.is_set("force")
+    resource, force = call.target.resource, call.is_set("force")
     scope = scope_of(resource, call.part)
 
     def apply(whole: Obj) -> Obj:
@@ -245,9 +245,9 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
         return _function(call, merge_patch, MERGE_PATCH)
     if type_ == JSON_PATCH:
         return _function(call, apply_json_patch, JSON_PATCH)
-    if type_ == STRATEGIC_PATCH and not call.resource.is_custom:
+    if type_ == STRATEGIC_PATCH and not call.target.resource.is_custom:
         return _function(call, lambda old, patch: strategic_merge_patch(old, patch or {}, call.gvk), STRATEGIC_PATCH)
-    if call.resource.is_custom:
+    if call.target.resource.is_custom:
         raise status.unsupported_media_type(_CUSTOM_TYPES)
     raise status.unsupported_patch_type()
 

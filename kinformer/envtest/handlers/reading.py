@@ -40,17 +40,17 @@ def get(operations: Operations, call: Call) -> Answer:
     if asked == "0" and call.behind is not None:
         found = _as_of(operations, call, call.behind)
         if found is None:
-            raise status.not_found(call.resource.group_resource, call.name)
+            raise status.not_found(call.target.resource.group_resource, call.name)
         return show(operations, call, found)
-    return show(operations, call, operations.find(call.resource, call.namespace, call.name))
+    return show(operations, call, operations.find(call.target.resource, call.namespace, call.name))
 
 
 def _as_of(operations: Operations, call: Call, number: int) -> Version | None:
     key = object_key(call.namespace, call.name)
     try:
-        versions = operations.storage.log(call.resource.storage).select_at(number, call.namespace, key)
+        versions = operations.storage.log(call.target.resource.storage).select_at(number, call.namespace, key)
     except Expired:
-        return operations.find(call.resource, call.namespace, call.name)
+        return operations.find(call.target.resource, call.namespace, call.name)
     return versions[0] if versions and versions[0].key == key else None
 
 
@@ -97,7 +97,7 @@ def list_options(call: Call, operations: Operations) -> ListOptions:
     call.number("timeoutSeconds")  # only to check that it is a number, since lists are answered at once
     return ListOptions(
         limit=max(call.number("limit") or 0, 0),
-        selection=selection_of(call, operations.strategy(call.resource), _causes(query)),
+        selection=selection_of(call, operations.strategy(call.target.resource), _causes(query)),
         version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
         token=query.get("continue", ""),
@@ -117,7 +117,7 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
     :raises StatusError: BadRequest. Expired for an old version. Timeout for a version that does not exist yet
     """
     storage = operations.storage
-    log = storage.log(call.resource.storage)
+    log = storage.log(call.target.resource.storage)
     start, number = _start(storage, options)
     if call.behind is not None and number is None and not options.token:
         number = _version_behind(storage, options.version, call.behind)
@@ -173,9 +173,9 @@ def _page(found: list[Version], selection: Selection, limit: int) -> tuple[list[
 
 def _by_name(operations: Operations, call: Call, selection: Selection) -> list[Version]:
     namespace = call.namespace or selection.namespace or ""
-    if call.resource.namespaced and not namespace:
-        return list(operations.storage.log(call.resource.storage).select(""))
-    found = operations.storage.get(call.resource.storage, namespace, selection.name or "")
+    if call.target.resource.namespaced and not namespace:
+        return list(operations.storage.log(call.target.resource.storage).select(""))
+    found = operations.storage.get(call.target.resource.storage, namespace, selection.name or "")
     return [found] if found is not None else []
 
 

@@ -33,15 +33,15 @@ class Reviews:
 
     def create(self, call: Call) -> Answer:
         """Answer the creation of an object that is never stored."""
-        if call.resource.plural == "bindings":
+        if call.target.resource.plural == "bindings":
             return self._bind(call)
-        review = decode_object(call, self._operations.strategy(call.resource))
+        review = decode_object(call, self._operations.strategy(call.target.resource))
         review["status"] = self._status(call, review.get("spec") or {})
-        head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
+        head = {"kind": call.target.resource.kind, "apiVersion": call.target.resource.api_version}
         return Answer(encode({**head, **review}), 201)
 
     def _status(self, call: Call, spec: Obj) -> Obj:
-        kind = call.resource.plural
+        kind = call.target.resource.plural
         if kind in _ALLOWED:
             return {"allowed": self._authorizer.allows(_asked_user(call, spec), _asked_action(call, spec))}
         if kind == "selfsubjectrulesreviews":
@@ -62,7 +62,7 @@ class Reviews:
     def _bind(self, call: Call) -> Answer:
         pods = self._operations.registry.find("", "v1", "pods")
         assert pods is not None
-        body = decode_object(call, self._operations.strategy(call.resource))
+        body = decode_object(call, self._operations.strategy(call.target.resource))
         name = body["metadata"].get("name") or ""
         if not name:
             raise status.bad_request("name is required")
@@ -70,7 +70,7 @@ class Reviews:
 
 
 def _asked_user(call: Call, spec: Obj) -> User:
-    if call.resource.plural == "selfsubjectaccessreviews":
+    if call.target.resource.plural == "selfsubjectaccessreviews":
         return call.user
     return User(str(spec.get("user", "")), groups=tuple(spec.get("groups") or ()))
 

@@ -41,7 +41,7 @@ def serve_subresource(operations: Operations, call: Call) -> Answer:
 
 def _paths(call: Call) -> dict[str, str]:
     """The paths of the fields of a custom resource's scale."""
-    return (call.resource.definition or {}).get("scale") or {}
+    return (call.target.resource.definition or {}).get("scale") or {}
 
 
 def _scale_of(call: Call, obj: Obj) -> Obj:
@@ -57,11 +57,11 @@ def _scale_of(call: Call, obj: Obj) -> Obj:
     }
     if replicas := value_at(obj, paths.get("specReplicasPath", ".spec.replicas")):
         scale["spec"]["replicas"] = replicas
-    if call.resource.is_custom:
+    if call.target.resource.is_custom:
         selector = value_at(obj, paths["labelSelectorPath"]) if paths.get("labelSelectorPath") else None
     else:
         wanted = obj["spec"].get("selector")
-        by_set = call.resource.plural == "replicationcontrollers"
+        by_set = call.target.resource.plural == "replicationcontrollers"
         selector = str(selector_from_set(wanted or {}) if by_set else label_selector_as_selector(wanted))
     if selector:
         scale["status"]["selector"] = selector
@@ -69,7 +69,7 @@ def _scale_of(call: Call, obj: Obj) -> Obj:
 
 
 def _get_scale(operations: Operations, call: Call) -> Answer:
-    obj = operations.find(call.resource, call.namespace, call.name).decode()
+    obj = operations.find(call.target.resource, call.namespace, call.name).decode()
     path = _paths(call).get("specReplicasPath")
     if path and value_at(obj, path) is None:
         raise status.internal_error(f'the spec replicas field "{path}" does not exist')
@@ -89,7 +89,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
     def change(old: Obj | None) -> Obj:
         assert old is not None
         present = _scale_of(call, old)
-        is_open = call.resource.is_custom and value_at(old, path) is None
+        is_open = call.target.resource.is_custom and value_at(old, path) is None
         if is_open:
             # A custom resource may have no replicas yet. A patch of its scale must then set them.
             present["spec"]["replicas"] = _NO_REPLICAS
@@ -98,12 +98,12 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         if is_open and replicas == _NO_REPLICAS:
             raise status.bad_request(f'the spec replicas field "{path}" cannot be empty')
-        if replicas < 0 and call.resource.definition is None:
+        if replicas < 0 and call.target.resource.definition is None:
             # For a custom resource the schema checks the whole object, its replicas included.
             cause = invalid("spec.replicas", replicas, NEGATIVE)
             raise status.invalid(GroupKind("autoscaling", "Scale"), call.name, [cause])
         operations.review_part(
-            call.resource, "scale", (call.namespace, call.name), gvk, scale, _scale_of(call, old), how
+            call.target.resource, "scale", (call.namespace, call.name), gvk, scale, _scale_of(call, old), how
         )
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         own_name(call, scale)
@@ -111,7 +111,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         for name in ("resourceVersion", "uid"):
             if metadata.get(name):
                 old["metadata"][name] = metadata[name]
-            elif name == "resourceVersion" and call.resource.definition is None:
+            elif name == "resourceVersion" and call.target.resource.definition is None:
                 # A scale without a version is stored without a version check. For a custom resource it has the current
                 # version.
                 old["metadata"].pop(name)
@@ -124,7 +124,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 
     # Admission reviews the scale, and not the object of the scale.
     how_stored = replace(how, review=None)
-    stored, _ = operations.update(call.resource, call.namespace, call.name, change, how_stored, noted="scale")
+    stored, _ = operations.update(call.target.resource, call.namespace, call.name, change, how_stored, noted="scale")
     return Answer(encode(_scale_of(call, stored.decode())))
 
 
@@ -134,7 +134,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 def _bind(operations: Operations, call: Call) -> Answer:
     body = decode_foreign(call)
     own_namespace(call, body)
-    return bind_pod(operations, call, call.resource, call.namespace, call.name, body)
+    return bind_pod(operations, call, call.target.resource, call.namespace, call.name, body)
 
 
 def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str, pod_name: str, body: Obj) -> Answer:
@@ -204,21 +204,21 @@ def _evict(operations: Operations, call: Call) -> Answer:
         raise status.bad_request("name in URL does not match name in Eviction object")
     own_namespace(call, body)
     how = call.write_options("CreateOptions")
-    operations.review_part(call.resource, "eviction", (call.namespace, call.name), call.gvk, body, None, how)
-    evict(operations, call.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
+    operations.review_part(call.target.resource, "eviction", (call.namespace, call.name), call.gvk, body, None, how)
+    evict(operations, call.target.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
     return Answer(encode(status.success(code=201)), 201)
 
 
 def _no_kubelet(operations: Operations, call: Call) -> Answer:
-    operations.find(call.resource, call.namespace, call.name)
-    raise status.no_kubelet(call.part, call.resource.plural)
+    operations.find(call.target.resource, call.namespace, call.name)
+    raise status.no_kubelet(call.part, call.target.resource.plural)
 
 
 # -- namespaces, service accounts ----------------------------------------------------------------------------------
 
 
 def _finalize(operations: Operations, call: Call) -> Answer:
-    obj = decode_object(call, operations.strategy(call.resource))
+    obj = decode_object(call, operations.strategy(call.target.resource))
     wanted = obj.get("spec", {}).get("finalizers") or []
 
     def change(old: Obj | None) -> Obj:
@@ -228,17 +228,17 @@ def _finalize(operations: Operations, call: Call) -> Answer:
         return {**old, "metadata": obj["metadata"], "spec": spec}
 
     stored, _ = operations.update(
-        call.resource, "", call.name, change, call.write_options("UpdateOptions"), subresource="finalize"
+        call.target.resource, "", call.name, change, call.write_options("UpdateOptions"), subresource="finalize"
     )
-    return Answer(call.resource.prefix + stored.raw[1:] + b"\n")
+    return Answer(call.target.resource.prefix + stored.raw[1:] + b"\n")
 
 
 def _token(operations: Operations, call: Call) -> Answer:
     body, gvk = decode_foreign(call), call.gvk
     asked = {name: value for name, value in (body.get("spec") or {}).items() if value not in (None, [])}
     how = call.write_options("CreateOptions")
-    operations.review_part(call.resource, "token", (call.namespace, call.name), gvk, body, None, how)
-    account = operations.find(call.resource, call.namespace, call.name)
+    operations.review_part(call.target.resource, "token", (call.namespace, call.name), gvk, body, None, how)
+    account = operations.find(call.target.resource, call.namespace, call.name)
     seconds = asked.get("expirationSeconds", 3600)
     if wrong := list(check_token_lifetime(seconds, "spec.expirationSeconds")):
         raise status.invalid(GroupKind(gvk.group, gvk.kind), "", wrong)

@@ -111,7 +111,7 @@ def choose_view(operations: Operations, call: Call) -> View:
     """
     accept = call.accept
     if not accept or accept in _JSON:
-        return _whole(operations, call.resource)
+        return _whole(operations, call.target.resource)
     for part in accept.split(","):
         type_, _, parameters = part.strip().partition(";")
         if type_.strip() not in _JSON and type_.strip() != "text/plain":
@@ -124,15 +124,15 @@ def choose_view(operations: Operations, call: Call) -> View:
             if call.verb != "watch" and form.endswith("List") != (call.verb in ("list", "deletecollection")):
                 text = f"you requested {form}, but the requested object is {'not ' * form.endswith('List')}a list"
                 raise status.not_acceptable(text)
-            view: View = MetadataView(call.resource)
+            view: View = MetadataView(call.target.resource)
         elif form == "Table":
-            return TableView(call.resource, call.query.get("includeObject", "Metadata"), call.time)
+            return TableView(call.target.resource, call.query.get("includeObject", "Metadata"), call.time)
         elif form and type_.strip() != "text/plain":
             raise status.not_acceptable(f"only the following media types are accepted: {status.MEDIA_TYPES}")
         elif type_.strip() == "text/plain":
             continue
         else:
-            view = _whole(operations, call.resource)
+            view = _whole(operations, call.target.resource)
         return WithoutManagedFields(view) if drops else view
     raise status.not_acceptable()
 

@@ -134,7 +134,7 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     if "sendInitialEvents" in query and not watches.streams_lists:
         text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
         causes.append(forbidden("sendInitialEvents", text))
-    selection = selection_of(call, operations.strategy(call.resource), causes)
+    selection = selection_of(call, operations.strategy(call.target.resource), causes)
     asked = query.get("resourceVersion", "")
     said = parse_version(asked, status.internal) if asked and asked != "0" else 0
     number = operations.storage.meant(said) if said else 0
@@ -151,10 +151,10 @@ class Watch:
     """One open watch. Its connection sends :meth:`chunks`."""
 
     def __init__(self, operations: Operations, call: Call, terms: Terms, watches: WatchSet):
-        self.resource = call.resource
+        self.resource = call.target.resource
         self._operations = operations
         self._clock: Clock = operations.clock
-        self._log: ResourceLog = operations.storage.log(call.resource.storage)
+        self._log: ResourceLog = operations.storage.log(call.target.resource.storage)
         self._view = terms.view
         self._selection = terms.selection
         self._namespace = call.namespace

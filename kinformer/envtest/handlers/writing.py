@@ -48,7 +48,7 @@ def _check_options(call: Call, kind: str) -> None:
 
 def create(operations: Operations, call: Call) -> Answer:
     view, strategy, obj = _begin(operations, call, "CreateOptions")
-    stored = operations.create(call.resource, call.namespace, obj, call.write_options("CreateOptions"))
+    stored = operations.create(call.target.resource, call.namespace, obj, call.write_options("CreateOptions"))
     call.warnings += strategy.warnings(obj)
     return Answer(view.one(stored.raw) + b"\n", 201)
 
@@ -57,7 +57,7 @@ def _begin(operations: Operations, call: Call, kind: str) -> tuple[View, Strateg
     """Check the options of a create or an update, and read its object."""
     _check_options(call, kind)
     view = choose_view(operations, call)
-    strategy = operations.strategy(call.resource)
+    strategy = operations.strategy(call.target.resource)
     obj = decode_object(call, strategy)
     own_namespace(call, obj)
     return view, strategy, obj
@@ -93,7 +93,9 @@ def update(operations: Operations, call: Call) -> Answer:
         return obj
 
     how = call.write_options("UpdateOptions")
-    stored, created = operations.update(call.resource, call.namespace, call.name, change, how, subresource=call.part)
+    stored, created = operations.update(
+        call.target.resource, call.namespace, call.name, change, how, subresource=call.part
+    )
     if created:
         call.warnings += strategy.warnings(obj)
     return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
@@ -110,7 +112,7 @@ def _check_uid(call: Call, strategy: Strategy, asked: str | None, uid: str) -> N
         key = "/".join((root, *filter(None, (strategy.folder, call.namespace, call.name))))
         why = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
         why += f"Precondition failed: UID in precondition: {asked}, UID in object meta: {uid}"
-        raise status.conflict(call.resource.group_resource, call.name, why)
+        raise status.conflict(call.target.resource.group_resource, call.name, why)
 
 
 def own_name(call: Call, obj: Obj) -> None:
@@ -142,18 +144,18 @@ def patch(operations: Operations, call: Call) -> Answer:
         if old is None:
             # Only an apply creates objects. Other patches need an object, also for kinds that a PUT creates.
             if not patcher.creates:
-                raise status.not_found(call.resource.group_resource, call.name)
+                raise status.not_found(call.target.resource.group_resource, call.name)
             call.authorize(call.action._replace(verb="create"))
         obj = patcher(old)
         if old is None and (uid := obj["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise status.conflict(call.resource.group_resource, call.name, why)
+            raise status.conflict(call.target.resource.group_resource, call.name, why)
         own_namespace(call, obj)
         own_name(call, obj)
         return obj
 
     stored, created = operations.update(
-        call.resource,
+        call.target.resource,
         call.namespace,
         call.name,
         change,
@@ -169,7 +171,7 @@ def delete(operations: Operations, call: Call) -> Answer:
     options = decode_delete_options(call)
     _check_options(call, "DeleteOptions")
     view = choose_view(operations, call)
-    resource = call.resource
+    resource = call.target.resource
     said = options.propagation is not None or options.orphan_dependents is not None
     call.warnings += operations.strategy(resource).deletion_warnings(said)
     how = call.write_options("DeleteOptions")
@@ -201,7 +203,7 @@ def delete_collection(operations: Operations, call: Call) -> Answer:
     for version in versions:
         namespace, _, name = version.key.rpartition("/")
         try:
-            operations.delete(call.resource, namespace, name, options, how)
+            operations.delete(call.target.resource, namespace, name, options, how)
         except status.StatusError as error:
             if error.code != 404:
                 raise
@@ -241,7 +243,7 @@ def _marked(operations: Operations, call: Call) -> Version | None:
     Nothing is written if the delete does not remove the pod at once, or may be refused. With a clock that tests turn
     there is no first write either, because such a clock does not move on its own during the wait.
     """
-    if call.resource.group_resource != _PODS or call.target.subresource is not None:
+    if call.target.resource.group_resource != _PODS or call.target.subresource is not None:
         return None
     if not isinstance(operations.clock, RealClock):
         return None
@@ -261,4 +263,4 @@ def _marked(operations: Operations, call: Call) -> Version | None:
     metadata["deletionGracePeriodSeconds"] = 0
     if metadata.get("generation"):
         metadata["generation"] += 1
-    return operations.storage.update(call.resource.storage, before, obj)
+    return operations.storage.update(call.target.resource.storage, before, obj)

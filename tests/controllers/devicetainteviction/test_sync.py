@@ -190,7 +190,7 @@ async def test_a_pod_stays_if_a_newer_slice_is_not_cached() -> None:
 async def test_a_deletion_that_fails_is_tried_again() -> None:
     async with world("a") as found:
         found.server.faults.refuse(
-            500, times=5, matching=lambda call: call.verb == "delete" and call.resource.plural == "pods"
+            500, times=5, matching=lambda call: call.verb == "delete" and call.resource == "pods"
         )
         await make_pod(found, "p")
         await found.turn(60)

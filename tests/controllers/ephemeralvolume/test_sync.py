@@ -44,7 +44,7 @@ async def remove_claim(world: Cluster, name: str) -> None:
 
 
 def _makes_claim(call: Any) -> bool:
-    return call.verb == "create" and call.resource.plural == "persistentvolumeclaims"
+    return call.verb == "create" and call.resource == "persistentvolumeclaims"
 
 
 async def owners(world: Cluster) -> dict[str, list[str]]:

@@ -57,7 +57,7 @@ async def test_an_owner_waits_to_be_orphaned_until_its_dependents_are_known() ->
         world.server.faults.refuse(
             503,
             times=10_000,
-            matching=lambda call: call.resource.plural == "secrets" and call.verb in ("list", "watch") and not over,
+            matching=lambda call: call.resource == "secrets" and call.verb in ("list", "watch") and not over,
         )
         world.server.faults.cut_watches()
         child = await world.make("Secret", "child", owner)

@@ -107,7 +107,7 @@ async def test_if_the_second_range_is_full_the_firsts_part_returns() -> None:
 async def test_a_write_that_fails_is_tried_again_and_loses_no_part(code: int) -> None:
     async with with_ipam() as world:
         world.server.faults.refuse(
-            code, times=5, matching=lambda call: call.verb == "patch" and call.resource.plural == "nodes"
+            code, times=5, matching=lambda call: call.verb == "patch" and call.resource == "nodes"
         )
         await make(world, "a")
         await world.turn(60)

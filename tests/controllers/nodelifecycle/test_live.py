@@ -119,7 +119,7 @@ async def test_taints_that_cannot_be_written_are_tried_again() -> None:
         await world.turn(1)
         await world.client.resource(V1Node).patch("n", {"spec": {"unschedulable": True}})
         world.server.faults.refuse(
-            500, times=4, matching=lambda call: call.verb == "patch" and call.resource.plural == "nodes"
+            500, times=4, matching=lambda call: call.verb == "patch" and call.resource == "nodes"
         )
         await world.turn(5)
 
@@ -210,7 +210,7 @@ async def test_pods_that_cannot_be_marked_are_marked_in_the_next_pass() -> None:
         world.server.faults.refuse(
             500,
             times=3,
-            matching=lambda call: call.resource.plural == "pods" and call.verb == "patch" and next(refused) >= 0,
+            matching=lambda call: call.resource == "pods" and call.verb == "patch" and next(refused) >= 0,
         )
         await keep_alive(world, "alive", seconds=80)
 
@@ -271,13 +271,13 @@ async def test_a_failed_health_write_is_repeated_from_the_servers_node() -> None
         world.server.faults.refuse(
             409,
             times=3,
-            matching=lambda call: (
-                call.target.subresource == "status" and call.resource.plural == "nodes" and next(refused) >= 0
-            ),
+            matching=lambda call: call.part == "status" and call.resource == "nodes" and next(refused) >= 0,
         )
         await keep_alive(world, "alive", seconds=60)
+        await world.turn(1)
 
         assert (await world.conditions("silent"))["Ready"] == "Unknown"
+        assert next(refused) == 3
 
 
 async def test_nodes_are_registered_and_removed_with_an_event_each() -> None:
@@ -326,13 +326,13 @@ async def test_a_node_whose_lease_is_renewed_unseen_is_not_unknown() -> None:
         assert (await world.conditions("silent"))["Ready"] == "Unknown"
 
 
-def cut_off(world: Cluster, plural: str) -> list[bool]:
+def cut_off(world: Cluster, resource: str) -> list[bool]:
     """Break all watches, and let nobody list or watch one kind until the returned list has an item."""
     over: list[bool] = []
     world.server.faults.refuse(
         503,
         times=10_000,
-        matching=lambda call: call.resource.plural == plural and call.verb in ("list", "watch") and not over,
+        matching=lambda call: call.resource == resource and call.verb in ("list", "watch") and not over,
     )
     world.server.faults.cut_watches()
     return over
@@ -344,7 +344,7 @@ async def test_nobody_is_judged_by_leases_that_cannot_be_followed() -> None:
         await world.make_node("silent")
         await keep_alive(world, "alive", "silent", seconds=20)
 
-        over = cut_off(world, "leases")
+        over = cut_off(world, "leases.coordination.k8s.io")
         await keep_alive(world, "alive", seconds=120)
         assert await world.conditions("silent") == {"Ready": "True"}
 

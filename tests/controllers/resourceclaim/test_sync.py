@@ -131,9 +131,7 @@ async def test_a_claim_that_was_deleted_is_made_again_and_the_others_stay() -> N
 async def test_a_claim_is_found_again_if_its_name_could_not_be_written() -> None:
     async with world() as found:
         await make_template(found)
-        found.server.faults.refuse(
-            500, times=3, matching=lambda call: call.verb == "patch" and call.resource.plural == "pods"
-        )
+        found.server.faults.refuse(500, times=3, matching=lambda call: call.verb == "patch" and call.resource == "pods")
         await make_pod(found, "p", {"a": TEMPLATE})
         await found.turn(60)
 

@@ -97,7 +97,7 @@ async def delay_news(server: ApiServer, rng: random.Random) -> None:
     """Pods of which controllers hear late: a recount from a cache does not know all that has been charged since."""
 
     def is_of_pods(call: Any) -> bool:
-        return call.verb == "watch" and call.resource.plural == "pods"
+        return call.verb == "watch" and call.resource == "pods"
 
     while True:
         await server.clock.sleep(rng.randrange(1, 20) * 0.001)

@@ -100,7 +100,7 @@ async def test_an_address_that_the_cache_does_not_show_keeps_its_range() -> None
 
 async def test_a_condition_that_cannot_be_written_is_told_of() -> None:
     async with with_controller() as world:
-        world.server.faults.refuse(403, matching=lambda call: call.target.subresource is not None)
+        world.server.faults.refuse(403, matching=lambda call: call.part == "status")
         await make(world, cidr("a", "10.0.0.0/24"))
 
         assert await world.events("KubernetesServiceCIDRError") == [

@@ -61,7 +61,7 @@ class World:
         found.server.faults.refuse(500, times=1, matching=self._note)
 
     def _note(self, call: Any) -> bool:
-        if call.verb == "patch" and not call.target.subresource:
+        if call.verb == "patch" and not call.part:
             self.patched.append(call.name)
         return False
 

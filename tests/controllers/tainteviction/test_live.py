@@ -245,9 +245,7 @@ async def test_a_pod_of_the_same_name_on_no_node_is_left_alone() -> None:
 @pytest.mark.parametrize("verb", ["get", "patch", "delete"])
 async def test_a_deletion_that_fails_is_tried_again_and_told_once(verb: str) -> None:
     async with node_with_pods(p=[]) as world:
-        world.server.faults.refuse(
-            500, times=12, matching=lambda call: call.verb == verb and call.resource.plural == "pods"
-        )
+        world.server.faults.refuse(500, times=12, matching=lambda call: call.verb == verb and call.resource == "pods")
         await world.set_taints("n", "a")
         await world.turn(0.02)
         assert await world.staying() == ["p"]
@@ -263,7 +261,7 @@ async def test_a_deletion_that_fails_is_given_up_when_the_taint_goes() -> None:
         world.server.faults.refuse(
             500,
             times=100_000,
-            matching=lambda call: refusing and call.verb == "delete" and call.resource.plural == "pods",
+            matching=lambda call: refusing and call.verb == "delete" and call.resource == "pods",
         )
         await world.set_taints("n", "a")
         await world.turn(60)
