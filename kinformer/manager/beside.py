@@ -15,9 +15,9 @@ from kinformer.backoff import Backoff
 from kinformer.client import Client, ClientError, Forbidden, NotFound, Unauthorized
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
-from kinformer.models import V1Lease
+from kinformer.models import V1Lease, V1LeaseSpec
 
-__all__ = ("NAME", "NAMESPACE", "KubeControllerManagerRuns", "check_alone")
+__all__ = ("NAME", "NAMESPACE", "AloneCheck", "KubeControllerManagerRuns")
 
 log = get_logger(__name__)
 
@@ -45,40 +45,52 @@ class KubeControllerManagerRuns(Exception):
         )
 
 
-async def check_alone(client: Client, controllers: Sequence[str], clock: Clock, *, told: bool = False) -> bool:
+class AloneCheck:
     """
-    Check that the cluster's own kube-controller-manager does not run.
+    Checks that the cluster's own kube-controller-manager does not run.
 
-    If this process is not allowed to read the Lease, the check logs a warning and passes. If the request fails for
-    another reason, it is repeated.
+    If this process is not allowed to read the Lease, the check passes, and warns about it the first time.
 
     :param controllers: the names of the built-in controllers that this process is going to run
-    :param told: whether it was logged before that this process may not read the Lease
-    :return: whether the Lease could be read
-    :raises KubeControllerManagerRuns: if the cluster's own kube-controller-manager holds its Lease
     """
-    leases = client.resource(V1Lease)
-    backoff = Backoff(clock=clock)
-    while True:
-        try:
-            spec = (await leases.get(NAME, NAMESPACE)).spec
-            break
-        except NotFound:
-            return True
-        except (Forbidden, Unauthorized) as error:
-            level = log.debug if told else log.warning
-            level("lease_not_readable", lease=f"{NAMESPACE}/{NAME}", error=str(error), controllers=controllers)
-            return False
-        except ClientError as error:
-            log.warning("lease_not_read", lease=f"{NAMESPACE}/{NAME}", error=str(error))
-            await clock.sleep(backoff.next())
-    holder = spec.holder_identity if spec is not None else None
-    if holder and spec.renew_time is not None and _is_recent(spec.renew_time, spec.lease_duration_seconds, clock):
-        raise KubeControllerManagerRuns(holder, controllers)
-    return True
+
+    def __init__(self, client: Client, controllers: Sequence[str], clock: Clock) -> None:
+        self._client = client
+        self._controllers = controllers
+        self._clock = clock
+        self._has_warned = False
+
+    async def check(self) -> None:
+        """
+        Read the Lease, until the server answers.
+
+        :raises KubeControllerManagerRuns: if the cluster's own kube-controller-manager holds it
+        """
+        leases = self._client.resource(V1Lease)
+        backoff = Backoff(clock=self._clock)
+        while True:
+            try:
+                spec = (await leases.get(NAME, NAMESPACE)).spec
+                break
+            except NotFound:
+                return
+            except (Forbidden, Unauthorized) as error:
+                level = log.debug if self._has_warned else log.warning
+                self._has_warned = True
+                controllers = self._controllers
+                level("lease_not_readable", lease=f"{NAMESPACE}/{NAME}", error=str(error), controllers=controllers)
+                return
+            except ClientError as error:
+                log.warning("lease_not_read", lease=f"{NAMESPACE}/{NAME}", error=str(error))
+                await self._clock.sleep(backoff.next())
+        if spec is not None and spec.holder_identity and _is_recent(spec, self._clock.now()):
+            raise KubeControllerManagerRuns(spec.holder_identity, self._controllers)
 
 
-def _is_recent(renewed: datetime, seconds: int | None, clock: Clock) -> bool:
+def _is_recent(spec: V1LeaseSpec, now: datetime) -> bool:
+    renewed = spec.renew_time
+    if renewed is None:
+        return False
     if renewed.tzinfo is None:
         renewed = renewed.replace(tzinfo=UTC)
-    return abs(clock.now() - renewed) < max(_RENEWED, timedelta(seconds=seconds or 0))
+    return abs(now - renewed) < max(_RENEWED, timedelta(seconds=spec.lease_duration_seconds or 0))

@@ -27,7 +27,7 @@ from kinformer.cluster import in_cluster
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import EventGuard, guarded_client
 from kinformer.logs import get_logger
-from kinformer.manager.beside import check_alone
+from kinformer.manager.beside import AloneCheck
 from kinformer.manager.checks import (
     HealthLimits,
     QueueWatch,
@@ -197,13 +197,13 @@ class Manager:
 
         made = make_controllers(controllers, known, context_of)
         #: The controllers that run, by name.
-        self.controllers, self._builtin, self.failed = made.controllers, made.builtin, made.failed
+        self.controllers, self.failed = made.controllers, made.failed
         order_starts(self.controllers)
         if self.shards is not None:
             self.shards.check(made)
         # If this manager uses the Lease of the cluster's kube-controller-manager, the two never run at the same time.
-        self._may_look_beside = True
-        self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
+        beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
+        self._alone = AloneCheck(context.client, made.builtin, clock) if made.builtin and not beside else None
         #: What each controller was made by, by its name: a spec, a function, or a class.
         self.factories = made.factories
         if self.recorder is not None:
@@ -325,11 +325,10 @@ class Manager:
 
         :raises KubeControllerManagerRuns: if one would
         """
-        if self._builtin and not self._beside:
-            told, client = not self._may_look_beside, self.context.client
-            self._may_look_beside = await check_alone(client, self._builtin, self.context.clock, told=told)
-            # With an election the check is made again before leading, which may be weeks later.
-            self._beside = self.election is None
+        if self._alone is not None:
+            await self._alone.check()
+            if self.election is None:  # with one the check is made again before leading, which may be weeks later
+                self._alone = None
 
     async def run(self) -> None:
         """

@@ -30,7 +30,7 @@ from kinformer.manager import (
     known_controllers,
     loading,
 )
-from kinformer.manager.beside import KubeControllerManagerRuns, check_alone
+from kinformer.manager.beside import AloneCheck, KubeControllerManagerRuns
 from kinformer.manager.loading import builtin_controllers
 from kinformer.models import CoreV1Event, V1ConfigMap, V1Lease, V1LeaseSpec, V1ObjectMeta
 from kinformer.record import NORMAL
@@ -351,14 +351,16 @@ async def test_an_unreadable_lease_is_warned_of_and_a_busy_server_retried() -> N
     client: Any = SimpleNamespace(resource=lambda model: Leases())
     with capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(check_alone, client, ["endpoint"], clock)
+            tasks.start_soon(AloneCheck(client, ["endpoint"], clock).check)
             await clock.advance(10)
 
     assert [line["event"] for line in logs] == ["lease_not_read", "lease_not_readable"]
 
 
 async def test_an_unreadable_lease_is_warned_of_once(kinformer_api_server: ApiServer, kinformer_client: Client) -> None:
-    kinformer_api_server.faults.refuse(403, times=3, matching=lambda call: call.resource.plural == "leases")
+    kinformer_api_server.faults.refuse(
+        403, times=3, matching=lambda call: call.resource == "leases.coordination.k8s.io"
+    )
     manager = Manager(kinformer_client, controllers=["endpoint"], leader_election=LeaderElection())
     with capture_logs() as logs:
         for _ in range(3):  # before the start, at the start, and before it leads
