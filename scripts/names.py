@@ -7,6 +7,7 @@ the page is up to date, and that it has each name that the documentation uses.
 from __future__ import annotations
 
 import importlib
+import textwrap
 from pathlib import Path
 from typing import Final
 
@@ -55,23 +56,20 @@ MODULES: Final = (
 
 _HEAD: Final = """# Where each name is
 
-The public names, beside the package that they are imported from: `from kinformer.cache import InformerOptions`.
+The public names, below the package that they are imported from: `from kinformer.cache import InformerOptions`.
 Names of the API's objects, such as `V1Pod`, are in `kinformer.models`, with `from_dict`, `to_dict` and `LazyDict`.
 [These tables](coming-from.md) have what is called otherwise in client-go, controller-runtime and kopf.
-
-| import from | names |
-|---|---|
 """
 
 
 def names_text() -> str:
     """The text of the page."""
-    rows = [f"| `{module}` | {', '.join(f'`{name}`' for name in _names(module))} |" for module in MODULES]
-    return _HEAD + "\n".join(rows) + "\n"
+    return _HEAD + "".join(f"\n## {module}\n\n{_listed(module)}\n" for module in MODULES)
 
 
-def _names(module: str) -> list[str]:
-    return sorted(importlib.import_module(module).__all__, key=str.lower)
+def _listed(module: str) -> str:
+    names = sorted(importlib.import_module(module).__all__, key=str.lower)
+    return textwrap.fill(", ".join(f"`{name}`" for name in names), 120)
 
 
 def main() -> None:
