@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack
 
 import anyio
 from anyio.from_thread import start_blocking_portal
@@ -16,7 +16,7 @@ from kinformer.cache import Indexers, InformerOptions, ListWatch, SharedIndexInf
 from kinformer.cache.options import DEFAULT_OPTIONS
 from kinformer.client import DEFAULT_IDLE_TIMEOUT
 from kinformer.client.entering import Entering
-from kinformer.client.types import DeleteOptions, ListOptions, ListParams, ObjectList, PatchType, WriteOptions
+from kinformer.client.types import ListOptions, ListParams, ObjectList
 from kinformer.client.types import WatchEvent as _WatchEvent
 from kinformer.sync.calls import Calls
 from kinformer.sync.informer import Informer
@@ -24,9 +24,7 @@ from kinformer.sync.informer import Informer
 if TYPE_CHECKING:
     from kinformer.client.follow import Change
     from kinformer.client.pod_logs import LogOptions
-    from kinformer.client.remote_command import CommandResult, RunOptions
     from kinformer.meta import GroupKind, GroupVersionKind, GroupVersionResource
-    from kinformer.models import V1Scale
 
 __all__ = ("Client", "Resource", "connect")
 
@@ -35,6 +33,7 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 _EVERYTHING: Final = ListOptions()
+_AsyncResource = aio.Resource
 
 
 def connect(
@@ -131,9 +130,21 @@ class Client:
         return self._calls(self.aio.request, method, path, params=params, body=body, headers=headers)
 
 
+def _waiting(
+    verb: Callable[Concatenate[_AsyncResource[T], P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Resource[T], P], R]:
+    """A verb of the same name, parameters and errors that waits for the asynchronous one."""
+
+    @wraps(verb)
+    def wait(self: Resource[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._call(verb, self.aio, *args, **kwargs)
+
+    return wait
+
+
 class Resource(Generic[T]):
     """
-    The verbs of one kind of object, as :class:`kinformer.client.Resource` has them.
+    The verbs of one kind of object, as :class:`kinformer.client.Resource` has them. Each waits for its answer.
 
     `pages`, `watch`, `follow` and `logs` are iterators. Each holds a connection until it ends, is closed
     (``contextlib.closing``), or is collected as garbage, as after ``break`` in a ``for``.
@@ -149,19 +160,8 @@ class Resource(Generic[T]):
 
     # Reading
 
-    def get(self, name: str, namespace: str = "", *, resource_version: str = "") -> T:
-        """
-        Read one object.
-
-        :raises NotFound: if there is no object with that name
-        """
-        return self._call(self.aio.get, name, namespace, resource_version=resource_version)
-
-    def list(
-        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
-    ) -> ObjectList[T]:
-        """List the objects, or as many as the options ask for, with one request."""
-        return self._call(partial(self.aio.list, namespace, options, **more))
+    get = _waiting(_AsyncResource[T].get)
+    list = _waiting(_AsyncResource[T].list)
 
     def pages(
         self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
@@ -256,99 +256,25 @@ class Resource(Generic[T]):
 
     # Writing
 
-    def create(self, obj: Any, namespace: str = "", **options: Unpack[WriteOptions]) -> T:
-        """
-        Create an object.
-
-        :raises AlreadyExists: if there is already an object with that name
-        """
-        return self._call(partial(self.aio.create, obj, namespace, **options))
-
-    def update(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
-        """
-        Replace an object.
-
-        :raises Conflict: if the object has changed since `obj` was read
-        """
-        return self._call(partial(self.aio.update, obj, **options))
-
-    def update_status(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
-        """
-        Replace the status of an object.
-
-        :raises Conflict: if the object has changed since `obj` was read
-        """
-        return self._call(partial(self.aio.update_status, obj, **options))
-
-    def patch(
-        self,
-        name: str,
-        body: Any,
-        namespace: str = "",
-        *,
-        patch_type: PatchType | None = None,
-        subresource: str = "",
-        **options: Unpack[WriteOptions],
-    ) -> T:
-        """See :meth:`kinformer.client.Resource.patch`."""
-        patch = partial(self.aio.patch, patch_type=patch_type, subresource=subresource, **options)
-        return self._call(patch, name, body, namespace)
-
-    def patch_status(
-        self, name: str, status: Mapping[str, Any], namespace: str = "", **options: Unpack[WriteOptions]
-    ) -> T:
-        """
-        Change some fields of an object's status; see :meth:`kinformer.client.Resource.patch_status`.
-
-        :raises TypeError: if the type has no status, or its status has no such field; nothing is sent
-        """
-        return self._call(partial(self.aio.patch_status, name, status, namespace, **options))
-
-    def apply(
-        self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
-    ) -> T:
-        """
-        Server-side apply.
-
-        :raises Conflict: if another manager owns one of the fields and `force` is not set
-        """
-        return self._call(
-            self.aio.apply, obj, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
-        )
-
-    def delete(self, name: str, namespace: str = "", options: DeleteOptions | None = None) -> T | aio.Status:
-        """See :meth:`kinformer.client.Resource.delete`."""
-        return self._call(self.aio.delete, name, namespace, options)
-
-    def delete_collection(
-        self,
-        namespace: str = "",
-        options: DeleteOptions | None = None,
-        select: ListOptions = _EVERYTHING,
-        **more: Unpack[ListParams],
-    ) -> None:
-        """Delete the selected objects; by default all objects of the namespace."""
-        return self._call(partial(self.aio.delete_collection, namespace, options, select, **more))
+    create = _waiting(_AsyncResource[T].create)
+    update = _waiting(_AsyncResource[T].update)
+    update_status = _waiting(_AsyncResource[T].update_status)
+    patch = _waiting(_AsyncResource[T].patch)
+    patch_status = _waiting(_AsyncResource[T].patch_status)
+    apply = _waiting(_AsyncResource[T].apply)
+    delete = _waiting(_AsyncResource[T].delete)
+    delete_collection = _waiting(_AsyncResource[T].delete_collection)
 
     # Subresources
 
-    def get_scale(self, name: str, namespace: str = "") -> V1Scale:
-        return self._call(self.aio.get_scale, name, namespace)
+    get_scale = _waiting(_AsyncResource[T].get_scale)
+    patch_scale = _waiting(_AsyncResource[T].patch_scale)
 
-    def patch_scale(self, name: str, body: Any, namespace: str = "") -> V1Scale:
-        return self._call(self.aio.patch_scale, name, body, namespace)
+    # Pods
 
-    def evict(self, name: str, namespace: str, options: DeleteOptions | None = None) -> None:
-        """
-        Evict a pod.
-
-        :raises TooManyRequests: if a disruption budget does not allow it now
-        """
-        return self._call(self.aio.evict, name, namespace, options)
-
-    def read_logs(self, name: str, namespace: str, **options: Unpack[LogOptions]) -> str:
-        """The present log of a container, as one text."""
-        return self._call(partial(self.aio.read_logs, name, namespace, **options))
+    evict = _waiting(_AsyncResource[T].evict)
+    read_logs = _waiting(_AsyncResource[T].read_logs)
+    run = _waiting(_AsyncResource[T].run)
 
     def logs(self, name: str, namespace: str, **options: Unpack[LogOptions]) -> Generator[str, None, None]:
         """
@@ -357,10 +283,6 @@ class Resource(Generic[T]):
         :raises ConnectionLost: if the connection breaks before the log ends
         """
         return self._call.iterate(lambda: self.aio.logs(name, namespace, **options))
-
-    def run(self, name: str, command: Sequence[str], namespace: str, **options: Unpack[RunOptions]) -> CommandResult:
-        """Run a command in a container to its end; see :meth:`kinformer.client.Resource.run`."""
-        return self._call(partial(self.aio.run, name, command, namespace, **options))
 
     @contextmanager
     def local_port(self, name: str, port: int, namespace: str, *, local_port: int = 0) -> Iterator[int]:
