@@ -7,7 +7,7 @@ generates their names. So one object is made, and sent for each new pod.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import ApiError, NotFound, has_status_cause
@@ -22,7 +22,6 @@ __all__ = (
     "FAILED_DELETE",
     "PodControl",
     "PodControlError",
-    "PodWriter",
     "SUCCESSFUL_CREATE",
     "SUCCESSFUL_DELETE",
     "generated_name_prefix",
@@ -101,35 +100,8 @@ def is_namespace_terminating(error: Exception) -> bool:
     return isinstance(error, ApiError) and has_status_cause(error, "NamespaceTerminating")
 
 
-class PodWriter(Protocol):
-    """The interface of pod control. Tests pass an object that only records its calls."""
-
-    async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
-        """
-        Create a pod, and record an Event about `owner` for it.
-
-        :param pod: with its apiVersion and kind. It may be created again, but must not be changed then
-        :raises ClientError: if the server refuses
-        """
-
-    async def delete(self, namespace: str, name: str, owner: Any) -> None:
-        """
-        Delete a pod, and record an Event about `owner` for it.
-
-        :raises NotFound: if the pod is already gone; then no Event is recorded
-        :raises PodControlError: if the server refuses
-        """
-
-    async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> object:
-        """
-        Apply a strategic merge patch.
-
-        :raises ClientError: if the server refuses
-        """
-
-
 class PodControl:
-    """A :class:`PodWriter` that writes to a server."""
+    """Writes the pods of controllers, and records an Event about the owner for each write."""
 
     __slots__ = ("_body", "_made", "_pods", "_recorder")
 
@@ -140,7 +112,12 @@ class PodControl:
         self._body = b""
 
     async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
-        """See :meth:`PodWriter.create`."""
+        """
+        Create a pod, and record an Event about `owner` for it.
+
+        :param pod: with its apiVersion and kind. It may be created again, but must not be changed then
+        :raises ClientError: if the server refuses
+        """
         try:
             if pod is not self._made:  # a ReplicaSet creates one object again and again
                 self._made, self._body = pod, encode(pod)
@@ -153,7 +130,12 @@ class PodControl:
         return created
 
     async def delete(self, namespace: str, name: str, owner: Any) -> None:
-        """See :meth:`PodWriter.delete`."""
+        """
+        Delete a pod, and record an Event about `owner` for it.
+
+        :raises NotFound: if the pod is already gone; then no Event is recorded
+        :raises PodControlError: if the server refuses
+        """
         try:
             await self._pods.delete(name, namespace)
         except NotFound:
@@ -165,7 +147,11 @@ class PodControl:
         self._recorder.event(owner, NORMAL, SUCCESSFUL_DELETE, f"Deleted pod: {name}")
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1Pod:
-        """See :meth:`PodWriter.patch`."""
+        """
+        Apply a strategic merge patch.
+
+        :raises ClientError: if the server refuses
+        """
         return await self._pods.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from functools import cache
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -29,7 +29,6 @@ from kinformer.models import Model, OpenStruct, misfits, unknown_fields
 
 __all__ = (
     "ObjectReplaced",
-    "StatusWriter",
     "create_or_update",
     "delete_same",
     "retry_on_conflict",
@@ -154,16 +153,6 @@ class ObjectReplaced(SyncError):
     """The object is gone, and another object has its name."""
 
 
-class StatusWriter(Protocol[T]):
-    """The methods of :class:`kinformer.client.Resource` that are needed here."""
-
-    async def get(self, name: str, namespace: str = "") -> T:
-        """See :meth:`kinformer.client.Resource.get`."""
-
-    async def update_status(self, obj: T) -> T:
-        """See :meth:`kinformer.client.Resource.update_status`."""
-
-
 async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
     """
     Write a status if it differs from the object's status, and return the new object.
@@ -215,7 +204,7 @@ def _status_type(type_: type[Any]) -> type[Any] | None:
 
 
 async def write_status(
-    resource: StatusWriter[T],
+    resource: Resource[T],
     obj: T,
     status: S,
     *,
@@ -255,7 +244,7 @@ async def write_status(
     raise AssertionError("the last try returns or raises")
 
 
-async def _fresh(resource: StatusWriter[T], obj: T, uid: str) -> T:
+async def _fresh(resource: Resource[T], obj: T, uid: str) -> T:
     accessor = accessor_of(obj)
     fresh = await resource.get(accessor.name(obj), accessor.namespace(obj))
     if (found := accessor.uid(fresh)) != uid:

@@ -17,7 +17,7 @@ from kinformer.clock import Clock
 from kinformer.controllerutil.batches import write_children
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
-from kinformer.controllerutil.pod_control import PodWriter, pod_from_template
+from kinformer.controllerutil.pod_control import PodControl, pod_from_template
 from kinformer.meta import meta_namespace_key, new_controller_ref
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
@@ -52,7 +52,7 @@ class DaemonPods:
 
     def __init__(
         self,
-        pods: PodWriter,
+        pods: PodControl,
         nodes: Indexer[V1Node],
         placements: Placements,
         expectations: Expectations,

@@ -14,7 +14,7 @@ from functools import partial
 from kinformer.cache.division import OwnUid
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import named_owner, owner_id
-from kinformer.controllerutil.pod_control import PodControl, PodWriter
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group
 from kinformer.meta import SelectorError, label_selector_as_selector, meta_namespace_key
@@ -57,7 +57,7 @@ class JobController:
     """
 
     def __init__(
-        self, context: ControllerContext, *, pods: PodWriter | None = None, most: int = MAX_PODS_PER_SYNC
+        self, context: ControllerContext, *, pods: PodControl | None = None, most: int = MAX_PODS_PER_SYNC
     ) -> None:
         workers = context.read(JobOptions).concurrent_job_syncs
         informers = context.informers

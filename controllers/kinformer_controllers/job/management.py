@@ -16,7 +16,7 @@ from kinformer.controllerutil.batches import write_children
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
 from kinformer.controllerutil.owning import owner_id
-from kinformer.controllerutil.pod_control import PodWriter, is_namespace_terminating, pod_from_template
+from kinformer.controllerutil.pod_control import PodControl, is_namespace_terminating, pod_from_template
 from kinformer.controllerutil.pods import is_pod_ready
 from kinformer.controllerutil.ranking import least_first
 from kinformer.meta import meta_namespace_key, new_controller_ref
@@ -90,7 +90,7 @@ class PodManager:
 
     def __init__(
         self,
-        pods: PodWriter,
+        pods: PodControl,
         expectations: Expectations,
         look_again: Callable[[str, float], object],
         clock: Clock,

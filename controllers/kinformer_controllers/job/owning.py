@@ -17,7 +17,7 @@ from kinformer.client.errors import NotFound
 from kinformer.controllerutil.claiming import ControllerRefManager, recheck_deletion
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
 from kinformer.controllerutil.owning import OwnersByReference, controller_of
-from kinformer.controllerutil.pod_control import PodWriter
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.logs import get_logger
 from kinformer.meta import Nothing, SelectorError, label_selector_as_selector, meta_namespace_key, parse_selector
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
@@ -46,7 +46,9 @@ class JobPodClaims:
     :param server: reads a Job from the API server, without a cache, before it adopts
     """
 
-    def __init__(self, server: Resource[V1Job], jobs: Indexer[V1Job], pods: Indexer[V1Pod], control: PodWriter) -> None:
+    def __init__(
+        self, server: Resource[V1Job], jobs: Indexer[V1Job], pods: Indexer[V1Pod], control: PodControl
+    ) -> None:
         self._server = server
         self._pods = pods
         self._control = control
@@ -148,7 +150,7 @@ class Orphans:
     def __init__(
         self,
         pods: Indexer[V1Pod],
-        control: PodWriter,
+        control: PodControl,
         job_of: Callable[[str, V1OwnerReference | None], V1Job | None],
     ) -> None:
         self._pods = pods

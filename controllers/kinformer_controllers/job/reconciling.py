@@ -13,7 +13,7 @@ from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.owning import owner_id
-from kinformer.controllerutil.pod_control import PodWriter
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.controllerutil.pods import is_pod_ready, pod_phase
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer.record import NORMAL, EventRecorder
@@ -53,7 +53,7 @@ class Reconciler:
     def __init__(
         self,
         jobs: Resource[V1Job],
-        pods: PodWriter,
+        pods: PodControl,
         expectations: Expectations,
         released: Released,
         recorder: EventRecorder,

@@ -17,7 +17,7 @@ from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
 from kinformer.controllerutil.owning import owner_id
-from kinformer.controllerutil.pod_control import PodWriter
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.job.accounting import Accounts, account, settle_released, uncounted_of
@@ -40,7 +40,7 @@ class JobTracker:
     def __init__(
         self,
         jobs: Resource[V1Job],
-        pods: PodWriter,
+        pods: PodControl,
         released: Released,
         recorder: EventRecorder,
         clock: Clock,

@@ -16,7 +16,7 @@ from kinformer.cache.division import OwnUid
 from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.handlers import OwnerHandler, PodHandler
 from kinformer.controllerutil.owning import owner_id
-from kinformer.controllerutil.pod_control import PodControl, PodWriter
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.controllerutil.pods import next_availability_check
 from kinformer.controllerutil.writing import write_status
 from kinformer.logs import get_logger
@@ -58,7 +58,7 @@ class ReplicaController(Generic[R]):
         kind: ReplicaKind[R],
         *,
         workers: int = 5,
-        pods: PodWriter | None = None,
+        pods: PodControl | None = None,
         by_labels: bool = False,
     ) -> None:
         informers = context.informers

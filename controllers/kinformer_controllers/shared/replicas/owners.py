@@ -23,7 +23,7 @@ from kinformer.controllerutil.owning import (
     owned_by,
     owner_id,
 )
-from kinformer.controllerutil.pod_control import PodWriter
+from kinformer.controllerutil.pod_control import PodControl
 from kinformer.controllerutil.pods import is_pod_active, is_pod_terminating
 from kinformer.meta import GroupResource, GroupVersionKind, Selector, SelectorError, get_controller_of
 from kinformer.models import V1Pod, resource_for
@@ -123,7 +123,7 @@ class ByReference(OwnersByReference[R], Generic[R]):
         owners: SharedIndexInformer[R],
         pods: SharedIndexInformer[V1Pod],
         server: Resource[R],
-        control: PodWriter,
+        control: PodControl,
         siblings_index: str,
     ) -> None:
         super().__init__(kind.model, kind.gvk.kind, owners.indexer, kind.selects, _min_ready_seconds)

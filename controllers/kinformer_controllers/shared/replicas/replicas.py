@@ -17,8 +17,8 @@ from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import (
     FAILED_CREATE,
     FAILED_DELETE,
+    PodControl,
     PodControlError,
-    PodWriter,
     pod_from_template,
 )
 from kinformer.controllerutil.pods import is_pod_available, is_pod_ready
@@ -57,7 +57,7 @@ class ReplicaManager:
     def __init__(
         self,
         kind: GroupVersionKind,
-        pods: PodWriter,
+        pods: PodControl,
         expectations: Expectations,
         related_pods: Callable[[Any], Iterable[V1Pod]],
         clock: Clock,
