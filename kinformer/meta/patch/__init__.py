@@ -10,11 +10,10 @@ Arguments are never changed. A result may share parts with them, so copy it befo
 from __future__ import annotations
 
 from kinformer.meta.patch.errors import MalformedPatchError, PatchError, go_text
-from kinformer.meta.patch.json_patch import MAX_OPERATIONS, apply_json_patch
+from kinformer.meta.patch.json_patch import MAX_OPERATIONS, apply_json_patch, create_json_patch
 from kinformer.meta.patch.merge import create_merge_patch, merge_patch
 from kinformer.meta.patch.schema import TYPES, Field, Schema, schema_for
 from kinformer.meta.patch.strategic import strategic_merge_patch
-from kinformer.meta.patch.strategic_diff import create_two_way_merge_patch
 
 __all__ = (
     "MAX_OPERATIONS",
@@ -24,8 +23,8 @@ __all__ = (
     "PatchError",
     "Schema",
     "apply_json_patch",
+    "create_json_patch",
     "create_merge_patch",
-    "create_two_way_merge_patch",
     "go_text",
     "merge_patch",
     "schema_for",

@@ -10,7 +10,7 @@ The operations follow the API server, which accepts more than the RFC. ``replace
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +18,7 @@ import msgspec
 from kinformer.meta.patch._json import kind_of, same
 from kinformer.meta.patch.errors import MalformedPatchError, PatchError, refusing_depth
 
-__all__ = ("MAX_COPIED", "MAX_OPERATIONS", "apply_json_patch")
+__all__ = ("MAX_COPIED", "MAX_OPERATIONS", "apply_json_patch", "create_json_patch")
 
 #: The most operations of a patch. For more, an API server answers RequestEntityTooLarge.
 MAX_OPERATIONS: Final = 10_000
@@ -204,3 +204,35 @@ def _copy(value: Any) -> Any:
     if isinstance(value, list):
         return [_copy(item) for item in value]
     return value
+
+
+def create_json_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """
+    Make the operations (RFC 6902) that turn `before` into `after`.
+
+    The patch does not touch fields that neither object has, so both may have only some fields of the whole object.
+    Lists of the same length are compared item by item. Otherwise the whole list is replaced.
+    """
+    return list(_differences(before, after, ""))
+
+
+def _differences(before: Any, after: Any, path: str) -> Iterator[dict[str, Any]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in before:
+            if name not in after:
+                yield {"op": "remove", "path": f"{path}/{_escaped(name)}"}
+        for name, value in after.items():
+            here = f"{path}/{_escaped(name)}"
+            if name not in before:
+                yield {"op": "add", "path": here, "value": value}
+            else:
+                yield from _differences(before[name], value, here)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _differences(one, other, f"{path}/{index}")
+    elif type(before) is not type(after) or before != after:
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -36,9 +36,9 @@ from kinformer.arguments import want
 from kinformer.client.status import reason_of
 from kinformer.logs import get_logger
 from kinformer.manager import ControllerContext
+from kinformer.meta.patch import create_json_patch
 from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import ObjectDecodeError, decode, encode, resource_for, to_dict
-from kinformer.operator.webhooks.json_diff import create_json_patch
 from kinformer.operator.webhooks.registered import Hook, HookOptions, hook_settings
 from kinformer.operator.webhooks.reviews import (
     BadReview,

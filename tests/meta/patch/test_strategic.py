@@ -16,11 +16,11 @@ from kinformer.meta.patch import (
     MalformedPatchError,
     PatchError,
     apply_json_patch,
-    create_two_way_merge_patch,
     merge_patch,
     schema_for,
     strategic_merge_patch,
 )
+from tests.meta.patch.differences import create_two_way_merge_patch
 
 POD = GroupVersionKind("", "v1", "Pod")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
@@ -192,51 +192,6 @@ def test_every_type_that_a_field_names_is_told() -> None:
     for name, fields in TYPES.items():
         for field in fields.values():
             assert not field.type or field.type in TYPES, (name, field)
-
-
-def test_a_difference_is_told_entry_by_entry() -> None:
-    original = pod("a", "b", nodeName="n")
-    modified = pod("b", "a")
-    modified["spec"]["containers"][0]["image"] = "new"
-    del modified["spec"]["containers"][1]
-
-    assert create_two_way_merge_patch(original, modified, POD) == {
-        "spec": {
-            "$setElementOrder/containers": [{"name": "b"}],
-            "containers": [{"name": "b", "image": "new"}, {"name": "a", "$patch": "delete"}],
-            "nodeName": None,
-        }
-    }
-    assert create_two_way_merge_patch(original, original, POD) == {}
-
-
-def test_a_difference_of_scalars_deletes_adds_and_orders() -> None:
-    original = {"metadata": {"finalizers": ["a", "b"]}}
-    modified = {"metadata": {"finalizers": ["c", "a"]}}
-
-    patch = create_two_way_merge_patch(original, modified, POD)
-
-    assert patch == {
-        "metadata": {
-            "finalizers": ["c"],
-            "$deleteFromPrimitiveList/finalizers": ["b"],
-            "$setElementOrder/finalizers": ["c", "a"],
-        }
-    }
-
-
-def test_a_difference_retains_keys_where_the_type_says_so() -> None:
-    original = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
-    modified = {"spec": {"strategy": {"type": "Recreate"}}}
-
-    assert create_two_way_merge_patch(original, modified, DEPLOYMENT) == {
-        "spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate", "rollingUpdate": None}}
-    }
-
-
-def test_a_difference_needs_the_keys_of_entries() -> None:
-    with pytest.raises(PatchError, match="declared merge key: port"):
-        create_two_way_merge_patch({"spec": {"ports": [{"name": "x"}]}}, {"spec": {"ports": []}}, SERVICE)
 
 
 TEXTS = st.sampled_from(["x", "y", "z"])

@@ -1,4 +1,4 @@
-"""Makes strategic merge patches, which turn one object into another, as kubectl and client-go do.
+"""Strategic merge patches that turn one object into another, as kubectl makes them: for what the server does with them.
 
 The patch has only the differences, entry by entry in merged lists. So changes that others make meanwhile are kept.
 """

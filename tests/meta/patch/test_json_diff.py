@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinformer.meta.patch import apply_json_patch
-from kinformer.operator.webhooks.json_diff import create_json_patch
+from kinformer.meta.patch import apply_json_patch, create_json_patch
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=3),
