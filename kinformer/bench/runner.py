@@ -6,12 +6,14 @@ A benchmark is a :class:`Case`: a coroutine function of a module, and the argume
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.metadata
 import json
 import logging
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -127,7 +129,8 @@ async def _run_apart(name: str, case: Case, arguments: dict[str, Any], uvloop: b
     ]
     try:
         with anyio.fail_after(_RUN_SECONDS + arguments.get("seconds", 0)):
-            done = await anyio.run_process(command, check=False, stderr=None)
+            # The pipe is closed when this process ends, however it ends: then the run ends, too.
+            done = await anyio.run_process(command, check=False, stdin=subprocess.PIPE, stderr=None)
     except TimeoutError as error:
         raise BenchError(f"benchmark {name} with {arguments} was not over after {_RUN_SECONDS} s") from error
     if done.returncode:
@@ -173,8 +176,11 @@ def _main(address: str, arguments: str, uvloop: str) -> None:
     measure = function_at(address)
 
     async def measured() -> Figures:
-        figures: Figures = await measure(**json.loads(arguments))
-        return figures
+        with anyio.CancelScope() as scope:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), scope.cancel)
+            figures: Figures = await measure(**json.loads(arguments))
+            return figures
+        sys.exit("the process that waited for the figures has ended")
 
     figures = anyio.run(measured, backend_options={"use_uvloop": bool(int(uvloop))})
     sys.stdout.write(json.dumps(figures))

@@ -4,12 +4,14 @@ import importlib.util
 import json
 from pathlib import Path
 
+import anyio
 import pytest
 
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
+from kinformer.envtest.handlers.call import Call
 from kinformer.models import V1Pod, V1Service, from_dict
-from tests.cli.commands import kinformer
+from tests.cli.commands import kinformer, running
 from tests.cli.test_commands import write_kubeconfig
 
 
@@ -122,6 +124,25 @@ async def test_an_informer_of_a_cluster_is_measured_without_writing_there(tmp_pa
     assert start["figures"]["objects"] >= 4
     assert start["figures"]["keys"] >= 2
     assert start["figures"]["CPU seconds"] > start["figures"]["of them imports"] > 0
+
+
+async def test_a_run_ends_with_the_command_that_waits_for_it(tmp_path: Path) -> None:
+    async with ApiServer() as server:
+        server.write_kubeconfig(tmp_path / "kubeconfig")
+        watched = anyio.Event()
+
+        def look(call: Call) -> bool:
+            if call.verb == "watch":
+                watched.set()
+            return False
+
+        server.faults.delay(0, matching=look)
+        async with running("bench", "--kubeconfig", tmp_path / "kubeconfig", "--seconds", 900) as process:
+            with anyio.fail_after(60):
+                await watched.wait()
+                process.kill()
+                # The run has this stream, too. So it is closed when both have ended.
+                await process.stdout.rest()
 
 
 async def test_a_manager_that_may_not_read_what_it_needs_is_no_start(tmp_path: Path) -> None:
