@@ -138,12 +138,12 @@ BEHIND = (
         ["legacy-service-account-token-cleaner"],
         [
             create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
-            {"legacy_token": {"account": "bot", "name": "old"}},
+            {"legacy_token": {"account": "bot", "name": "old", "is_invalid": True}},
             {"create": _pod(nodeName="n", volumes=[{"name": "v", "secret": {"secretName": "old"}}])},
-            {"sleep": 50 * 3600},
+            {"sleep": 25 * 3600},
         ],
         options={"legacy_service_account_token_clean_up_period": 3600.0},
-        plans=("seed=0 hide(manager,pods/case/p,event=1,seconds=175000)",),
+        plans=("seed=0 hide(manager,pods/case/p,event=1,seconds=89900)",),
     ),
     Case(
         "route-behind",

@@ -491,12 +491,13 @@ _OWN = (
     _case(
         "legacy-service-account-token-cleaner",
         "legacy-service-account-token-cleaner",
-        create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
+        create("ServiceAccount", "bot", secrets=[{"name": "old"}, {"name": "older"}]),
         {"legacy_token": {"account": "bot", "name": "old"}},
-        # It looks once a day: marks the token on the first day, and takes it away on the third.
-        {"sleep": 3 * 24 * 3600 + 60},
+        {"legacy_token": {"account": "bot", "name": "older", "is_invalid": True}},
+        # It looks once a day: then it marks one token, and takes away the one that is marked.
+        {"sleep": 24 * 3600 + 60},
         legacy_service_account_token_clean_up_period=3600.0,
-        share=20,
+        share=8,
         # The day on which it was marked.
         may_differ=("secrets/*:metadata.labels",),
     ),

@@ -101,8 +101,9 @@ class _Run(Run):
                 await self._requests.ask("PATCH", f"{path}/{what['node']}", body={"spec": spec}, headers=headers)
             await self._world.sleep(10)
 
-    async def _legacy_token(self, what: dict[str, str]) -> None:
+    async def _legacy_token(self, what: dict[str, Any]) -> None:
         """A token as Kubernetes made them by itself before 1.24, in a cluster that has long noted which are used."""
+        labels = {"kubernetes.io/legacy-token-invalid-since": "2020-01-01"} if what.get("is_invalid") else {}
         tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
         headers = {"Content-Type": PATCHES["merge"]}
         await self._requests.ask("PATCH", tracking, body={"data": {"since": "2020-01-01"}}, headers=headers)
@@ -111,7 +112,7 @@ class _Run(Run):
             "kubernetes.io/service-account.name": what["account"],
             "kubernetes.io/service-account.uid": account["metadata"]["uid"],
         }
-        meta = {"name": what["name"], "annotations": annotations}
+        meta = {"name": what["name"], "annotations": annotations, "labels": labels}
         type_ = "kubernetes.io/service-account-token"
         await self._api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_})
 
