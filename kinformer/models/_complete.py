@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from functools import cache, partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -76,14 +76,15 @@ def complete(obj: T) -> T:
     """
     if isinstance(obj, LazyDict):
         obj.read()
+    walk = unread(obj)
     try:
-        for item, field in unread(obj):
-            if field is not None:
-                field.read_all(item)
+        item, field = next(walk)
+        while True:
+            item, field = walk.send(field is not None and field.read_all(item))
+    except StopIteration:
+        return obj
     except ObjectDecodeError as error:
         fault = _fault_in(obj) or fault_of(error)
-    else:
-        return obj
     raise ObjectDecodeError(named(obj), fault)
 
 
@@ -103,9 +104,9 @@ def completed(obj: T) -> T:
     raise ObjectDecodeError(named(obj), fault)
 
 
-def unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
+def unread(obj: Any) -> Generator[tuple[Any, LazyField | None], bool | None, None]:
     """
-    The lazy fields that were not read yet. Each is examined again once it has been read.
+    The lazy fields that were not read yet. Each is examined again once it has been read, unless True is sent for it.
 
     A top-level object with unknown fields is among them, with None for the field: it must be rebuilt to be encoded.
     """
@@ -121,7 +122,8 @@ def unread(obj: Any) -> Iterator[tuple[Any, LazyField | None]]:
             for field, is_deep in plan.lazy:
                 value = field.peek(item)
                 if type(value) is msgspec.Raw:
-                    yield item, field
+                    if (yield item, field):
+                        continue
                     value = field.peek(item)
                 if is_deep and value is not None:
                     stack.append(value)
