@@ -51,6 +51,9 @@ _NEEDED: Final = (
 )
 _AGAIN: Final = (ssl.SSLWantReadError, ssl.SSLSyscallError)
 
+#: The bytes of one write that the kernel takes at once if nothing waits before them: its smallest buffer.
+_TAKEN_AT_ONCE: Final = 2**14
+
 #: Each loop has its own: another loop may run in another thread, and decryption releases the GIL.
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, bytearray] = WeakKeyDictionary()
 _for_plain_bytes: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
@@ -145,15 +148,21 @@ def share_buffer(transport: Any, loop: asyncio.AbstractEventLoop) -> Callable[[b
     return short
 
 
-def unsent(transport: asyncio.WriteTransport) -> int:
+def unsent(transport: asyncio.WriteTransport, last: int) -> int:
     """
     Bytes that were written to a transport, and that the kernel has not taken yet.
 
-    A transport with TLS counts only what is not encrypted yet. The rest waits in the transport below it.
+    A transport with TLS counts only what is not encrypted yet. The rest waits in the transport below it, which other
+    loops than asyncio's (uvloop) do not show. There, all of a long write counts as unsent until the next one.
+
+    :param last: the length of the last write, in bytes
     """
     protocol = getattr(transport, "_ssl_protocol", transport)
     if protocol is None:  # closed
         return 0
+    waiting = transport.get_write_buffer_size()
+    if protocol is transport and transport.get_extra_info("ssl_object") is not None:
+        return max(waiting, last) if last > _TAKEN_AT_ONCE else waiting
     below = getattr(protocol, "_transport", None)
     encrypted = below.get_write_buffer_size() if isinstance(below, asyncio.WriteTransport) else 0
-    return transport.get_write_buffer_size() + encrypted
+    return waiting + encrypted

@@ -53,6 +53,8 @@ class Wire(asyncio.BufferedProtocol):
         self._buffer = read_buffer(self._loop)
         self._arrived: list[bytes] = []
         self._size = 0
+        #: The length of the last request.
+        self._sent = 0
         self._paused = False
         self._is_busy = False
         self._ended = False
@@ -88,6 +90,7 @@ class Wire(asyncio.BufferedProtocol):
         :param seconds: see :meth:`expect`
         """
         self._is_busy = True
+        self._sent = len(data)
         self.expect(seconds)
         self._write(data)
 
@@ -149,13 +152,14 @@ class Wire(asyncio.BufferedProtocol):
         self._is_busy = False
         self._due = math.inf
         # If something of a request is unsent, the peer has answered before it had read all of it.
-        can_be_used = not (self._ended or self._arrived or unsent(self._transport))
+        can_be_used = not (self._ended or self._arrived or unsent(self._transport, self._sent))
         return can_be_used and not self._transport.is_closing()
 
     def close(self) -> None:
         """Close the connection. What is still unsent is not sent. Closing it again has no effect."""
         self.expect(None)
-        if unsent(self._transport):  # otherwise it stays open, and goes on sending, until the peer has read all of it
+        # If it was not aborted, it would stay open, and go on sending, until the peer has read all of it.
+        if unsent(self._transport, self._sent):
             self._transport.abort()
         self._connection.close()
 

@@ -15,6 +15,7 @@ import pytest
 from multidict import CIMultiDict
 from yarl import URL
 
+from kinformer.client.buffers import unsent
 from kinformer.client.connection import Connections, Way
 from kinformer.client.response import Response
 from kinformer.client.wire import Wire
@@ -163,6 +164,16 @@ async def test_the_newest_asyncio_can_take_the_short_way_through_tls(
 
     async with opened_over_tls(tls_server, authority) as (response,):
         assert response._wire._write == response._wire._transport._ssl_protocol.send
+
+
+@pytest.mark.parametrize(("length", "left"), [(300, 0), (20_000_000, 20_000_000)])
+def test_a_long_write_counts_as_unsent_where_nothing_shows_it(length: int, left: int) -> None:
+    # uvloop's transport shows neither its protocol nor the transport below. A cancelled write would be sent to its end.
+    transport = Mock(asyncio.WriteTransport)
+    transport.get_write_buffer_size.return_value = 0
+    transport.get_extra_info = {"ssl_object": object()}.get
+
+    assert unsent(transport, length) == left
 
 
 @asynccontextmanager
