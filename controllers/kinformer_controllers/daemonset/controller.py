@@ -30,7 +30,7 @@ from kinformer_controllers.daemonset.status import DaemonSetStatusWriter
 from kinformer_controllers.daemonset.syncing import DaemonPods
 from kinformer_controllers.daemonset.template import KIND
 
-__all__ = ("DaemonSetController", "make_controller")
+__all__ = ("DaemonSetController",)
 
 log = get_logger(__name__)
 
@@ -44,12 +44,7 @@ _STALE_SYNC_SKIPS: Final = Counter(
 COMPONENT = "daemonset-controller"
 
 
-def make_controller(context: ControllerContext) -> Group:
-    """The entry point ``daemonset``."""
-    return DaemonSetController(context).group
-
-
-class DaemonSetController:
+class DaemonSetController(Group):
     """Syncs DaemonSets. Changed nodes have a queue of their own."""
 
     def __init__(self, context: ControllerContext) -> None:
@@ -85,7 +80,7 @@ class DaemonSetController:
         )
         watches = DaemonSetWatches(self.controller, sets, self.expectations)
         watches.attach(pods, revisions, nodes, self.node_updates)
-        self.group = Group(self.controller, self.node_updates)
+        super().__init__(self.controller, self.node_updates)
 
     async def sync(self, key: str) -> float | None:
         """

@@ -21,7 +21,7 @@ SPEC: Final = ControllerSpec(
     name="daemonset-controller",
     aliases=("daemonset",),
     summary="keeps a pod on every node",
-    factory="kinformer_controllers.daemonset.controller:make_controller",
+    factory="kinformer_controllers.daemonset.controller:DaemonSetController",
     options=DaemonSetOptions,
     permissions=(
         allow("get list watch", "daemonsets.apps"),

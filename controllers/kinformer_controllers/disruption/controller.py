@@ -38,7 +38,7 @@ from kinformer_controllers.disruption.counting import BudgetCounter, ScaleFinder
 from kinformer_controllers.disruption.stale_pods import StalePods
 from kinformer_controllers.disruption.status import failed_status, is_up_to_date
 
-__all__ = ("DisruptionController", "make_controller")
+__all__ = ("DisruptionController",)
 
 log = get_logger(__name__)
 
@@ -61,12 +61,7 @@ _WORKERS = 5
 COMPONENT = "controllermanager"
 
 
-def make_controller(context: ControllerContext) -> Group:
-    """The entry point ``disruption``. It has no options."""
-    return DisruptionController(context).group
-
-
-class DisruptionController:
+class DisruptionController(Group):
     """Syncs the statuses of budgets. Budgets and stale conditions have a queue and a worker each."""
 
     def __init__(self, context: ControllerContext) -> None:
@@ -101,7 +96,7 @@ class DisruptionController:
         self.controller.handle(pods, PodHandler(*queues, self.budgets, recorder, self._clock))
         self.controller.wait_for(replication_controllers).wait_for(replica_sets)
         self.controller.wait_for(deployments).wait_for(stateful_sets)
-        self.group = Group(self.controller, self.stale_pods)
+        super().__init__(self.controller, self.stale_pods)
 
     async def sync(self, key: str) -> float | None:
         """

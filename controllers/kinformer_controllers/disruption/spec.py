@@ -14,7 +14,7 @@ SPEC: Final = ControllerSpec(
     name="disruption-controller",
     aliases=("disruption",),
     summary="keeps the status of PodDisruptionBudgets, which decides about evictions",
-    factory="kinformer_controllers.disruption.controller:make_controller",
+    factory="kinformer_controllers.disruption.controller:DisruptionController",
     permissions=(
         allow("list watch", "poddisruptionbudgets.policy"),
         allow("update", "poddisruptionbudgets.policy/status"),

@@ -30,10 +30,7 @@ from kinformer_controllers.job.pods import Released, add_job_pod_index, done_pod
 from kinformer_controllers.job.reconciling import Reconciler, own_copy
 from kinformer_controllers.job.spec import JobOptions
 
-__all__ = (
-    "JobController",
-    "make_controller",
-)
+__all__ = ("JobController",)
 
 log = get_logger(__name__)
 
@@ -43,12 +40,7 @@ _COMPONENT = "job-controller"
 _RETRY = (1.0, 60.0)
 
 
-def make_controller(context: ControllerContext) -> Group:
-    """The entry point ``job``; its options are :class:`.JobOptions`."""
-    return JobController(context).group
-
-
-class JobController:
+class JobController(Group):
     """
     Syncs Jobs.
 
@@ -111,7 +103,7 @@ class JobController:
         self.controller.handle(pod_informer, pod_handler)
         # Before the caches are complete, every pod would look like an orphan.
         self.orphans.wait_for(jobs).wait_for(pod_informer)
-        self.group = Group(self.controller, self.orphans)
+        super().__init__(self.controller, self.orphans)
 
     async def sync(self, key: str) -> None:
         """Sync one Job. It is never called twice at the same time for one key."""

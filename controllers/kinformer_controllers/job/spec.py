@@ -21,7 +21,7 @@ SPEC: Final = ControllerSpec(
     name="job-controller",
     aliases=("job",),
     summary="runs pods that end, and counts each once",
-    factory="kinformer_controllers.job.controller:make_controller",
+    factory="kinformer_controllers.job.controller:JobController",
     options=JobOptions,
     permissions=(
         allow("get list watch", "jobs.batch"),

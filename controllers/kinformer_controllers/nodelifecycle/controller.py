@@ -10,6 +10,9 @@ Pods are evicted because of the taints by another controller, the taint eviction
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from kinformer.cache import (
     Deleted,
     ResourceEventHandlerDetailedFuncs,
@@ -21,18 +24,28 @@ from kinformer.controllerutil.owning import add_pod_node_index
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Periodic
 from kinformer.meta import meta_namespace_key
-from kinformer.models import V1Lease, V1Node, V1Pod
+from kinformer.models import V1Lease, V1Node, V1Pod, V1Taint
+from kinformer.placement.taints import NO_SCHEDULE
 from kinformer_controllers.nodelifecycle.health import GracePeriods, ready_condition
-from kinformer_controllers.nodelifecycle.marks import labels_to_set, no_schedule_changes
 from kinformer_controllers.nodelifecycle.monitor import NodeMonitor
 from kinformer_controllers.nodelifecycle.pods import PodReadiness
 from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, Rates
 from kinformer_controllers.shared.nodes import NODE_CONTROLLER
-from kinformer_controllers.shared.taints import NodeWriter
+from kinformer_controllers.shared.taints import (
+    DISK_PRESSURE,
+    MEMORY_PRESSURE,
+    NETWORK_UNAVAILABLE,
+    NOT_READY,
+    PID_PRESSURE,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    NodeWriter,
+    differing_taints,
+)
 
-__all__ = ("NodeLifecycleController", "make_controller")
+__all__ = ("NodeLifecycleController",)
 
 log = get_logger(__name__)
 
@@ -40,13 +53,22 @@ NAME = "node-lifecycle-controller"
 #: As in Kubernetes.
 _NODE_WORKERS, _POD_WORKERS = 8, 4
 
+#: The key of the taint for a condition's type and status.
+_KEYS: Final = {
+    ("Ready", "False"): NOT_READY,
+    ("Ready", "Unknown"): UNREACHABLE,
+    ("MemoryPressure", "True"): MEMORY_PRESSURE,
+    ("DiskPressure", "True"): DISK_PRESSURE,
+    ("NetworkUnavailable", "True"): NETWORK_UNAVAILABLE,
+    ("PIDPressure", "True"): PID_PRESSURE,
+}
+#: The keys of this controller's taints. Other NoSchedule taints are not changed.
+_OWN: Final = frozenset({*_KEYS.values(), UNSCHEDULABLE})
+#: The old name of each label that has one.
+_OLD: Final = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
 
-def make_controller(context: ControllerContext) -> Group:
-    """The entry point ``nodelifecycle``; its options are :class:`.NodeLifecycleOptions`."""
-    return NodeLifecycleController(context).group
 
-
-class NodeLifecycleController:
+class NodeLifecycleController(Group):
     """Runs a queue of nodes, a queue of pods, the monitor, and the tainter, each with its own workers."""
 
     def __init__(self, context: ControllerContext) -> None:
@@ -96,7 +118,7 @@ class NodeLifecycleController:
         self.pod_controller.handle(pods, ResourceEventHandlerDetailedFuncs(self._pod_added, self._pod_changed))
         self.checks = Periodic("node-health", self.monitor.check, options.node_monitor_period, clock=clock)
         beside = Group(self.tainter, self.checks, after=(nodes, pods, leases))
-        self.group = Group(self.controller, self.pod_controller, beside)
+        super().__init__(self.controller, self.pod_controller, beside)
 
     def _node_seen(self, node: V1Node) -> None:
         self.controller.queue.add(node.metadata.name)
@@ -126,10 +148,10 @@ class NodeLifecycleController:
         node = self._nodes.get_by_key(name)
         if node is None:
             return
-        add, remove = no_schedule_changes(node)
+        add, remove = _no_schedule_changes(node)
         if add or remove:
             await self._writer.swap_taints(node, add, remove)
-        await self._writer.set_labels(name, labels_to_set(node.metadata.labels))
+        await self._writer.set_labels(name, _labels_to_set(node.metadata.labels))
 
     async def sync_pod(self, key: str) -> None:
         """Mark a pod as not ready if it was bound to a node that is not ready."""
@@ -152,3 +174,19 @@ class NodeLifecycleController:
         except NotFound:
             return False
         return ready is not None and ready.status != "True"
+
+
+def _no_schedule_changes(node: V1Node) -> tuple[list[V1Taint], list[V1Taint]]:
+    """Return the NoSchedule taints to add to a node, and those to remove from it."""
+    conditions = (node.status.conditions if node.status is not None else None) or ()
+    keys = [_KEYS[found] for each in conditions if (found := (each.type, each.status)) in _KEYS]
+    if node.spec.unschedulable:
+        keys.append(UNSCHEDULABLE)
+    there = [taint for taint in node.spec.taints or () if taint.effect == NO_SCHEDULE and taint.key in _OWN]
+    return differing_taints([V1Taint(key=key, effect=NO_SCHEDULE) for key in keys], there)
+
+
+def _labels_to_set(labels: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the old labels that a node lacks or that differ from the new ones, with the values to set."""
+    labels = labels or {}
+    return {old: labels[new] for new, old in _OLD.items() if new in labels and labels.get(old) != labels[new]}

@@ -44,7 +44,7 @@ SPEC: Final = ControllerSpec(
     name="node-lifecycle-controller",
     aliases=("nodelifecycle",),
     summary="watches which nodes are alive, and taints those that are not",
-    factory="kinformer_controllers.nodelifecycle.controller:make_controller",
+    factory="kinformer_controllers.nodelifecycle.controller:NodeLifecycleController",
     options=NodeLifecycleOptions,
     permissions=(
         allow("get list watch patch", "nodes"),

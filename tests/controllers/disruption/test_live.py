@@ -15,7 +15,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
 from kinformer.models import V1Pod, V1PodDisruptionBudget, from_dict
-from kinformer_controllers.disruption.controller import make_controller
+from kinformer_controllers.disruption.controller import DisruptionController
 from tests.turning import eventually, turn
 
 
@@ -23,7 +23,7 @@ from tests.turning import eventually, turn
 async def cluster() -> AsyncIterator[tuple[Client, FakeClock]]:
     clock = FakeClock()
     async with ApiServer(clock=clock) as server, connect(url=server.url, token=server.token, clock=clock) as client:
-        manager = Manager(client, known={"disruption": make_controller}, controllers=["disruption"], clock=clock)
+        manager = Manager(client, known={"disruption": DisruptionController}, controllers=["disruption"], clock=clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             yield client, clock

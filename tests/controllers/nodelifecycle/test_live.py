@@ -14,7 +14,7 @@ from kinformer.client import PatchType
 from kinformer.manager import Manager
 from kinformer.manager.checks import parts_of
 from kinformer.models import V1Node, V1Pod
-from kinformer_controllers.nodelifecycle.controller import make_controller
+from kinformer_controllers.nodelifecycle.controller import NodeLifecycleController
 from tests.controllers.nodes import Cluster, cluster
 
 NOT_READY, UNREACHABLE = "not-ready:NoExecute", "unreachable:NoExecute"
@@ -22,7 +22,7 @@ NOT_READY, UNREACHABLE = "not-ready:NoExecute", "unreachable:NoExecute"
 
 @asynccontextmanager
 async def with_lifecycle(**options: Any) -> AsyncIterator[Cluster]:
-    async with cluster({"nodelifecycle": make_controller}, options) as world:
+    async with cluster({"nodelifecycle": NodeLifecycleController}, options) as world:
         yield world
 
 
@@ -255,7 +255,7 @@ async def test_existing_pods_are_marked_only_on_nodes_that_were_given_up(status:
         await before.make_pod("p", "n")
         await before.run_pod("p")
         async with anyio.create_task_group() as tasks:
-            manager = Manager(before.client, known={"nodelifecycle": make_controller}, clock=before.clock)
+            manager = Manager(before.client, known={"nodelifecycle": NodeLifecycleController}, clock=before.clock)
             tasks.start_soon(manager.run)
             await before.turn(10)
             tasks.cancel_scope.cancel()
