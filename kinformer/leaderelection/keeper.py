@@ -22,11 +22,13 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
+from prometheus_client import Counter, Gauge
+
 from kinformer.arguments import want
 from kinformer.client import ApiError, ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
+from kinformer.cluster import in_cluster
 from kinformer.leaderelection.lock import Lock
-from kinformer.leaderelection.metrics import ElectionMetrics
 from kinformer.leaderelection.options import ElectionOptions
 from kinformer.leaderelection.record import ElectionRecord
 from kinformer.logs import get_logger
@@ -39,6 +41,17 @@ _NOTHING = ElectionRecord()
 
 #: The most seconds that an edited Lease is left alone for, unless this candidate's own Lease would last longer.
 _LONGEST_WAIT: Final = 60
+
+_MASTER: Final = Gauge(
+    "leader_election_master_status",
+    "Whether this process holds the lease: 1 if it leads, 0 if it waits",
+    ("name",),
+)
+_SLOW_PATH: Final = Counter(
+    "leader_election_slowpath_total",
+    "Renewals for which the lease had to be read first",
+    ("name",),
+)
 
 
 class LeaseNotRenewed(Exception):
@@ -76,7 +89,7 @@ class LeaseKeeper:
         self.observed: ElectionRecord = _NOTHING
         #: Why the last try to read or write it failed; empty if it did not.
         self.failure = ""
-        self.metrics = ElectionMetrics(self.name)
+        self.metrics = _ElectionMetrics(self.name)
         self._clock = clock or RealClock()
         self._now = steady_time(self._clock)
         self._waits_out_edits = waits_out_edits
@@ -326,3 +339,14 @@ def steady_time(clock: Clock) -> Callable[[], float]:
     if not isinstance(clock, RealClock) or boot_time is None:
         return clock.monotonic
     return lambda: time.clock_gettime(boot_time)
+
+
+class _ElectionMetrics:
+    """The metrics of one election."""
+
+    __slots__ = ("leading", "slow_path")
+
+    def __init__(self, name: str) -> None:
+        self.leading = _MASTER.labels(in_cluster(name))
+        self.slow_path = _SLOW_PATH.labels(in_cluster(name))
+        self.leading.set(0)

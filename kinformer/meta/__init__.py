@@ -8,7 +8,7 @@ Some parts are modules of their own: patches (:mod:`kinformer.meta.patch`), arit
 from __future__ import annotations
 
 from kinformer.meta.accessor import Accessor, accessor_for, accessor_of, meta_namespace_key
-from kinformer.meta.intstr import scaled_value
+from kinformer.meta.integers import scaled_value
 from kinformer.meta.names import (
     GroupKind,
     GroupResource,

@@ -30,11 +30,10 @@ from kinformer.workqueue.metrics import (
     default_provider,
     set_default_provider,
 )
-from kinformer.workqueue.parallelize import parallelize_until
 from kinformer.workqueue.priority import LOW_PRIORITY, PriorityQueue
 from kinformer.workqueue.queue import Order, Queue
 from kinformer.workqueue.rate_limiting import DelayingQueue, RateLimitingQueue
-from kinformer.workqueue.until import backoff_until, jitter_until, until
+from kinformer.workqueue.until import backoff_until, jitter_until, parallelize_until, until
 
 __all__ = (
     "LOW_PRIORITY",

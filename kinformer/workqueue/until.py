@@ -1,8 +1,8 @@
-"""until: runs a function again and again until cancelled.
+"""until: runs a function again and again until cancelled. parallelize_until: runs many pieces of work, a few at a time.
 
-It is used for workers, and for checks that run at an interval. The loop ends when its task is cancelled, or when the
-function raises; no error is swallowed. If the function awaits something that other code has cancelled, the loop raises
-:exc:`~kinformer.cancellation.CancelledElsewhere`. Otherwise this would look like an orderly end.
+The first is used for workers, and for checks that run at an interval. The loop ends when its task is cancelled, or when
+the function raises; no error is swallowed. If the function awaits something that other code has cancelled, the loop
+raises :exc:`~kinformer.cancellation.CancelledElsewhere`. Otherwise this would look like an orderly end.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import random as _random
 from collections.abc import Awaitable, Callable
 
+import anyio
 import anyio.lowlevel
 
 from kinformer.backoff import Backoff, jittered
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.clock import Clock, RealClock
 
-__all__ = ("backoff_until", "jitter_until", "until")
+__all__ = ("backoff_until", "jitter_until", "parallelize_until", "until")
 
 
 async def until(
@@ -71,3 +72,29 @@ async def _repeat(
             with cancellations_as_errors(what):
                 await function()
             await clock.sleep(due - clock.monotonic())
+
+
+async def parallelize_until(
+    workers: int, pieces: int, do_work_piece: Callable[[int], Awaitable[object]], *, chunk_size: int = 1
+) -> None:
+    """
+    Await ``do_work_piece(n)`` for each n from 0 to `pieces`, and return when all are done.
+
+    At most `workers` pieces run at a time, each in a task that lives as long as there are pieces. If this is cancelled,
+    no further piece is started. If a piece raises, the others are cancelled.
+
+    :param chunk_size: the number of consecutive pieces that one worker takes at once
+    :raises ExceptionGroup: with the exceptions that pieces raised
+    """
+    chunk_size = max(chunk_size, 1)
+    chunks = iter(range(0, pieces, chunk_size))
+
+    async def work() -> None:
+        for start in chunks:
+            for piece in range(start, min(start + chunk_size, pieces)):
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                await do_work_piece(piece)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(min(workers, -(-pieces // chunk_size))):
+            tasks.start_soon(work)

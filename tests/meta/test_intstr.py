@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer.meta.intstr import scaled_value
+from kinformer.meta.integers import scaled_value
 
 
 def test_an_int_is_taken_as_it_is_whatever_the_total() -> None:

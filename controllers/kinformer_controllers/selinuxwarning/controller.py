@@ -8,15 +8,17 @@ Fibre Channel. On the volumes of others, pods never conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from kinformer.controllerutil.pods import is_pod_terminal
 from kinformer.manager import Controller, ControllerContext, Group, SyncError
+from kinformer.meta import split_key
 from kinformer.models import V1CSIDriver, V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1Volume
 from kinformer.record import NORMAL, WARNING
-from kinformer_controllers.selinuxwarning.metrics import shown_conflicts
 from kinformer_controllers.selinuxwarning.users import Conflict, VolumeUsers, labels_by_volume, use_of
+from kinformer_controllers.shared.gauges import LiveGauge
 from kinformer_controllers.shared.volumes.facts import claimed_key
 from kinformer_controllers.shared.volumes.pods import CLAIM_INDEX, add_claim_index
 from kinformer_controllers.shared.volumes.specs import (
@@ -33,6 +35,15 @@ __all__ = ("COMPONENT", "SELinuxWarning")
 
 #: The source component of its Events, and the name of its queue.
 COMPONENT: Final = "selinux_warning"
+
+_CONFLICTS: Final = LiveGauge(
+    "selinux_warning_controller_selinux_volume_conflict",
+    "Conflict between two Pods using the same volume",
+    (
+        *("property", "pod1_namespace", "pod1_name", "pod1_value"),
+        *("pod2_namespace", "pod2_name", "pod2_value"),
+    ),
+)
 
 
 class SELinuxWarning(Group):
@@ -59,7 +70,7 @@ class SELinuxWarning(Group):
 
     async def run(self) -> None:
         """Work until cancelled. Meanwhile, the metric shows the conflicts."""
-        with shown_conflicts(self.users.conflicts):
+        with _shown_conflicts(self.users.conflicts):
             await super().run()
 
     async def sync(self, key: str) -> None:
@@ -159,3 +170,16 @@ def _mounts_otherwise(old: Any, new: Any) -> bool:
 
 def _mounts_with_label(driver: V1CSIDriver | None) -> bool:
     return driver is not None and driver.spec.se_linux_mount is True
+
+
+def _shown_conflicts(read: Callable[[], set[Conflict]]) -> AbstractContextManager[None]:
+    """
+    Show conflicts.
+
+    :param read: returns the present ones; any thread may call it
+    """
+
+    def count() -> dict[tuple[str, ...], float]:
+        return {(it.what, *split_key(it.pod), it.value, *split_key(it.other), it.other_value): 1 for it in read()}
+
+    return _CONFLICTS.shown(count)

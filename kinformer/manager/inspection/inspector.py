@@ -31,15 +31,16 @@ from kinformer.manager.election import Election
 from kinformer.manager.history import Run
 from kinformer.manager.inspection.quotas import Quotas
 from kinformer.manager.inspection.rates import EVERY, Rates, quantile
-from kinformer.manager.inspection.shards import shards_view
 from kinformer.manager.inspection.sizes import Sizes
 from kinformer.manager.inspection.views import (
     ControllerView,
     InformerView,
     KeyView,
     LeaderView,
+    MemberView,
     ProcessView,
     QueueView,
+    ShardsView,
     Snapshot,
     TasksView,
     WebhookView,
@@ -47,7 +48,7 @@ from kinformer.manager.inspection.views import (
 from kinformer.meta import GroupVersionResource
 from kinformer.sharding.snapshot import ShardsSnapshot
 
-__all__ = ("PAGE_PATHS", "Inspected", "Inspector", "process_view", "text_of")
+__all__ = ("PAGE_PATHS", "Inspected", "Inspector", "process_view", "text_of", "shards_view")
 
 #: The paths of the status page. Its files have no data of the cluster, so a browser gets them without a token.
 PAGE_PATHS: Final = ("/", "/page", "/page/", "/page/page.css", "/page/page.js", "/page/icon.svg")
@@ -333,3 +334,24 @@ def _resident_memory() -> int | None:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return None
+
+
+def shards_view(snapshot: ShardsSnapshot) -> ShardsView:
+    """The members in the order of their names, and the owner of each range."""
+    owners = {number: member.name for member in snapshot.members for number in member.ranges}
+    return ShardsView(
+        members=[
+            MemberView(
+                name=member.name,
+                alive=member.live,
+                ranges=len(member.ranges),
+                is_self=member.name == snapshot.member,
+                objects=member.load.objects if member.load is not None else None,
+                syncs=member.load.syncs if member.load is not None else None,
+            )
+            for member in sorted(snapshot.members, key=lambda member: member.name)
+        ],
+        ranges=[owners.get(number, "") for number in range(snapshot.shards)],
+        object_skew=snapshot.object_skew,
+        sync_skew=snapshot.sync_skew,
+    )

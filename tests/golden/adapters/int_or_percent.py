@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinformer.meta.intstr import scaled_value
+from kinformer.meta.integers import scaled_value
 
 
 def answer(case: Any) -> Any:

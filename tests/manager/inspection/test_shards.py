@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kinformer.manager.inspection.shards import shards_view
+from kinformer.manager.inspection.inspector import shards_view
 from kinformer.manager.inspection.views import MemberView
 from kinformer.sharding.load import Load
 from kinformer.sharding.snapshot import MemberSnapshot, ShardsSnapshot
