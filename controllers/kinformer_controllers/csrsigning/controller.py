@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Final
 
 from kinformer.logs import get_logger
-from kinformer.manager import Controller, ControllerContext, ControllerDisabled
+from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import (
     V1CertificateSigningRequest,
     V1CertificateSigningRequestCondition,
@@ -38,7 +38,6 @@ from kinformer_controllers.shared.certificates.requests import (
 __all__ = (
     "SigningController",
     "certificate_life",
-    "make_controller",
     "signer_problem",
 )
 
@@ -75,24 +74,19 @@ def _client_problem(usages: Sequence[str]) -> str:
     return "" if "client auth" in usages else "missing required usage for client certificate: client auth"
 
 
-def make_controller(context: ControllerContext) -> Controller:
+class SigningController:
     """
-    The entry point of the signers; their options are :class:`.SigningOptions`.
+    One controller for all signers.
 
     :raises ControllerDisabled: if no signer has a CA
     :raises OptionError: if the files of a CA cannot be used
     """
-    if not signer_files(context.read(SigningOptions)):
-        raise ControllerDisabled("neither --cluster-signing-cert-file nor one for a signer is given")
-    return SigningController(context).controller
-
-
-class SigningController:
-    """One controller for all signers."""
 
     def __init__(self, context: ControllerContext) -> None:
         options = context.read(SigningOptions)
         files = signer_files(options)
+        if not files:
+            raise ControllerDisabled("neither --cluster-signing-cert-file nor one for a signer is given")
         made = {pair: CertificateAuthority(pair) for pair in set(files.values())}
         self._clock = context.clock
         #: The CAs by the signer's name. Requests to other signers are ignored.

@@ -89,7 +89,7 @@ SPEC: Final = ControllerSpec(
     name="certificatesigningrequest-signing-controller",
     aliases=("csrsigning",),
     summary="signs certificates",
-    factory="kinformer_controllers.csrsigning.controller:make_controller",
+    factory="kinformer_controllers.csrsigning.controller:SigningController",
     options=SigningOptions,
     permissions=(
         allow("list watch", "certificatesigningrequests.certificates.k8s.io"),

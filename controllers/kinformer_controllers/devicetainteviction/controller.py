@@ -47,7 +47,7 @@ from kinformer_controllers.shared.devices import (
 )
 from kinformer_controllers.shared.gates import Gates
 
-__all__ = ("make_controller",)
+__all__ = ("DeviceTaintEviction",)
 
 _POD_DELETIONS = Counter(
     "device_taint_eviction_controller_pod_deletions_total",
@@ -69,14 +69,6 @@ Claim = ResourceV1ResourceClaim
 Rule = V1beta2DeviceTaintRule
 
 
-def make_controller(context: ControllerContext) -> Controller:
-    """The factory of the controller; its options are :class:`.DeviceTaintEvictionOptions`."""
-    options = context.read(DeviceTaintEvictionOptions)
-    gates = Gates(options.feature_gates)
-    gates.require("DRADeviceTaints")
-    return _DeviceTaintEviction(context, options.concurrent_device_taint_eviction_syncs, gates).controller
-
-
 class _Ref(NamedTuple):
     """A pod or rule of that name, and which of those that had the name."""
 
@@ -92,11 +84,17 @@ class _Ref(NamedTuple):
 
 
 # More than 15 fields: four kinds are followed, each with a cache, and two are written.
-class _DeviceTaintEviction:
-    """Evicts pods, and writes the statuses of rules."""
+class DeviceTaintEviction:
+    """
+    Evicts pods, and writes the statuses of rules.
 
-    def __init__(self, context: ControllerContext, workers: int, gates: Gates) -> None:
-        client, informers = context.client, context.informers
+    :raises ControllerDisabled: if the feature gate DRADeviceTaints is off
+    """
+
+    def __init__(self, context: ControllerContext) -> None:
+        client, informers, options = context.client, context.informers, context.read(DeviceTaintEvictionOptions)
+        gates = Gates(options.feature_gates)
+        gates.require("DRADeviceTaints")
         self._clock = context.clock
         self._with_groups = gates.is_on("DRAWorkloadResourceClaims")
         self._pod_server, self._claim_server = client.resource(V1Pod), client.resource(Claim)
@@ -114,7 +112,9 @@ class _DeviceTaintEviction:
         if self._with_groups:
             add_group_index(pods)
         self._pods = pods.indexer
-        self.controller = Controller(_COMPONENT, self.sync, workers=workers, clock=self._clock)
+        self.controller = Controller(
+            _COMPONENT, self.sync, workers=options.concurrent_device_taint_eviction_syncs, clock=self._clock
+        )
         self._queue = self.controller.queue
         self.controller.handle(claims, ChangeHandler(self._claim_changed))
         self.controller.handle(pods, ChangeHandler(self._pod_changed))

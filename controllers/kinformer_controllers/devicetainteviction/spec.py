@@ -24,7 +24,7 @@ _GROUP: Final = "resource.k8s.io"
 SPEC: Final = ControllerSpec(
     name="device-taint-eviction-controller",
     summary="deletes pods that do not tolerate a NoExecute taint of their devices",
-    factory="kinformer_controllers.devicetainteviction.controller:make_controller",
+    factory="kinformer_controllers.devicetainteviction.controller:DeviceTaintEviction",
     options=DeviceTaintEvictionOptions,
     permissions=(
         allow("get list watch delete", "pods"),

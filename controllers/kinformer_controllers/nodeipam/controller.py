@@ -27,7 +27,7 @@ from kinformer_controllers.nodeipam.pools import BadPodCIDR, Holding, Pools, ran
 from kinformer_controllers.nodeipam.spec import NodeIpamOptions
 from kinformer_controllers.shared.nodes import record_status_change
 
-__all__ = ("NodeIpamController", "make_controller")
+__all__ = ("NodeIpamController",)
 
 log = get_logger(__name__)
 
@@ -39,23 +39,18 @@ _WORKERS, _TRIES = 30, 3
 _UNCERTAIN: Final = (ConnectionLost, InternalError, ServerTimeout, ServerUnreachable, Timeout)
 
 
-def make_controller(context: ControllerContext) -> Controller:
+class NodeIpamController:
     """
-    The entry point ``nodeipam``; its options are :class:`.NodeIpamOptions`.
+    Assigns parts of the cluster's networks to nodes.
 
     :raises ControllerDisabled: if ``--allocate-node-cidrs`` is not given
     :raises OptionError: if options contradict each other
     """
-    if not context.read(NodeIpamOptions).allocate_node_cidrs:
-        raise ControllerDisabled("--allocate-node-cidrs is not given")
-    return NodeIpamController(context).controller
-
-
-class NodeIpamController:
-    """Assigns parts of the cluster's networks to nodes."""
 
     def __init__(self, context: ControllerContext) -> None:
         options = context.read(NodeIpamOptions)
+        if not options.allocate_node_cidrs:
+            raise ControllerDisabled("--allocate-node-cidrs is not given")
         self._server = context.client.resource(V1Node)
         self._recorder = context.recorder(COMPONENT)
         self.pools = Pools(ranges_of(options), service_networks(options))

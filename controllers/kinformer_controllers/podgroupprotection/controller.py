@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from kinformer.controllerutil.pods import is_pod_terminal
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1alpha2PodGroup, V1Pod
 from kinformer_controllers.shared.devices import GROUP_INDEX, add_group_index, group_of_pod, groups_of_pod
@@ -18,27 +18,22 @@ from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
 from kinformer_controllers.shared.protection import FreedHandler, Protection
 
-__all__ = ("FINALIZER", "PodGroupProtection", "make_controller")
+__all__ = ("FINALIZER", "PodGroupProtection")
 
 FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
 
 
-def make_controller(context: ControllerContext) -> Controller:
+class PodGroupProtection(Protection[V1alpha2PodGroup]):
     """
-    The factory of ``podgroup-protection-controller``.
+    Syncs PodGroups that are being deleted.
 
     :raises ControllerDisabled: if the feature gate GenericWorkload is off
     """
-    Gates(context.read(GateOptions).feature_gates).require("GenericWorkload")
-    return PodGroupProtection(context).controller
-
-
-class PodGroupProtection(Protection[V1alpha2PodGroup]):
-    """Syncs PodGroups that are being deleted."""
 
     kind, name, finalizer, adds = V1alpha2PodGroup, "podgroup-protection", FINALIZER, False
 
     def __init__(self, context: ControllerContext) -> None:
+        Gates(context.read(GateOptions).feature_gates).require("GenericWorkload")
         super().__init__(context)
         pods = context.informers.informer_for(V1Pod)
         add_group_index(pods)

@@ -14,7 +14,7 @@ __all__ = ("SPEC",)
 SPEC: Final = ControllerSpec(
     name="podgroup-protection-controller",
     summary="protects PodGroups that pods belong to from deletion",
-    factory="kinformer_controllers.podgroupprotection.controller:make_controller",
+    factory="kinformer_controllers.podgroupprotection.controller:PodGroupProtection",
     options=GateOptions,
     permissions=(
         allow("list watch update", "podgroups.scheduling.k8s.io"),

@@ -17,7 +17,7 @@ from kinformer.models import V1ValidatingAdmissionPolicy, to_dict
 from kinformer_controllers.policystatus.spec import PolicyStatusOptions
 from kinformer_controllers.policystatus.typechecking import Schemas, has_unknown, kind_of_params, kinds_of
 
-__all__ = ("PolicyStatus", "make_controller")
+__all__ = ("PolicyStatus",)
 
 log = get_logger(__name__)
 
@@ -25,21 +25,16 @@ log = get_logger(__name__)
 _NAME: Final = "validatingadmissionpolicy-status"
 
 
-def make_controller(context: ControllerContext) -> Controller:
+class PolicyStatus:
     """
-    The factory of ``validatingadmissionpolicy-status-controller``; its options are :class:`.PolicyStatusOptions`.
+    Syncs ValidatingAdmissionPolicies.
 
     :raises ControllerDisabled: if the extra ``cel`` is not installed
     """
-    if not is_available():
-        raise ControllerDisabled(MISSING)
-    return PolicyStatus(context).controller
-
-
-class PolicyStatus:
-    """Syncs ValidatingAdmissionPolicies."""
 
     def __init__(self, context: ControllerContext) -> None:
+        if not is_available():
+            raise ControllerDisabled(MISSING)
         policies = context.informers.informer_for(V1ValidatingAdmissionPolicy)
         self._cached, self._client = policies.indexer, context.client
         self._server, self._schemas = context.client.resource(V1ValidatingAdmissionPolicy), Schemas(context.client)

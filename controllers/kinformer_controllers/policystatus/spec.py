@@ -20,7 +20,7 @@ class PolicyStatusOptions:
 SPEC: Final = ControllerSpec(
     name="validatingadmissionpolicy-status-controller",
     summary="checks the types in the expressions of policies, and writes warnings",
-    factory="kinformer_controllers.policystatus.controller:make_controller",
+    factory="kinformer_controllers.policystatus.controller:PolicyStatus",
     options=PolicyStatusOptions,
     permissions=(
         allow("list watch", "validatingadmissionpolicies.admissionregistration.k8s.io"),

@@ -34,7 +34,7 @@ from kinformer_controllers.shared.devices import (
 )
 from kinformer_controllers.shared.gates import Gates
 
-__all__ = ("COMPONENT", "ResourceClaimController", "make_controller")
+__all__ = ("COMPONENT", "ResourceClaimController")
 
 #: The source component of its Events.
 COMPONENT: Final = "resource_claim"
@@ -44,15 +44,11 @@ _PREFIXES: Final = {"Pod": _POD, "PodGroup": _GROUP}
 _BY_CLAIM, _BY_TEMPLATE = "resourceclaim-used", "resourceclaim-template-used"
 
 
-def make_controller(context: ControllerContext) -> ResourceClaimController:
-    """The factory of ``resourceclaim-controller``; its options are :class:`.ResourceClaimOptions`."""
-    return ResourceClaimController(context, context.read(ResourceClaimOptions))
-
-
 class ResourceClaimController(Group):
     """Makes, reserves and releases claims."""
 
-    def __init__(self, context: ControllerContext, options: ResourceClaimOptions) -> None:
+    def __init__(self, context: ControllerContext) -> None:
+        options = context.read(ResourceClaimOptions)
         gates = Gates(options.feature_gates)
         self._with_groups = gates.is_on("DRAWorkloadResourceClaims")
         client, informers = context.client, context.informers

@@ -25,7 +25,7 @@ SPEC: Final = ControllerSpec(
     name="resourceclaim-controller",
     aliases=("resource-claim-controller",),
     summary="makes the ResourceClaims of pods from templates, and releases those that pods no longer use",
-    factory="kinformer_controllers.resourceclaim.controller:make_controller",
+    factory="kinformer_controllers.resourceclaim.controller:ResourceClaimController",
     options=ResourceClaimOptions,
     permissions=(
         allow("get list watch", "pods"),

@@ -25,7 +25,7 @@ from kinformer_controllers.resourcepoolstatusrequest.counting import IncompleteP
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
 
-__all__ = ("PERIOD", "PoolStatusRequests", "make_controller")
+__all__ = ("PERIOD", "PoolStatusRequests")
 
 log = get_logger(__name__)
 
@@ -68,20 +68,15 @@ def _answering(clock: Clock, driver: str, began: float) -> Iterator[None]:
         _SECONDS.labels(driver).observe(clock.monotonic() - began)
 
 
-def make_controller(context: ControllerContext) -> PoolStatusRequests:
+class PoolStatusRequests(Group):
     """
-    The factory of ``resourcepoolstatusrequest-controller``.
+    Answers requests, and deletes old ones.
 
     :raises ControllerDisabled: if the feature gate DRAResourcePoolStatus is off
     """
-    Gates(context.read(GateOptions).feature_gates).require("DRAResourcePoolStatus")
-    return PoolStatusRequests(context)
-
-
-class PoolStatusRequests(Group):
-    """Answers requests, and deletes old ones."""
 
     def __init__(self, context: ControllerContext) -> None:
+        Gates(context.read(GateOptions).feature_gates).require("DRAResourcePoolStatus")
         informers = context.informers
         self._clock = context.clock
         self._server = context.client.resource(V1alpha3ResourcePoolStatusRequest)

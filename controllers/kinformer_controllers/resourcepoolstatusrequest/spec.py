@@ -16,7 +16,7 @@ _PREFIX: Final = "resourcepoolstatusrequest_controller"
 SPEC: Final = ControllerSpec(
     name="resourcepoolstatusrequest-controller",
     summary="counts the devices of pools for those who ask, and deletes old answers",
-    factory="kinformer_controllers.resourcepoolstatusrequest.controller:make_controller",
+    factory="kinformer_controllers.resourcepoolstatusrequest.controller:PoolStatusRequests",
     options=GateOptions,
     permissions=(
         allow("list watch delete", f"resourcepoolstatusrequests.{_GROUP}"),

@@ -32,7 +32,7 @@ from kinformer.models import (
 from kinformer_controllers.shared.gates import Gates
 from kinformer_controllers.shared.options import GateOptions
 
-__all__ = ("ALL_EQUAL", "StorageVersionCollector", "make_controller", "status_with")
+__all__ = ("ALL_EQUAL", "StorageVersionCollector", "status_with")
 
 log = get_logger(__name__)
 
@@ -75,20 +75,15 @@ _LABEL: Final = ("apiserver.kubernetes.io/identity", "kube-apiserver")
 _QUEUE: Final = "storage_version_garbage_collector"
 
 
-def make_controller(context: ControllerContext) -> Group:
+class StorageVersionCollector(Group):
     """
-    The factory of ``storageversion-garbage-collector-controller``.
+    Syncs Leases that are gone, and StorageVersions that name an unknown API server.
 
     :raises ControllerDisabled: if the feature gate StorageVersionAPI or APIServerIdentity is off
     """
-    Gates(context.read(GateOptions).feature_gates).require("APIServerIdentity", "StorageVersionAPI")
-    return StorageVersionCollector(context)
-
-
-class StorageVersionCollector(Group):
-    """Syncs Leases that are gone, and StorageVersions that name an unknown API server."""
 
     def __init__(self, context: ControllerContext) -> None:
+        Gates(context.read(GateOptions).feature_gates).require("APIServerIdentity", "StorageVersionAPI")
         self._clock = context.clock
         leases = context.informers.informer_for(V1Lease)
         versions = context.informers.informer_for(V1alpha1StorageVersion)

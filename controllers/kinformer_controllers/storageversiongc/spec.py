@@ -16,7 +16,7 @@ SPEC: Final = ControllerSpec(
     name="storageversion-garbage-collector-controller",
     aliases=("storage-version-gc",),
     summary="forgets the storage versions of API servers that are gone",
-    factory="kinformer_controllers.storageversiongc.controller:make_controller",
+    factory="kinformer_controllers.storageversiongc.controller:StorageVersionCollector",
     options=GateOptions,
     permissions=(
         allow("get list watch", "leases.coordination.k8s.io"),

@@ -14,7 +14,7 @@ from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1CertificateSigningRequest
 from kinformer.options import OptionError
 from kinformer_controllers.csrsigning.authority import CertificateAuthority
-from kinformer_controllers.csrsigning.controller import SigningController, certificate_life, make_controller
+from kinformer_controllers.csrsigning.controller import SigningController, certificate_life
 from kinformer_controllers.csrsigning.spec import SignerFiles
 from tests.controllers.cluster import Cluster
 from tests.controllers.csrsigning.authorities import write_authority
@@ -168,7 +168,7 @@ def context(**options: Any) -> ControllerContext:
 
 def test_without_an_authority_the_signers_do_not_run() -> None:
     with pytest.raises(ControllerDisabled, match="neither --cluster-signing-cert-file nor one for a signer"):
-        make_controller(context())
+        SigningController(context())
 
 
 def test_files_for_one_signer_leave_out_the_others(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_files_for_one_signer_leave_out_the_others(tmp_path: Path) -> None:
         cluster_signing_legacy_unknown_cert_file=files.certificate, cluster_signing_legacy_unknown_key_file=files.key
     )
 
-    assert make_controller(given).name == "csrsigning"
+    assert SigningController(given).controller.name == "csrsigning"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_files_for_one_signer_leave_out_the_others(tmp_path: Path) -> None:
 )
 def test_files_that_cannot_be_used_are_refused_by_name(options: dict[str, str], why: str) -> None:
     with pytest.raises(OptionError, match=why):
-        make_controller(context(**options))
+        SigningController(context(**options))
 
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from kinformer.models import (
     V1ResourceSlice,
     from_dict,
 )
-from kinformer_controllers.devicetainteviction.controller import make_controller
+from kinformer_controllers.devicetainteviction.controller import DeviceTaintEviction
 from tests.controllers.nodes import Cluster, cluster, toleration
 from tests.controllers.objects import FakeContext
 
@@ -30,7 +30,7 @@ RULES = "DRADeviceTaintRules=true"
 @asynccontextmanager
 async def world(*tainted: str, **options: Any) -> AsyncIterator[Cluster]:
     """A slice with the device ``dev``, which has these taints."""
-    make = {"device-taint-eviction-controller": make_controller}
+    make = {"device-taint-eviction-controller": DeviceTaintEviction}
     async with cluster(make, options, apis=("resource.k8s.io/v1beta2",)) as found:
         await found.client.resource(V1ResourceSlice).create(slice_("s", 1, *tainted))
         await found.turn(0)
@@ -247,7 +247,7 @@ async def test_a_rule_with_another_effect_drives_nobody_off(effect: str, reason:
 
 async def test_without_its_gate_the_controller_does_not_run() -> None:
     with pytest.raises(ControllerDisabled, match="the feature gate DRADeviceTaints is off"):
-        make_controller(FakeContext(None, None, feature_gates="DRADeviceTaints=false"))
+        DeviceTaintEviction(FakeContext(None, None, feature_gates="DRADeviceTaints=false"))
 
 
 async def test_rules_do_not_count_while_their_gate_is_off() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, from_dict
-from kinformer_controllers.nodeipam.controller import make_controller
+from kinformer_controllers.nodeipam.controller import NodeIpamController
 from tests.controllers.nodes import Cluster, cluster
 
 FOUR = {"allocate_node_cidrs": True, "cluster_cidr": "10.0.0.0/22"}
@@ -18,7 +18,7 @@ FOUR = {"allocate_node_cidrs": True, "cluster_cidr": "10.0.0.0/22"}
 
 @asynccontextmanager
 async def with_ipam(**options: Any) -> AsyncIterator[Cluster]:
-    async with cluster({"nodeipam": make_controller}, FOUR | options) as world:
+    async with cluster({"nodeipam": NodeIpamController}, FOUR | options) as world:
         yield world
 
 
@@ -133,4 +133,4 @@ async def test_hundreds_of_nodes_get_different_parts_whatever_comes_and_goes() -
 
 def test_without_its_flag_it_has_nothing_to_do() -> None:
     with pytest.raises(ControllerDisabled, match="--allocate-node-cidrs"):
-        make_controller(ControllerContext(None, None, {"cluster_cidr": "10.0.0.0/8"}))  # type: ignore[arg-type]
+        NodeIpamController(ControllerContext(None, None, {"cluster_cidr": "10.0.0.0/8"}))  # type: ignore[arg-type]

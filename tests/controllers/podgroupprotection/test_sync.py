@@ -16,12 +16,12 @@ from kinformer.models import V1alpha2PodGroup, V1Pod, from_dict
 from kinformer_controllers.podgroupprotection.controller import (
     FINALIZER,
     PodGroupProtection,
-    make_controller,
 )
 from kinformer_controllers.shared.devices import groups_of_pod
 from kinformer_controllers.shared.protection import FreedHandler
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
+from tests.controllers.objects import FakeContext
 
 AT_ONCE = DeleteOptions(grace_period_seconds=0)
 
@@ -40,7 +40,7 @@ def a_pod(name: str, group: str = "g", phase: str = "Running", namespace: str = 
 @asynccontextmanager
 async def world(*finalizers: str) -> AsyncIterator[Cluster]:
     """A cluster with the PodGroup ``g``."""
-    make = {"podgroup-protection-controller": make_controller}
+    make = {"podgroup-protection-controller": PodGroupProtection}
     apis = ("scheduling.k8s.io/v1alpha2",)
     async with cluster(make, {"feature_gates": "GenericWorkload=true"}, apis=apis) as found:
         await found.client.resource(V1alpha2PodGroup).create(a_group("g", *finalizers))
@@ -150,7 +150,7 @@ def test_a_recreated_pod_frees_its_old_group() -> None:
 
 async def test_a_pod_that_only_the_server_knows_keeps_the_group() -> None:
     world = FakeCluster()
-    protection = PodGroupProtection(ControllerContext(world.client, world.informers))
+    protection = PodGroupProtection(FakeContext(world.client, world.informers, feature_gates="GenericWorkload=true"))
     world.put(a_group("g", FINALIZER, deletionTimestamp="2026-01-01T00:00:00Z"))
     world.put(a_pod("done", phase="Succeeded"))
     world.put_on_server(a_pod("elsewhere", namespace="other"))
@@ -166,7 +166,7 @@ async def test_a_pod_that_only_the_server_knows_keeps_the_group() -> None:
 
 async def test_a_group_that_went_meanwhile_is_no_error() -> None:
     world = FakeCluster()
-    protection = PodGroupProtection(ControllerContext(world.client, world.informers))
+    protection = PodGroupProtection(FakeContext(world.client, world.informers, feature_gates="GenericWorkload=true"))
     world.cache(a_group("g", FINALIZER, deletionTimestamp="2026-01-01T00:00:00Z"))
 
     await protection.sync("default/g")
@@ -176,4 +176,4 @@ async def test_a_group_that_went_meanwhile_is_no_error() -> None:
 def test_without_its_feature_gate_it_does_not_run() -> None:
     world = FakeCluster()
     with pytest.raises(ControllerDisabled, match="GenericWorkload"):
-        make_controller(ControllerContext(world.client, world.informers))
+        PodGroupProtection(ControllerContext(world.client, world.informers))

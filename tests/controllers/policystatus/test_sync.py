@@ -15,7 +15,7 @@ from kinformer.expressions.packages import _has_module
 from kinformer.manager import ControllerDisabled
 from kinformer.meta import GroupVersionKind, GroupVersionResource
 from kinformer.models import V1ValidatingAdmissionPolicy, from_dict
-from kinformer_controllers.policystatus.controller import make_controller
+from kinformer_controllers.policystatus.controller import PolicyStatus
 from kinformer_controllers.policystatus.typechecking import kinds_of, schema_of
 from tests.controllers.nodes import Cluster, cluster
 
@@ -25,7 +25,7 @@ DEPLOYMENTS = ("apps", "v1", "deployments")
 
 @asynccontextmanager
 async def with_controller() -> AsyncIterator[Cluster]:
-    async with cluster({"validatingadmissionpolicy-status-controller": make_controller}) as world:
+    async with cluster({"validatingadmissionpolicy-status-controller": PolicyStatus}) as world:
         yield world
 
 
@@ -212,7 +212,7 @@ def test_without_its_packages_it_is_disabled_with_the_reason(monkeypatch: pytest
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     try:
         with pytest.raises(ControllerDisabled, match=r"kinformer\[cel\]"):
-            make_controller(None)  # type: ignore[arg-type]
+            PolicyStatus(None)  # type: ignore[arg-type]
     finally:
         monkeypatch.undo()
         _has_module.cache_clear()

@@ -12,7 +12,7 @@ import pytest
 from kinformer.client import DeleteOptions, PatchType
 from kinformer.models import ResourceV1ResourceClaim, V1alpha2PodGroup, V1Pod, V1ResourceClaimTemplate, from_dict
 from kinformer.options import OptionError
-from kinformer_controllers.resourceclaim.controller import make_controller
+from kinformer_controllers.resourceclaim.controller import ResourceClaimController
 from kinformer_controllers.resourceclaim.decision import FINALIZER
 from kinformer_controllers.resourceclaim.releasing import Users
 from kinformer_controllers.shared.devices import Claimant
@@ -26,7 +26,7 @@ NOW = DeleteOptions(grace_period_seconds=0)
 
 @asynccontextmanager
 async def world(*apis: str, **options: Any) -> AsyncIterator[Cluster]:
-    async with cluster({"resource-claim-controller": make_controller}, options, apis=apis) as found:
+    async with cluster({"resource-claim-controller": ResourceClaimController}, options, apis=apis) as found:
         yield found
 
 

@@ -15,10 +15,10 @@ from kinformer.models import (
     V1ResourceSlice,
     from_dict,
 )
-from kinformer_controllers.resourcepoolstatusrequest.controller import PERIOD, PoolStatusRequests, make_controller
+from kinformer_controllers.resourcepoolstatusrequest.controller import PERIOD, PoolStatusRequests
 from tests.controllers.cluster import Cluster as FakeCluster
 from tests.controllers.nodes import Cluster, cluster
-from tests.controllers.objects import conflict, forbidden
+from tests.controllers.objects import FakeContext, conflict, forbidden
 from tests.metrics import metric_value
 
 DRIVER = "d.example.com"
@@ -42,7 +42,7 @@ def since(before: list[float]) -> list[float]:
 
 @asynccontextmanager
 async def world() -> AsyncIterator[Cluster]:
-    make = {"resourcepoolstatusrequest-controller": make_controller}
+    make = {"resourcepoolstatusrequest-controller": PoolStatusRequests}
     options = {"feature_gates": "DRAResourcePoolStatus=true"}
     async with cluster(make, options, apis=("resource.k8s.io/v1alpha3",)) as found:
         yield found
@@ -134,7 +134,9 @@ async def test_answers_go_after_an_hour_and_unanswered_requests_after_a_day() ->
 
 def fake() -> tuple[FakeCluster, PoolStatusRequests]:
     world = FakeCluster()
-    return world, PoolStatusRequests(ControllerContext(world.client, world.informers, clock=world.clock))
+    return world, PoolStatusRequests(
+        FakeContext(world.client, world.informers, clock=world.clock, feature_gates="DRAResourcePoolStatus=true")
+    )
 
 
 async def test_an_answer_that_the_server_refuses_is_counted_and_tried_again() -> None:
@@ -172,4 +174,4 @@ async def test_only_the_request_that_was_looked_at_goes() -> None:
 def test_without_its_feature_gate_it_does_not_run() -> None:
     world = FakeCluster()
     with pytest.raises(ControllerDisabled, match="DRAResourcePoolStatus"):
-        make_controller(ControllerContext(world.client, world.informers))
+        PoolStatusRequests(ControllerContext(world.client, world.informers))

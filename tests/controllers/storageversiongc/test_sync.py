@@ -16,13 +16,12 @@ from kinformer.models import V1alpha1ServerStorageVersion, V1alpha1StorageVersio
 from kinformer_controllers.storageversiongc.controller import (
     ALL_EQUAL,
     StorageVersionCollector,
-    make_controller,
     status_with,
 )
 from tests.controllers.nodes import Cluster, cluster
 from tests.controllers.objects import FakeContext, FakeInformers
 
-MAKE = {"storageversion-garbage-collector-controller": make_controller}
+MAKE = {"storageversion-garbage-collector-controller": StorageVersionCollector}
 ON = {"feature_gates": "StorageVersionAPI=true"}
 APIS = ("internal.apiserver.k8s.io/v1alpha1",)
 NOW = FakeClock().now()
@@ -117,7 +116,9 @@ async def test_another_servers_lease_that_goes_changes_nothing() -> None:
 def behind(world: Cluster) -> StorageVersionCollector:
     """The controller with caches that have nothing."""
     informers: Any = FakeInformers()
-    return StorageVersionCollector(FakeContext(world.client, informers, clock=world.clock))
+    return StorageVersionCollector(
+        FakeContext(world.client, informers, clock=world.clock, feature_gates="StorageVersionAPI=true")
+    )
 
 
 async def test_a_server_whose_lease_only_the_server_knows_is_not_forgotten() -> None:
@@ -206,4 +207,4 @@ def test_the_condition_says_whether_and_since_when_all_write_one_version(
 @pytest.mark.parametrize("gates", ["", "StorageVersionAPI=false", "AllAlpha=false"])
 def test_without_its_gate_the_controller_does_not_run(gates: str) -> None:
     with pytest.raises(ControllerDisabled, match="the feature gate StorageVersionAPI is off"):
-        make_controller(FakeContext(None, None, feature_gates=gates))
+        StorageVersionCollector(FakeContext(None, None, feature_gates=gates))
