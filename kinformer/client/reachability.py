@@ -82,11 +82,6 @@ class Reachability:
         """Whether the last request reached the server. True before the first one."""
         return self._error is None
 
-    @property
-    def down_for(self) -> float:
-        """Seconds since the server was found to be gone; 0 while it can be reached."""
-        return 0.0 if self.is_up else self.clock.monotonic() - self._since
-
     def lost(self, error: Exception) -> None:
         """Note that a connection to the server failed."""
         if self._error is not None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from kinformer.meta.requirement import SelectorError
 
-__all__ = ("EVERY_FIELD", "FieldRequirement", "FieldSelector", "escape_value", "parse_field_selector")
+__all__ = ("FieldRequirement", "FieldSelector", "escape_value", "parse_field_selector")
 
 _OPERATOR: Final = re.compile("!=|==|=")
 _SPECIAL: Final = re.compile(r"[\\,=]")
@@ -84,10 +84,6 @@ class FieldSelector:
 
     def __repr__(self) -> str:
         return f"<FieldSelector {str(self)!r}>"
-
-
-#: Matches every object.
-EVERY_FIELD: Final = FieldSelector()
 
 
 @lru_cache(maxsize=1024)

@@ -152,7 +152,7 @@ class QuotaWebhook:
             # The controller's monitor finds the other resources.
             return InformerSource(self._informers.informer_for(MODELS[resource])) if resource in WHOLE else NoSource()
 
-        return core_registry(source_of=source_of, clock=self._clock)
+        return core_registry(source_of, clock=self._clock)
 
     @property
     def has_synced(self) -> bool:

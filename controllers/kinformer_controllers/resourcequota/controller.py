@@ -81,8 +81,8 @@ class ResourceQuotaController(Group):
         self._discovery = discovery
         quota_informer = informers.informer_for(V1ResourceQuota)
         self._quotas = quota_informer.indexer
-        self.registry = core_registry(source_of=self._source_of, clock=self._clock)
-        live = core_registry(source_of=client_sources(context.client), clock=self._clock)
+        self.registry = core_registry(self._source_of, clock=self._clock)
+        live = core_registry(client_sources(context.client), clock=self._clock)
         self._recounter = Recounter(context.client.resource(V1ResourceQuota), self.registry, live, clock=self._clock)
         self._recounting: set[str] = set()
         self.primary = Controller(NAME, self.sync, workers=workers, queue_name=f"{NAME}_primary", clock=self._clock)

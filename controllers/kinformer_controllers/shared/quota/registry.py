@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from kinformer.client import Client
 from kinformer.clock import Clock
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import ResourceList, add, mask
@@ -37,7 +36,7 @@ from kinformer_controllers.shared.quota.counting import (
 from kinformer_controllers.shared.quota.evaluator import Evaluator, UsageStatsOptions
 from kinformer_controllers.shared.quota.limits import ScopeRequirement
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
-from kinformer_controllers.shared.quota.sources import ClientSource, InformerSource, NoSource, ObjectSource
+from kinformer_controllers.shared.quota.sources import ClientSource, NoSource, ObjectSource
 
 __all__ = (
     "ALWAYS_THERE",
@@ -123,26 +122,18 @@ class Registry:
         self._evaluators.pop(resource, None)
 
 
-def core_registry(
-    client: Client | None = None,
-    informers: SharedInformerFactory | None = None,
-    *,
-    source_of: SourceOf | None = None,
-    clock: Clock | None = None,
-) -> Registry:
+def _no_source(resource: GroupResource) -> ObjectSource:
+    return NoSource()
+
+
+def core_registry(source_of: SourceOf = _no_source, *, clock: Clock | None = None) -> Registry:
     """
     Make the evaluators of Kubernetes' core: pods, services, claims, resource claims, and the kinds whose number has a
     short name.
 
-    With `informers`, they list from caches; resource claims are listed through the client, because not every server has
-    them. With `client` alone, they list from the server. With neither, they cannot list and are for admission only.
-
-    :param source_of: returns the source of each resource, in place of these
+    :param source_of: returns the source of each resource's objects. Without it, the evaluators cannot list, and are for
+        admission only
     """
-    if source_of is None:
-        source_of = client_sources(client) if client is not None else _no_source
-        if informers is not None:
-            source_of = _informer_sources(informers, source_of)
     return Registry(
         [
             PodEvaluator(source_of(PODS), clock),
@@ -152,17 +143,6 @@ def core_registry(
             *(object_count_evaluator(resource, source_of(resource)) for resource in LEGACY_NAMES),
         ]
     )
-
-
-def _informer_sources(informers: SharedInformerFactory, others: SourceOf) -> SourceOf:
-    """Return the function that makes sources from a factory's informers of whole objects."""
-
-    def source_of(resource: GroupResource) -> ObjectSource:
-        if resource in ALWAYS_THERE:
-            return InformerSource(informers.informer_for(MODELS[resource]))
-        return others(resource)
-
-    return source_of
 
 
 def client_sources(client: Client) -> SourceOf:
@@ -175,10 +155,6 @@ def client_sources(client: Client) -> SourceOf:
         return ClientSource(client.resource(PartialObjectMetadata, resource_for(model).gvr, metadata_only=True))
 
     return source_of
-
-
-def _no_source(resource: GroupResource) -> ObjectSource:
-    return NoSource()
 
 
 @dataclass(slots=True)

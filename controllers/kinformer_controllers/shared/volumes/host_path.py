@@ -45,6 +45,8 @@ _IMAGE: Final = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6"
 _SCRUB: Final = 'test -e /scrub && find /scrub -mindepth 1 -delete && test -z "$(ls -A /scrub)" || exit 1'
 _NAMESPACE: Final = "default"
 _GIB: Final = 1 << 30
+#: The time limit of a pod for each GiB of its volume, if that is longer than the one for small volumes.
+_SECONDS_FOR_GIB: Final = 30
 
 _TMP: Final = Path("/tmp")
 _NAME: Final = "kubernetes.io/host-path"
@@ -60,16 +62,13 @@ class PodRecycler:
 
     :param source: the field of a volume's spec that has its source: ``host_path`` or ``nfs``
     :param minimum_seconds: the time limit of a pod for small volumes, in seconds
-    :param seconds_for_gib: the time limit for each GiB of the volume, in seconds, if that is longer
     """
 
-    def __init__(
-        self, client: Client, name: str, source: str, *, minimum_seconds: int = 60, seconds_for_gib: int = 30
-    ) -> None:
+    def __init__(self, client: Client, name: str, source: str, *, minimum_seconds: int = 60) -> None:
         self.name = name
         self._pods = client.resource(V1Pod)
         self._source = source
-        self._minimum, self._for_gib = minimum_seconds, seconds_for_gib
+        self._minimum = minimum_seconds
 
     def supports(self, volume: Volume) -> bool:
         return getattr(volume.spec, self._source) is not None
@@ -114,7 +113,7 @@ class PodRecycler:
         mount = {"name": "vol", "mountPath": "/scrub"}
         container = {"name": "pv-recycler", "image": _IMAGE, "command": ["/bin/sh"], "args": ["-c", _SCRUB]}
         spec: dict[str, Any] = {
-            "activeDeadlineSeconds": max(self._minimum, gib * self._for_gib),
+            "activeDeadlineSeconds": max(self._minimum, gib * _SECONDS_FOR_GIB),
             "restartPolicy": "Never",
             "containers": [{**container, "volumeMounts": [mount]}],
         }

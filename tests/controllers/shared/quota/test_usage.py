@@ -9,6 +9,8 @@ from kinformer.models import V1ConfigMap
 from kinformer_controllers.shared.quota import (
     CacheNotReady,
     Evaluator,
+    InformerSource,
+    ObjectSource,
     Registry,
     UsageStats,
     UsageStatsOptions,
@@ -16,6 +18,7 @@ from kinformer_controllers.shared.quota import (
     core_registry,
     scopes_of,
 )
+from kinformer_controllers.shared.quota.registry import ALWAYS_THERE, MODELS, client_sources
 from tests.controllers.shared.quota.serving import make_pod, quota_server
 
 
@@ -72,7 +75,14 @@ async def test_what_is_stored_is_counted_by_asking_the_server_or_an_informer() -
         for name in ("a", "b"):
             await pods.create(make_pod(name, cpu="1500m"))
         await client.resource(V1ConfigMap).create(V1ConfigMap(metadata={"name": "c", "namespace": "default"}))
-        asking, caching = core_registry(client), core_registry(client, informers)
+        asked = client_sources(client)
+
+        def cached(resource: GroupResource) -> ObjectSource:
+            if resource not in ALWAYS_THERE:
+                return asked(resource)
+            return InformerSource(informers.informer_for(MODELS[resource]))
+
+        asking, caching = core_registry(asked), core_registry(cached)
         want = {"pods": "2", "requests.cpu": "3", "configmaps": "1", "count/services": "0"}
         want |= {"persistentvolumeclaims": "0", "secrets": "0"}
 
