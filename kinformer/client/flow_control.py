@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from kinformer.clock import Clock, RealClock
+from kinformer import bucket
+from kinformer.clock import Clock
 
 __all__ = ("MAX_IN_FLIGHT", "RateLimiter", "TokenBucket")
 
@@ -30,7 +31,7 @@ class RateLimiter(Protocol):
         """Return when the request may be sent. The result is the seconds that it had to wait."""
 
 
-class TokenBucket:
+class TokenBucket(bucket.TokenBucket):
     """
     A limit of requests a second, with bursts. Each request takes a token, and waits for one if there is none.
 
@@ -40,38 +41,19 @@ class TokenBucket:
     :param burst: the most tokens that the bucket holds
     """
 
+    __slots__ = ()
+
     def __init__(self, qps: float, burst: int, *, clock: Clock | None = None):
         if qps <= 0 or burst < 1:
             raise ValueError(f"a rate limiter of {qps} requests a second and a burst of {burst} lets nothing through")
-        self.qps = qps
-        self.burst = burst
-        self._clock = clock or RealClock()
-        self._tokens = float(burst)
-        self._last = self._clock.monotonic()
-
-    def try_accept(self) -> bool:
-        """Take a token if there is one."""
-        self._refill()
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+        super().__init__(qps, burst, clock)
 
     async def accept(self) -> float:
-        self._refill()
-        self._tokens -= 1
-        wait = -self._tokens / self.qps
-        if wait <= 0:
-            return 0.0
-        # A negative number of tokens is the length of the queue: a later request finds it longer and waits longer.
-        try:
-            await self._clock.sleep(wait)
-        except BaseException:
-            self._tokens += 1
-            raise
+        wait = self.reserve()
+        if wait:
+            try:
+                await self._clock.sleep(wait)
+            except BaseException:
+                self.give_back()
+                raise
         return wait
-
-    def _refill(self) -> None:
-        now = self._clock.monotonic()
-        self._tokens = min(self._tokens + (now - self._last) * self.qps, float(self.burst))
-        self._last = now

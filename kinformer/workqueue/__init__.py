@@ -10,8 +10,8 @@ threads must use ``loop.call_soon_threadsafe``. No queue has a task of its own o
 
 from __future__ import annotations
 
+from kinformer.bucket import NEVER, TokenBucket
 from kinformer.workqueue.base import ShutDown, WorkQueue
-from kinformer.workqueue.bucket import NEVER, TokenBucket
 from kinformer.workqueue.limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,

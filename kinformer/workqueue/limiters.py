@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar
 
 from kinformer.arguments import want_count, want_limiter, want_number, want_seconds
+from kinformer.bucket import TokenBucket
 from kinformer.clock import Clock
-from kinformer.workqueue.bucket import TokenBucket
 
 __all__ = (
     "BucketRateLimiter",

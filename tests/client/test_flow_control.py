@@ -12,9 +12,9 @@ from kinformer.clock import FakeClock
 def test_a_burst_goes_at_once_and_the_rest_at_the_rate(clock: FakeClock) -> None:
     bucket = TokenBucket(2, 3, clock=clock)
 
-    assert [bucket.try_accept() for _ in range(4)] == [True, True, True, False]
+    assert [bucket.try_take() for _ in range(4)] == [True, True, True, False]
     clock.turn(0.5)
-    assert [bucket.try_accept() for _ in range(2)] == [True, False]
+    assert [bucket.try_take() for _ in range(2)] == [True, False]
 
 
 def test_the_bucket_does_not_fill_beyond_the_burst(clock: FakeClock) -> None:
@@ -22,7 +22,7 @@ def test_the_bucket_does_not_fill_beyond_the_burst(clock: FakeClock) -> None:
 
     clock.turn(3600)
 
-    assert [bucket.try_accept() for _ in range(3)] == [True, True, False]
+    assert [bucket.try_take() for _ in range(3)] == [True, True, False]
 
 
 async def test_those_who_wait_go_in_turn(clock: FakeClock) -> None:
@@ -53,7 +53,7 @@ async def test_one_that_gives_up_gives_its_token_back(clock: FakeClock) -> None:
         tasks.cancel_scope.cancel()
     clock.turn(1)
 
-    assert bucket.try_accept()
+    assert bucket.try_take()
 
 
 def test_a_limiter_that_lets_nothing_through_is_refused() -> None:

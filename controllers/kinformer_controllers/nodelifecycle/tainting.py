@@ -17,6 +17,7 @@ from typing import Final
 
 import anyio
 
+from kinformer.bucket import TokenBucket
 from kinformer.cache import Indexer
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client.errors import ClientError
@@ -25,7 +26,6 @@ from kinformer.logs import get_logger
 from kinformer.meta.versions import is_older
 from kinformer.models import V1Node, V1Taint
 from kinformer.placement.taints import NO_EXECUTE
-from kinformer.workqueue.bucket import TokenBucket
 from kinformer_controllers.nodelifecycle.health import ready_condition
 from kinformer_controllers.nodelifecycle.metrics import EVICTIONS
 from kinformer_controllers.shared.nodes import zone_key

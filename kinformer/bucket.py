@@ -68,6 +68,10 @@ class TokenBucket:
         self._last = now
         return True
 
+    def give_back(self) -> None:
+        """Put a token back that was reserved and is not used."""
+        self._tokens += 1
+
     def _now(self) -> int:
         return round(self._clock.monotonic() * _SECOND)
 
