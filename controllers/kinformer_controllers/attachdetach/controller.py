@@ -41,7 +41,7 @@ from kinformer_controllers.attachdetach.pending import ATTACH, DETACH, Key, Pend
 from kinformer_controllers.attachdetach.spec import AttachDetachOptions
 from kinformer_controllers.attachdetach.statuses import NodeStatuses
 from kinformer_controllers.attachdetach.volumes import Resolver
-from kinformer_controllers.shared.volumes.facts import claimed_key
+from kinformer_controllers.shared.volumes.facts import claimed_keys
 from kinformer_controllers.shared.volumes.pods import add_claim_index, pods_of_claim
 
 __all__ = ("COMPONENT", "AttachDetachController")
@@ -103,7 +103,7 @@ class AttachDetachController(Group):
         self.volumes.handle(pods, ChangeHandler(follow.pod_changed))
         self.volumes.handle(attachments, ChangeHandler(csi.changed))
         self.volumes.handle(attachments, ResourceEventHandlerFuncs(self._checks.attachment_seen))
-        self.claims.watch(claims).watch_mapped(volumes, _claim_keys)
+        self.claims.watch(claims).watch_mapped(volumes, claimed_keys)
         read = (pods, nodes, claims, volumes, drivers, attachments)
         self.volumes.wait_for(claims).wait_for(volumes).wait_for(drivers)
         checks = [Periodic("attachdetach-resync", self._checks.resync, RESYNC_PERIOD, clock=clock)]
@@ -215,8 +215,3 @@ class AttachDetachController(Group):
             if found.spec is not None:
                 total[found.spec.full_plugin, "actual_state_of_world"] += 1
         return total
-
-
-def _claim_keys(volume: V1PersistentVolume) -> tuple[str, ...]:
-    key = claimed_key(volume)
-    return (key,) if key is not None else ()

@@ -18,7 +18,7 @@ from kinformer_controllers.shared.volumes.facts import (
     Claim,
     Volume,
     capacity_of,
-    claimed_key,
+    claimed_keys,
     class_of_claim,
     class_of_volume,
     has_modes,
@@ -125,18 +125,13 @@ def smallest_match(claim: Claim, volumes: Iterable[Volume], *, delay_binding: bo
 
 def add_indexes(volumes: SharedIndexInformer[Any], claims: SharedIndexInformer[Any]) -> None:
     """Add the indexes to both caches."""
-    volumes.add_indexers({MODES_INDEX: lambda volume: (_access_modes_key(volume),), CLAIMED_INDEX: _claimed})
+    volumes.add_indexers({MODES_INDEX: lambda volume: (_access_modes_key(volume),), CLAIMED_INDEX: claimed_keys})
     claims.add_indexers({WAITING_INDEX: _waiting})
 
 
 def is_free(volume: Volume) -> bool:
     """Whether a volume is available for any claim."""
     return volume.spec.claim_ref is None and volume.status is not None and volume.status.phase == "Available"
-
-
-def _claimed(volume: Volume) -> tuple[str, ...]:
-    key = claimed_key(volume)
-    return (key,) if key is not None else ()
 
 
 def _waiting(claim: Claim) -> tuple[str, ...]:

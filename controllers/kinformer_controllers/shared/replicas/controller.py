@@ -21,7 +21,7 @@ from kinformer.controllerutil.pods import next_availability_check
 from kinformer.controllerutil.writing import write_status
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import SelectorError, get_controller_of
+from kinformer.meta import SelectorError
 from kinformer.models import V1Pod
 from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf, ReplicaKind
 from kinformer_controllers.shared.replicas.replicas import ReplicaManager, compute_status, same_status
@@ -31,9 +31,6 @@ __all__ = ("ReplicaController",)
 R = TypeVar("R")
 
 log = get_logger(__name__)
-
-#: The index of owners by the uid of their controller.
-_CONTROLLER_UID_INDEX = "controllerUID"
 
 _SKIPS = Counter(
     "replicaset_controller_stale_sync_skips",
@@ -64,7 +61,7 @@ class ReplicaController(Generic[R]):
         informers = context.informers
         self._kind = kind
         self._clock = clock = context.clock
-        owners = informers.informer_for(kind.model, indexers={_CONTROLLER_UID_INDEX: _controller_uid})
+        owners = informers.informer_for(kind.model)
         pod_informer = informers.informer_for(V1Pod)
         self._owners = owners.indexer
         self._server = context.client.resource(kind.model)
@@ -72,9 +69,9 @@ class ReplicaController(Generic[R]):
         control = pods or PodControl(context.client, context.recorder(kind.component))
         self._pods_of: PodsOf[R]
         if by_labels:
-            self._pods_of = ByLabels(kind, owners, pod_informer, _CONTROLLER_UID_INDEX)
+            self._pods_of = ByLabels(kind, owners, pod_informer)
         else:
-            self._pods_of = ByReference(kind, owners, pod_informer, self._server, control, _CONTROLLER_UID_INDEX)
+            self._pods_of = ByReference(kind, owners, pod_informer, self._server, control)
         self._replicas = ReplicaManager(
             kind.gvk,
             control,
@@ -136,8 +133,3 @@ class ReplicaController(Generic[R]):
             return owner
         status.observed_generation = generation
         return await write_status(self._server, owner, status, same=lambda *_: False)
-
-
-def _controller_uid(owner: Any) -> tuple[str, ...]:
-    reference = get_controller_of(owner)
-    return (reference.uid,) if reference is not None else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.client import Resource
@@ -36,6 +36,9 @@ __all__ = (
     "ReplicaPods",
     "desired_replicas",
 )
+
+#: The index of owners by the uid of their controller.
+_SIBLINGS_INDEX: Final = "controllerUID"
 
 R = TypeVar("R")
 
@@ -111,11 +114,7 @@ class PodsOf(PodOwners, Protocol[R_contra]):
 
 
 class ByReference(OwnersByReference[R], Generic[R]):
-    """
-    Pods belong to an owner by owner reference.
-
-    :param siblings_index: the name of the owners' index by the uid of their controller
-    """
+    """Pods belong to an owner by owner reference."""
 
     def __init__(
         self,
@@ -124,15 +123,14 @@ class ByReference(OwnersByReference[R], Generic[R]):
         pods: SharedIndexInformer[V1Pod],
         server: Resource[R],
         control: PodControl,
-        siblings_index: str,
     ) -> None:
         super().__init__(kind.model, kind.gvk.kind, owners.indexer, kind.selects, _min_ready_seconds)
         add_controller_index(pods)
+        _add_siblings_index(owners)
         self._replica_kind = kind
         self._pods = pods.indexer
         self._server = server
         self._control = control
-        self._siblings_index = siblings_index
 
     async def pods_of(self, owner: R, selector: Selector) -> ReplicaPods:
         """See :meth:`PodsOf.pods_of`."""
@@ -160,24 +158,18 @@ class ByReference(OwnersByReference[R], Generic[R]):
         if reference is None:
             return ()
         kind = self._replica_kind.gvk.kind
-        siblings = self._owners.by_index(self._siblings_index, reference.uid)
+        siblings = self._owners.by_index(_SIBLINGS_INDEX, reference.uid)
         return (pod for sibling in siblings for pod in owned_by(self._pods, sibling, kind, orphans=False))
 
 
 class ByLabels(Generic[R]):
     """Pods belong to every owner whose selector matches. Their owner for expectations is the oldest of these."""
 
-    def __init__(
-        self,
-        kind: ReplicaKind[R],
-        owners: SharedIndexInformer[R],
-        pods: SharedIndexInformer[V1Pod],
-        siblings_index: str,
-    ) -> None:
+    def __init__(self, kind: ReplicaKind[R], owners: SharedIndexInformer[R], pods: SharedIndexInformer[V1Pod]) -> None:
+        _add_siblings_index(owners)
         self._kind = kind
         self._owners = owners.indexer
         self._pods = pods.indexer
-        self._siblings_index = siblings_index
 
     def owner_of(self, pod: V1Pod) -> OwnerId | None:
         """See :meth:`PodOwners.owner_of`."""
@@ -206,12 +198,22 @@ class ByLabels(Generic[R]):
         reference = get_controller_of(owner)
         if reference is None:
             return ()
-        siblings = self._owners.by_index(self._siblings_index, reference.uid)
+        siblings = self._owners.by_index(_SIBLINGS_INDEX, reference.uid)
         return {pod.metadata.uid: pod for sibling in siblings for pod in self._selected(sibling)}.values()
 
     def _selected(self, owner: Any) -> Iterable[V1Pod]:
         there = self._pods.by_index(NAMESPACE_INDEX, owner.metadata.namespace)
         return (pod for pod in there if self._kind.selects(owner, pod))
+
+
+def _add_siblings_index(owners: SharedIndexInformer[Any]) -> None:
+    if _SIBLINGS_INDEX not in owners.indexer.get_indexers():
+        owners.add_indexers({_SIBLINGS_INDEX: _controller_uid})
+
+
+def _controller_uid(owner: Any) -> tuple[str, ...]:
+    reference = get_controller_of(owner)
+    return (reference.uid,) if reference is not None else ()
 
 
 def _min_ready_seconds(owner: Any) -> int | None:

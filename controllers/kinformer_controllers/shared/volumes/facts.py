@@ -28,6 +28,7 @@ __all__ = (
     "class_of_claim",
     "class_of_volume",
     "claimed_key",
+    "claimed_keys",
     "default_class",
     "has_class",
     "has_modes",
@@ -74,6 +75,12 @@ def claimed_key(volume: Volume) -> str | None:
     """Return the key of the claim that a volume is bound to or reserved for; None if there is none."""
     reference = volume.spec.claim_ref
     return f"{reference.namespace}/{reference.name}" if reference is not None else None
+
+
+def claimed_keys(volume: Volume) -> tuple[str, ...]:
+    """Return the same for an index."""
+    key = claimed_key(volume)
+    return (key,) if key is not None else ()
 
 
 def class_of_claim(claim: Claim) -> str:

@@ -32,9 +32,7 @@ class Wiring:
         rc_informer = informers.informer_for(V1ReplicationController)
         server, control = FakeServer(), FakePods()
         self.owners: PodOwners = (
-            ByLabels(kind, rc_informer, pods, "siblings")
-            if by_labels
-            else ByReference(kind, rc_informer, pods, server, control, "siblings")  # type: ignore[arg-type]
+            ByLabels(kind, rc_informer, pods) if by_labels else ByReference(kind, rc_informer, pods, server, control)  # type: ignore[arg-type]
         )
         self.pods = PodHandler(self.queue, self.expectations, self.owners)
         self.controllers = OwnerHandler(self.queue.add, self.expectations.forget)
