@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kinformer.options import OptionError
 
-__all__ = ("DEFAULT_CLIENT", "TLSFiles", "names_of", "tls_context")
+__all__ = ("DEFAULT_CLIENT", "TLSFiles", "names_of")
 
 #: The name that an API server's certificate must have, if no other names are configured.
 DEFAULT_CLIENT: Final = "kube-apiserver"
@@ -47,14 +47,19 @@ class TLSFiles:
 
         :raises OptionError: if a file is missing or invalid. The error names the file
         """
-        context = tls_context(self.certificate, self.key)
-        if self.client_authority is not None:
-            try:
-                context.load_verify_locations(self.client_authority)
-            except (OSError, ssl.SSLError) as error:
-                raise OptionError(f"{self.client_authority}: not certificates of authorities: {error}") from error
+        # The help of the command needs none of this.
+        from kinformer.client.tls import load_identity
+        from kinformer.manager.serving.tls import ServerTls
+
+        try:
             # A certificate is optional, because a kubelet that probes the webhook has none.
-            context.verify_mode = ssl.CERT_OPTIONAL
+            context = ServerTls(self.client_authority).context()
+        except OSError as error:  # ssl.SSLError is one
+            raise OptionError(f"{self.client_authority}: not certificates of authorities: {error}") from error
+        try:
+            load_identity(context, b"\n".join((self.certificate.read_bytes(), self.key.read_bytes())))
+        except (OSError, ValueError) as error:
+            raise OptionError(f"{self.certificate}, {self.key}: not a certificate and its key: {error}") from error
         return context
 
     def stamps(self) -> tuple[_Stamp, ...]:
@@ -81,25 +86,6 @@ def _names_of(certificate: Mapping[str, Any]) -> Iterator[str]:
     for part in certificate.get("subject", ()):
         yield from (value for key, value in part if key == "commonName")
     yield from (value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS")
-
-
-def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """
-    Load a server's certificate.
-
-    :raises OptionError: if the files are not a certificate and its key
-    """
-
-    def no_passphrase() -> str:
-        # Without this, OpenSSL would ask on the terminal.
-        raise OptionError(f"{key}: the key is encrypted: want one without a passphrase")
-
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key, no_passphrase)
-    except (OSError, ssl.SSLError) as error:
-        raise OptionError(f"{certificate}, {key}: not a certificate and its key: {error}") from error
-    return context
 
 
 def _stamp(file: Path) -> _Stamp:

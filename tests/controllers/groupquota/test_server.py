@@ -177,7 +177,7 @@ def test_an_encrypted_key_is_refused_rather_than_asked_about(tmp_path: Path) -> 
     key = serialization.load_pem_private_key(site.files.key.read_bytes(), None)
     format_, encryption = serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
     site.files.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, format_, encryption))
-    with pytest.raises(OptionError, match="the key is encrypted"):
+    with pytest.raises(OptionError, match="private key is encrypted"):
         site.files.context()
 
 

@@ -18,7 +18,7 @@ from kinformer.envtest.certificates import Authority
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
 from kinformer_controllers.groupquota import record
-from kinformer_controllers.groupquota.certificates import TLSFiles, tls_context
+from kinformer_controllers.groupquota.certificates import TLSFiles
 from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS
 from kinformer_controllers.groupquota.server import BODY_LIMIT, WebhookServer
 from kinformer_controllers.groupquota.webhook import MARGIN, QuotaWebhook
@@ -255,7 +255,7 @@ async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) 
                 assert status["details"] == {"retryAfterSeconds": 1}
         tasks.cancel_scope.cancel()
     with pytest.raises(OptionError, match="not a certificate and its key"):
-        tls_context(certificate_file, tmp_path / "missing.key")
+        TLSFiles(certificate_file, tmp_path / "missing.key").context()
 
 
 async def test_a_restarted_replica_waits_for_its_caches_and_then_decides() -> None:
