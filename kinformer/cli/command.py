@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import duration
+from kinformer.cli.flags import PathType, duration
 from kinformer.cli.manager_command import manager
 from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.cli.running import logging_flags, run_command, with_logging
@@ -38,12 +38,12 @@ def main() -> None:
 @click.option("--token", default=None, help="The bearer token of the server; generated if not given.")
 @click.option(
     "--kubeconfig-out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=PathType(dir_okay=False, path_type=Path),
     help="Write a kubeconfig to this file. It is written when the server answers.",
 )
 @click.option(
     "--data",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=PathType(dir_okay=False, path_type=Path),
     help="Keep all objects in this SQLite file; in memory if not given.",
 )
 @click.option("--tls", is_flag=True, help="Serve HTTPS, with its own CA. kubectl sends tokens only over HTTPS.")
@@ -165,7 +165,7 @@ def crd(**options: Any) -> None:
 @click.option("--group", default="example.com", show_default=True, help="The API group: a domain that you own.")
 @click.option(
     "--directory",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=PathType(file_okay=False, path_type=Path),
     default=None,
     help="Where to write the project; a new folder NAME in this folder if not given. No file is overwritten.",
 )
@@ -179,7 +179,7 @@ def new(**options: Any) -> None:
 @main.command()
 @click.option(
     "--manifests",
-    type=click.Path(path_type=Path),
+    type=PathType(path_type=Path),
     help="A YAML file, or a folder with YAML files, to apply instead of the examples of the documentation.",
 )
 @click.option("--nodes", type=click.IntRange(1, 1000), default=3, show_default=True, help="The number of fake nodes.")
@@ -201,13 +201,13 @@ def demo(**options: Any) -> None:
 @click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=PathType(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write the results to this file.",
 )
 @click.option(
     "--charts",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=PathType(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Write a chart of each benchmark to this folder, as SVG.",
 )
@@ -221,7 +221,7 @@ def demo(**options: Any) -> None:
 )
 @click.option(
     "--kubeconfig",
-    type=click.Path(path_type=Path),
+    type=PathType(path_type=Path),
     help="Instead, measure an informer of this cluster's pods, and a manager's start on it. Nothing is written there.",
 )
 @click.option(

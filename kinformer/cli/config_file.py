@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinformer.cli.config_keys import ConfigKey, ConfigValueError, keys_of
+from kinformer.cli.flags import PathType
 
 if TYPE_CHECKING:
     import yaml
@@ -62,7 +63,7 @@ def config_flag(command: Any) -> Any:
     """Add the flag ``--config`` to a command."""
     return click.option(
         "--config",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=PathType(dir_okay=False, path_type=Path),
         is_eager=True,  # the defaults of the other flags come from it
         callback=_apply,
         expose_value=False,

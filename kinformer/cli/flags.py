@@ -19,6 +19,7 @@ __all__ = (
     "NAMES",
     "VARIABLE",
     "ControllersCommand",
+    "PathType",
     "duration",
     "shown_duration",
     "values_of_flags",
@@ -51,6 +52,15 @@ def duration(text: str) -> float:
     if not parts or "".join(part[0] for part in parts) != text:
         raise click.BadParameter(f"{text!r} is not a duration: want a number and a unit, like 500ms, 30s or 5m0s")
     return sum(float(part[1]) * _UNITS[part[2]] for part in parts)
+
+
+class PathType(click.Path):
+    """A file or a folder. An empty text is an error: it is a variable of the shell that is not set, not this folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("it is empty: want a path", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
-from kinformer.cli.flags import NAMES, duration
+from kinformer.cli.flags import NAMES, PathType, duration
 
 if TYPE_CHECKING:
     from kinformer.leaderelection import ElectionOptions
@@ -91,7 +91,7 @@ def names_flag(default: str, metavar: str, help_: str) -> Any:
 
 def path_flag(help_: str) -> Any:
     """A flag for a file or a folder. The value is None if it is not given."""
-    return flag(None, help_, type=click.Path(path_type=Path))
+    return flag(None, help_, type=PathType(path_type=Path))
 
 
 def fence_flag() -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kinformer.cli.flags import PathType
 from kinformer.cli.running import exit_with, logging_flags, with_logging
 from kinformer.cli.simulation_flags import exploration_flags, schema_flags, simulation_flags
 from kinformer.cli.subcommands import WithSubcommands
@@ -111,12 +112,12 @@ def simulate_schema(**options: Any) -> None:
 
 
 @click.command("replay")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PathType(path_type=Path))
 @click.argument("controllers", nargs=-1, metavar="[CONTROLLER]...")
 @click.option("--key", default="*", metavar="KEY", help="Only syncs of this key; it may have wildcards.  [all]")
 @click.option(
     "--test",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=PathType(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write a test that fails as long as the controllers do again what was wrong, and a copy of the recording "
     "beside it.",

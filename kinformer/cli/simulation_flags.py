@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kinformer.cli.flags import PathType
 from kinformer.cli.groups import F
 
 __all__ = ("exploration_flags", "schema_flags", "simulation_flags")
@@ -50,7 +51,7 @@ def simulation_flags(command: F) -> F:
         command,
         click.option(
             "--scenario",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=PathType(dir_okay=False, path_type=Path),
             required=True,
             help="A YAML file with what a user does, and the expected result.",
         ),
@@ -74,7 +75,7 @@ def simulation_flags(command: F) -> F:
         ),
         click.option(
             "--page",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=PathType(dir_okay=False, path_type=Path),
             metavar="FILE",
             help="Write the timeline of the first failure to this file, as an HTML page.",
         ),
@@ -89,7 +90,7 @@ def schema_flags(command: F) -> F:
         click.option(
             "--manifest",
             "manifests",
-            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            type=PathType(dir_okay=False, exists=True, path_type=Path),
             required=True,
             multiple=True,
             help="A YAML file with objects. May be given several times. The fields of the last object are changed.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint
@@ -87,18 +88,23 @@ def find_controllers(selection: Iterable[str]) -> tuple[list[str], dict[str, Any
     :raises ControllerLoadError: if something cannot be imported
     """
     want_several(selection, "controllers", "a list of names, as in controllers=['web']")
-    found = known_controllers()
-    names = []
-    for name in selection:
-        if ":" in name:
-            if module := module_of_path(name):
-                raise ControllerLoadError(f"{name} is a path: want MODULE:NAME, as in {module}")
-            entry = EntryPoint(name.partition(":")[0].rpartition(".")[2], name, CONTROLLERS)
-            named = getattr(load_factory(entry), "name", "")
-            entry = EntryPoint(named if named and isinstance(named, str) else entry.name, name, CONTROLLERS)
-            found[entry.name], name = entry, entry.name
-        names.append(name)
-    return names, found
+    selection, found = tuple(selection), known_controllers()
+    references = {name: _name_in(name) for name in selection if ":" in name}
+    taken = Counter(references.values())
+    for reference, name in references.items():
+        # Several functions of one module: the module's name would stand for only one of them.
+        references[reference] = name = name if taken[name] == 1 else reference
+        found[name] = EntryPoint(name, reference, CONTROLLERS)
+    return [references.get(name, name) for name in selection], found
+
+
+def _name_in(reference: str) -> str:
+    """The name of what ``MODULE:NAME`` refers to; that of the module if it has none."""
+    if module := module_of_path(reference):
+        raise ControllerLoadError(f"{reference} is a path: want MODULE:NAME, as in {module}")
+    entry = EntryPoint(reference.partition(":")[0].rpartition(".")[2], reference, CONTROLLERS)
+    named = getattr(load_factory(entry), "name", "")
+    return named if named and isinstance(named, str) else entry.name
 
 
 def webhooks_of(factories: Iterable[Any]) -> list[Any]:

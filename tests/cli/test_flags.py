@@ -190,3 +190,10 @@ def test_the_help_of_the_manager_loads_no_controller() -> None:
         "kinformer_controllers.shared",
         "kinformer_controllers.shared.options",
     }
+
+
+def test_an_empty_path_is_an_error_and_not_this_folder() -> None:
+    done = CliRunner().invoke(main, ["manager", "--kubeconfig", ""])
+
+    assert done.exit_code == 2
+    assert "Invalid value for '--kubeconfig': it is empty: want a path" in done.output

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import metadata
@@ -243,6 +244,15 @@ async def test_where_nothing_can_be_loaded_that_is_an_error(client: Client, inst
 async def test_a_place_that_names_nothing_to_run_says_what_to_write(client: Client, place: str, said: str) -> None:
     with pytest.raises(ControllerLoadError, match=said):
         Manager(client, controllers=[place])
+
+
+async def test_several_functions_of_one_module_are_controllers_each(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(tea=Noted().make, bread=Noted().make))
+
+    assert list(Manager(client, controllers=["shop:tea"]).controllers) == ["shop"]
+    assert list(Manager(client, controllers=["shop:tea", "shop:bread"]).controllers) == ["shop:tea", "shop:bread"]
 
 
 async def test_a_controller_that_says_it_has_nothing_to_do_is_left_out(

@@ -13,7 +13,7 @@ import anyio
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
-from kinformer.cli.flags import duration
+from kinformer.cli.flags import PathType, duration
 from kinformer.cli.running import logging_flags, run_command, with_logging
 from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
@@ -25,7 +25,7 @@ __all__ = ("quota_webhook",)
 )
 @click.option(
     "--kubeconfig",
-    type=click.Path(path_type=Path),
+    type=PathType(path_type=Path),
     help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own account if not given.",
 )
 @click.option("--context", default=None, help="Which of the kubeconfig's contexts; its current one if not given.")
@@ -35,11 +35,11 @@ __all__ = ("quota_webhook",)
     help="Address to listen on.  [0.0.0.0 with --client-ca-file, else 127.0.0.1: whoever may ask can use a quota up]",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=9443, show_default=True, help="0 for any free port.")
-@click.option("--tls-cert-file", type=click.Path(path_type=Path), help="The server's certificate, as PEM.")
-@click.option("--tls-private-key-file", type=click.Path(path_type=Path), help="Its key, as PEM.")
+@click.option("--tls-cert-file", type=PathType(path_type=Path), help="The server's certificate, as PEM.")
+@click.option("--tls-private-key-file", type=PathType(path_type=Path), help="Its key, as PEM.")
 @click.option(
     "--client-ca-file",
-    type=click.Path(path_type=Path),
+    type=PathType(path_type=Path),
     help="Only clients may ask that have a certificate of one of these authorities (PEM).",
 )
 @click.option(
