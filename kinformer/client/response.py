@@ -23,6 +23,7 @@ __all__ = ("Response", "is_header_name", "read_response")
 #: Bytes. An API server may send 4,096 characters of warnings, each in a header of its own.
 _MAX_HEAD: Final = 2**18
 
+_BEGIN: Final = b"HTTP/1."
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
 _HEAD: Final = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [^\r\n\0]*)?((?:\r?\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*)*)\r?"
@@ -162,6 +163,8 @@ async def read_response(
             continue
         if len(data) > _MAX_HEAD:
             raise _wrong(f"its head has more than {_MAX_HEAD} bytes")
+        if not _BEGIN.startswith(data[: len(_BEGIN)]):
+            _parse(bytes(data))  # another protocol, whose peer may wait for us after its first line, as SSH does
         more = await wire.receive()
         if not more:
             raise aiohttp.ServerDisconnectedError

@@ -147,6 +147,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
         b"HTTP/1.1 2000 X\r\n\r\n",
         b"HTTP/2 200 OK\r\n\r\n",
         b"ICY 200 OK\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
         b"\n\n",
         OK + b"Content-Length: -1\r\n\r\n",
         OK + b"Content-Length: +1\r\n\r\nx",
