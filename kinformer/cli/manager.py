@@ -16,6 +16,7 @@ from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.manager_flags import ManagerFlags
 from kinformer.cli.modules import search_here
 from kinformer.cli.recording import RecordingFlags, recording_of
+from kinformer.cli.running import version_of
 from kinformer.cli.serving import ServingFlags, address_of, serving_with_reviewers
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
@@ -23,7 +24,6 @@ from kinformer.cli.webhooks import WebhookFlags
 from kinformer.client import Client, ClientOptions, OutageOptions, TokenBucket, connect
 from kinformer.client.account import account_endpoint
 from kinformer.collector import keep
-from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.beside import NAMESPACE
 from kinformer.manager.cluster_part import FleetOptions
@@ -179,13 +179,10 @@ async def run(
             shards = group.namespace if group is not None else ""
             rules = _rules(manager, lease if settings is not None else None, shards, webhooks, reviews=reviews)
             return await _dry_run(client, dry_run, rules, chosen)
-        # Checked before anything runs: otherwise each informer would report again and again that the server cannot be
-        # reached or refuses the credentials. Reading the version alone needs no credentials.
-        await client.server_resources()
-        version = await client.server_version()
+        version = await version_of(client)
         await manager.check_alone()
         doing = "running" if settings is None else f"standing by, until it holds {election.lease}, with"
-        click.echo(f"{doing} {', '.join(manager.controllers)} for {client.server} ({escaped(version.git_version)})")
+        click.echo(f"{doing} {', '.join(manager.controllers)} for {client.server} ({version})")
         with interruption.stops(partial(manager.stop, flags.shutdown_grace)):
             await manager.run()
     return 0

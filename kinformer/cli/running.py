@@ -16,8 +16,9 @@ import click
 
 if TYPE_CHECKING:
     from kinformer.cli.signals import Interruption
+    from kinformer.client import Client
 
-__all__ = ("exit_with", "logging_flags", "run_command", "with_logging")
+__all__ = ("exit_with", "logging_flags", "run_command", "version_of", "with_logging")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,3 +74,24 @@ def exit_with(work: Callable[[], int]) -> None:
     # process ends: 0.5 s of CPU for 100,000 pods, and 0.08 s for the modules alone.
     gc.freeze()
     sys.exit(status)
+
+
+async def version_of(client: Client) -> str:
+    """
+    The version of the server, as text for the terminal.
+
+    It is checked first that the server can be reached, is an API server, and takes the credentials. Otherwise each
+    informer would report this again and again. Reading the version alone needs no credentials.
+
+    :raises ClientError: which names the server
+    """
+    from kinformer.client import ClientError
+    from kinformer.logs import escaped
+
+    try:
+        await client.server_resources()
+        return escaped((await client.server_version()).git_version)
+    except ClientError as error:
+        if client.server in str(error):
+            raise
+        raise ClientError(f"the server at {client.server}: {error}") from error

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import subprocess
@@ -226,6 +227,21 @@ async def test_a_server_that_refuses_the_token_is_one_line_that_names_it(tmp_pat
         assert done.status == 1
         assert f"the server refused the credentials for {server.url}" in done.err
         assert "Traceback" not in done.err
+
+
+async def test_a_web_server_instead_is_one_line_that_names_it(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as web:
+        url = f"http://127.0.0.1:{web.sockets[0].getsockname()[1]}"
+        done = await kinformer("manager", "--kubeconfig", write_kubeconfig(tmp_path / "k", url), "--controllers", "job")
+
+    assert done.status == 1
+    assert done.err.startswith(f"kinformer: the server at {url}: the answer from /api is not one of an API server: ")
+    assert done.err.count("\n") == 1
 
 
 async def test_an_unknown_controller_is_one_line_that_says_which_there_are(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.flags import PathType, duration
-from kinformer.cli.running import logging_flags, run_command, with_logging
+from kinformer.cli.running import logging_flags, run_command, version_of, with_logging
 from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
 __all__ = ("quota_webhook",)
@@ -114,7 +114,7 @@ async def _run(
         if settings is not None:
             # The Lease has a client of its own, so that its renewals do not wait for charges.
             settings = replace(settings, client=await stack.enter_async_context(connect(kubeconfig, context)))
-        version = await client.server_version()
+        version = await version_of(client)
         webhook = QuotaWebhook(client, reservation=reservation, period=period, election=settings)
         server = WebhookServer(webhook, tls, host, port)
         server.bind()
@@ -126,5 +126,5 @@ async def _run(
             gc.collect()
             gc.freeze()
             scheme = "http" if tls is None else "https"
-            click.echo(f"serving {scheme}://{host}:{server.port}/validate for {client.server} ({version.git_version})")
+            click.echo(f"serving {scheme}://{host}:{server.port}/validate for {client.server} ({version})")
     return 0
