@@ -42,7 +42,8 @@ def why_not_connected(error: Exception, proxy: str | None) -> BaseException | st
         return f"the proxy at {shown} answered {error.status} {error.message}"
     if isinstance(error, NoTunnel):
         return f"the proxy at {shown} {error}"
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
+    if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientConnectorDNSError) and proxy:
+        # With a proxy, it is the proxy whose name was looked up.
         return f"no connection to the proxy at {shown}: {cause_of(error)}"
     return cause_of(error)
 

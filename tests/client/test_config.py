@@ -442,6 +442,9 @@ async def test_a_proxy_that_does_not_let_us_through_is_named(tls_server: str) ->
     async with connect(url=tls_server, proxy="http://127.0.0.1:1") as client:
         with pytest.raises(ServerUnreachable, match=r"no connection to the proxy at http://127\.0\.0\.1:1: Connection"):
             await client.request("GET", "/x")
+    async with connect(url=tls_server, proxy="http://proxy.invalid") as client:
+        with pytest.raises(ServerUnreachable, match=r"no connection to the proxy at http://proxy\.invalid: "):
+            await client.request("GET", "/x")
 
 
 async def test_a_failed_handshake_keeps_no_memory(tls_server: str, kubeconfig: Write) -> None:
