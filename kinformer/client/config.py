@@ -262,9 +262,13 @@ class _KubeconfigSource:
         self._issued: ExecCredential | None = None
         #: In the clock's monotonic time; None if the plug-in gave no expiry.
         self._expires: float | None = None
+        #: The token that was last read from the user's token file.
+        self._token_of_file = ""
         entry = chosen.user.get("exec")
         if isinstance(entry, dict):
-            self._plugin = ExecPlugin.of(entry, chosen.user_name, chosen.user_folder, chosen.cluster_info, exec_timeout)
+            plugin = ExecPlugin.of(entry, chosen.user_name, chosen.user_folder, chosen.cluster_info, exec_timeout)
+            # As in client-go, it is not run for a user that has other credentials.
+            self._plugin = None if chosen.has_credentials else plugin
 
     @property
     def can_change(self) -> bool:
@@ -344,7 +348,11 @@ class _KubeconfigSource:
         chosen = self._chosen
         token = (chosen.user_text("token") or "").strip()
         if (path := chosen.token_file) is not None:
-            token = _token_in(path) or token
+            try:
+                token = self._token_of_file = _token_in(path)
+            except ConfigError:
+                if not token or self._token_of_file:
+                    raise
         if token:
             return f"Bearer {token}"
         name, password = chosen.user_text("username"), chosen.user_text("password")

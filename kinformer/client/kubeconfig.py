@@ -44,6 +44,9 @@ _OF_THIS_HOST: Final = (
     "auth-provider",
 )
 
+#: Fields that are credentials, or name a file with them.
+_CREDENTIALS: Final = ("token", "tokenFile", "username", "client-certificate", "client-certificate-data")
+
 Entry = Mapping[str, Any]
 #: By name, each with the folder of its file.
 Entries = dict[str, tuple[Entry, Path]]
@@ -88,6 +91,11 @@ class KubeconfigContext:
     def token_file(self) -> Path | None:
         path = self.user_text("tokenFile")
         return self.user_folder / path if path else None
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether the user's entry itself has a token, a name or a certificate, or names a file with one."""
+        return any(self.user.get(name) for name in _CREDENTIALS)
 
     def tls(self) -> TlsSource:
         """

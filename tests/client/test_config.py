@@ -204,6 +204,32 @@ async def test_an_exec_plugin_is_asked_again_when_its_token_has_expired(
     assert endpoint.credentials.header == "Bearer token-2"
 
 
+@pytest.mark.parametrize("own", [{"token": "own"}, {"tokenFile": "own"}, {"username": "own", "password": ""}])
+async def test_an_exec_plugin_of_a_user_with_credentials_is_not_run(
+    own: dict[str, str], kubeconfig: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "own").write_text("own")
+    path = kubeconfig(user={**exec_plugin(tmp_path / "plugin.py", None), **own})
+
+    endpoint = await load_kubeconfig(path)
+
+    assert endpoint.credentials.header in ("Bearer own", "Basic b3duOg==")
+    assert not (tmp_path / "plugin.count").exists()
+
+
+async def test_a_token_stands_in_for_a_file_that_was_never_there(kubeconfig: Write, tmp_path: Path) -> None:
+    endpoint = await load_kubeconfig(kubeconfig(user={"token": "at first", "tokenFile": "token"}))
+    assert endpoint.credentials.header == "Bearer at first"
+
+    (tmp_path / "token").write_text("of the file")
+    await endpoint.credentials.refresh()
+    (tmp_path / "token").unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        await endpoint.credentials.refresh()
+
+    assert endpoint.credentials.header == "Bearer of the file"
+
+
 async def test_an_exec_plugin_that_fails_is_named(kubeconfig: Write) -> None:
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/does/not/exist"}}
 
