@@ -89,7 +89,7 @@ class ServiceLBController:
         queue_nodes = self._queue_nodes
         self.nodes.handle(nodes, ResourceEventHandlerFuncs(queue_nodes, self._node_changed, queue_nodes))
         self.nodes.wait_for(services)
-        self._hosts = HostUpdater(balancers, self._cluster, recorder, clock)
+        self._hosts = HostUpdater(balancers, self._cluster, recorder, clock, at_once=options.concurrent_service_syncs)
         self.group = Group(self.services, self.nodes)
 
     async def sync(self, key: str) -> float | None:

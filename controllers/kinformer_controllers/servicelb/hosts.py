@@ -76,8 +76,7 @@ _FIELDS: Final = (
     "health_check_node_port",
 )
 
-#: The largest number of concurrent updates, and of nodes' names in one Event.
-_AT_ONCE: Final = 10
+#: The largest number of nodes' names in one Event.
 _NAMES: Final = 20
 
 
@@ -152,13 +151,20 @@ def _port(port: Any) -> tuple[Any, ...]:
 
 
 class HostUpdater:
-    """Updates load balancers."""
+    """
+    Updates load balancers.
 
-    def __init__(self, balancers: LoadBalancers, cluster: str, recorder: EventRecorder, clock: Clock) -> None:
+    :param at_once: the largest number of concurrent updates
+    """
+
+    def __init__(
+        self, balancers: LoadBalancers, cluster: str, recorder: EventRecorder, clock: Clock, *, at_once: int
+    ) -> None:
         self._balancers = balancers
         self._cluster = cluster
         self._recorder = recorder
         self._clock = clock
+        self._at_once = at_once
         #: The nodes of each load balancer's last update, by the Service's key.
         self._told: dict[str, list[V1Node]] = {}
 
@@ -175,7 +181,7 @@ class HostUpdater:
 
         :return: the keys of the Services whose load balancer could not be updated
         """
-        began, limiter = self._clock.monotonic(), anyio.CapacityLimiter(_AT_ONCE)
+        began, limiter = self._clock.monotonic(), anyio.CapacityLimiter(self._at_once)
         failed: list[str] = []
 
         async def update(service: V1Service) -> None:
