@@ -119,6 +119,18 @@ def test_a_slice_copies_labels_and_annotations_and_belongs_to_its_endpoints() ->
     )
 
 
+@pytest.mark.parametrize(("uid", "updated"), [(None, 0), ("uid-e", 0), ("uid-earlier", 1)])
+def test_a_slice_is_written_again_only_for_an_owner_that_is_gone(uid: str | None, updated: int) -> None:
+    (slice_,) = mirror(endpoints(subset("10.0.0.1"), uid=uid or "uid-e"), [], 1000).create
+    slice_ = named(slice_, "s")
+    if uid is None:
+        slice_.metadata.owner_references = None
+
+    found = mirror(endpoints(subset("10.0.0.1")), [slice_], 1000)
+
+    assert (len(found.create), len(found.update), len(found.delete)) == (0, updated, 0)
+
+
 def test_unready_addresses_stay_unready_and_keep_their_details() -> None:
     address = {
         "ip": "10.0.0.1",
