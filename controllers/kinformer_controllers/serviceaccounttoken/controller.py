@@ -120,7 +120,7 @@ class TokenController:
             "serviceaccount-token-secrets",
             self.sync_secret,
             workers=workers,
-            queue_name="serviceaccount_tokens_secret",
+            queue_name="serviceaccount_tokens_service",  # Kubernetes gives both queues this name,
             clock=context.clock,
         )
         self.accounts.watch_mapped(accounts, lambda account: (str(AccountKey.of(account)),)).wait_for(secrets)

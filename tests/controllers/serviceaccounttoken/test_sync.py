@@ -64,6 +64,12 @@ def without(*keys: str) -> dict[str, str]:
     return {key: value for key, value in COMPLETE.items() if key not in keys}
 
 
+def test_both_queues_are_counted_under_kubernetes_name() -> None:
+    tokens = World().tokens
+
+    assert {it.queue.name for it in (tokens.accounts, tokens.secrets)} == {"serviceaccount_tokens_service"}
+
+
 @pytest.mark.parametrize("secrets", [(), ("missing",), ("t",)])
 async def test_an_account_that_is_there_is_left_alone(secrets: tuple[str, ...]) -> None:
     world = World()
