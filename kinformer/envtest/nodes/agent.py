@@ -316,7 +316,8 @@ def _is_said(pod: V1Pod, status: dict[str, Any]) -> bool:
 
 def _node(name: str) -> dict[str, Any]:
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-    return {"metadata": {"name": name, "labels": labels}}
+    annotations = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+    return {"metadata": {"name": name, "labels": labels, "annotations": annotations}}
 
 
 def _lease(name: str, now: str) -> dict[str, Any]:

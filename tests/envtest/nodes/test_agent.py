@@ -58,6 +58,8 @@ async def test_nodes_are_registered_with_their_leases(client: Client) -> None:
     assert [node.metadata.name for node in nodes] == ["node-0", "node-1"]
     assert nodes[0].status.conditions[0].type == "Ready"
     assert [lease.spec.holder_identity for lease in leases] == ["node-0", "node-1"]
+    # Without it, the attach-detach controller leaves a node's volumes to its kubelet.
+    assert nodes[0].metadata.annotations == {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
 
 
 async def test_a_registered_node_has_only_the_taints_that_somebody_gave_it(client: Client) -> None:
