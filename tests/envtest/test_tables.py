@@ -10,8 +10,8 @@ import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.envtest.handlers.cells import claim_state
-from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.handlers.spans import in_short
+from kinformer.meta.jsonpath import find
 from tests.envtest.conftest import Http
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.handlers.spans import NONE, since
 from kinformer.envtest.strategy.checks import ingress_points
+from kinformer.meta.jsonpath import find
 from kinformer.meta.owners import get_controller_of
 from kinformer.meta.selectors import label_selector_as_selector
 

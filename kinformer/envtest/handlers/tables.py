@@ -12,10 +12,10 @@ import msgspec
 
 from kinformer.envtest.datafiles import read_yaml
 from kinformer.envtest.handlers import cells, pod_cells
-from kinformer.envtest.handlers.jsonpath import find
 from kinformer.envtest.handlers.spans import since
 from kinformer.envtest.handlers.view import View
 from kinformer.envtest.registry import Resource
+from kinformer.meta.jsonpath import find
 
 __all__ = ("TableView",)
 
