@@ -137,6 +137,8 @@ class SharedInformerFactory:
         self._division: Division | None = None
         if isinstance(snapshot, str | os.PathLike):
             snapshot = Snapshot(path=snapshot)
+        is_right = snapshot is None or isinstance(snapshot, Snapshot)
+        want(snapshot, is_right, "the snapshot of an informer factory", "the path of a file, or Snapshot(path=…)")
         self._keeper = None if snapshot is None else SnapshotKeeper(snapshot, client, self._clock)
 
     # --- getting informers

@@ -25,6 +25,7 @@ import msgspec
 from anyio.abc import ObjectSendStream
 from anyio.lowlevel import checkpoint
 
+from kinformer.arguments import want, want_seconds
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.state import CacheState
 from kinformer.client import Client
@@ -68,7 +69,8 @@ class Snapshot:
     :param interval: the least number of seconds between two files. A crash loses at most the changes since the last
         one. At the end of the factory, a file is written in any case
     :param secrets: keep informers of Secrets, too. The file is readable for its owner only, and not encrypted
-    :raises ValueError: if the interval is not positive
+    :raises ValueError: if the interval is not positive, or the path is empty
+    :raises TypeError: if the path or the interval is of a wrong type
     """
 
     path: str | os.PathLike[str]
@@ -76,6 +78,10 @@ class Snapshot:
     secrets: bool = False
 
     def __post_init__(self) -> None:
+        want(self.path, isinstance(self.path, str | os.PathLike), "the path of a snapshot", "the name of a file")
+        want_seconds(self.interval, "the interval of a snapshot")
+        if not os.fspath(self.path):
+            raise ValueError("the path of a snapshot is empty: want the name of a file")
         if not self.interval > 0:
             raise ValueError(f"the interval of snapshot {os.fspath(self.path)} is {self.interval}: want seconds")
 
@@ -129,6 +135,9 @@ class SnapshotKeeper:
                 await self._open()
                 self._opened = True
         signature = self._signature(informer)
+        if signature is None:
+            reason = "Secrets are not kept" if _is_of_secrets(informer) else "its transform depends on more than code"
+            log.info("informer_not_in_snapshot", informer=informer.name, reason=reason)
         if self._file is None or signature is None:
             return None
         kept = self._file.index.informers.get(_name_of(informer))
@@ -315,10 +324,7 @@ class SnapshotKeeper:
 
     def _signature(self, informer: SharedIndexInformer[Any]) -> dict[str, str] | None:
         """What the objects of a cache depend on; None if they are not to be kept."""
-        resource = informer.resource
-        if resource is not None and resource.resource == "secrets" and not self._options.secrets:
-            return None
-        return signature_of(informer)
+        return signature_of(informer) if self._options.secrets or not _is_of_secrets(informer) else None
 
 
 _decode_keys: Final = msgspec.msgpack.Decoder(list[str]).decode
@@ -342,6 +348,10 @@ async def _prefetch(file: SnapshotFile[Any], blocks: Iterable[Block], send: Obje
     async with send:
         for block in blocks:
             await send.send(await anyio.to_thread.run_sync(file.read, block))
+
+
+def _is_of_secrets(informer: SharedIndexInformer[Any]) -> bool:
+    return informer.resource is not None and informer.resource.resource == "secrets"
 
 
 def _name_of(informer: SharedIndexInformer[Any]) -> str:

@@ -16,6 +16,7 @@ A CRC-32 finds damage. It does not protect against attackers: they would need th
 from __future__ import annotations
 
 import errno
+import glob
 import mmap
 import os
 import struct
@@ -23,6 +24,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -60,12 +62,13 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
 
 def write_snapshot(path: Path, blocks: Callable[[Callable[[bytes, int], Block]], Any]) -> None:
     """
-    Write a file, and put it in the place of an older one. Blocking: call it in a thread.
+    Write a file, and put it in the place of an older one, to which a link may lead. Blocking: call it in a thread.
 
     :param blocks: called with a function that writes a block, which is given with its number of objects. It returns the
         index
     :raises OSError: if the file cannot be written. The older one then stays
     """
+    path = Path(os.path.realpath(path))
     if path.exists() and not (path.is_file() or path.is_dir()):  # a directory has an error of its own
         raise OSError(errno.EINVAL, "it is no file, and would be replaced by one", str(path))
     _clean_up(path)
@@ -101,9 +104,10 @@ def _sync_directory(folder: Path) -> None:
 
 def _clean_up(path: Path) -> None:
     """Remove the files of writers that were killed."""
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
-        if time.time() - left.stat().st_mtime > _LEFT_BEHIND:
-            left.unlink(missing_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(FileNotFoundError):  # another process has renamed or removed it
+            if time.time() - left.stat().st_mtime > _LEFT_BEHIND:
+                left.unlink()
 
 
 class SnapshotFile(Generic[I]):

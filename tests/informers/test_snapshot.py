@@ -390,6 +390,30 @@ async def test_a_controller_catches_up_with_all_its_caches_at_once(
     assert len(begun) == 2
 
 
+class Trimmer:
+    def trim(self, obj: V1ConfigMap) -> V1ConfigMap:
+        return obj
+
+
+async def test_the_log_says_why_an_informer_is_not_kept(client: Client, tmp_path: Path) -> None:
+    async with process(client, tmp_path / "caches", transform=Trimmer().trim) as only:
+        lines = [line["reason"] for line in only.logs if line["event"] == "informer_not_in_snapshot"]
+
+    assert lines == ["its transform depends on more than code"]
+
+
+@pytest.mark.parametrize("given", [True, {"path": "caches"}, Snapshot])
+async def test_something_else_than_a_path_is_refused_as_a_snapshot(client: Client, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"the snapshot of an informer factory is .*: want the path of a file"):
+        SharedInformerFactory(client, snapshot=given)
+
+
+@pytest.mark.parametrize("settings", [{"path": None}, {"path": ""}, {"path": "caches", "interval": "60"}])
+def test_wrong_settings_of_a_snapshot_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"the (path|interval) of a snapshot is"):
+        Snapshot(**settings)
+
+
 async def test_secrets_are_kept_only_if_that_is_asked_for(client: Client, tmp_path: Path) -> None:
     secret = from_dict(V1Secret, {"metadata": {"name": "a", "namespace": "default"}, "data": {"key": "aHVzaA=="}})
     await client.resource(V1Secret).create(secret)

@@ -96,15 +96,37 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_killed_writers_have_left_is_removed_after_an_hour(tmp_path: Path) -> None:
-    path = tmp_path / "caches"
-    young, old = tmp_path / ".caches.young.tmp", tmp_path / ".caches.old.tmp"
+    path = tmp_path / "caches[1]"
+    young, old = tmp_path / ".caches[1].young.tmp", tmp_path / ".caches[1].old.tmp"
     for left in (young, old):
         left.touch()
     os.utime(old, (0, 0))
 
     write(path, b"new")
 
-    assert sorted(left.name for left in tmp_path.iterdir()) == [".caches.young.tmp", "caches"]
+    assert sorted(left.name for left in tmp_path.iterdir()) == [".caches[1].young.tmp", "caches[1]"]
+
+
+def test_another_writer_may_rename_a_file_while_old_ones_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "caches"
+    monkeypatch.setattr(Path, "glob", lambda folder, _: [folder / ".caches.renamed.tmp"])
+
+    write(path, b"new")
+
+    assert read(path) == [b"new"]
+
+
+def test_a_link_to_another_place_is_followed(tmp_path: Path) -> None:
+    path, place = tmp_path / "caches", tmp_path / "volume" / "caches"
+    place.parent.mkdir()
+    path.symlink_to(place)
+
+    write(path, b"new")
+
+    assert path.is_symlink()
+    assert read(place) == [b"new"]
 
 
 def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
