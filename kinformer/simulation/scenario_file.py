@@ -86,8 +86,15 @@ class Expectation:
             raise ValueError("of objects a number is expected: count, most or least")
         if found.object and (any(each is not None for each in counts) or found.labels):
             raise ValueError("of one object it is expected what it has, or that it is gone")
+        for name, each in (("object", found.object), ("objects", found.objects), ("labels", found.labels)):
+            if not isinstance(each, str):
+                raise ValueError(f"{name} is a text, not {each!r}")  # noqa: TRY004  # it comes from a user's file
         if found.object and "/" not in found.object:
             raise ValueError(f"{found.object!r} is not an object: write resource, namespace and name, with slashes")
+        if found.objects.count("/") > 1:
+            raise ValueError(f"{found.objects!r} is not objects: write a resource, and a namespace after a slash")
+        if not isinstance(found.gone, bool):
+            raise ValueError(f"gone is true or false, not {found.gone!r}")  # noqa: TRY004  # as above
         if any(each is not None and not isinstance(each, int) for each in counts):
             raise ValueError("count, most and least are whole numbers")
         parse_selector(found.labels)
@@ -188,14 +195,18 @@ class FileScenario:
             world.manager(self.controllers, name, leader_election=len(self.managers) > 1)
         for name, main in self.programs:
             world.program(main, name)
+        unknown = {(check.object or check.objects).partition("/")[0] for check in (*self.always, *self.eventually)}
         for step in self.steps:
             try:
                 await _do(world, step)
+                unknown = {each for each in unknown if not _is_served(world, each)}
             except AssertionError as error:
                 raise type(error)(f"{self.file}: step {step.number}: {error}") from None
             except (ApiError, LookupError, ValueError) as error:
                 text = " ".join(str(error).split())
                 raise ScenarioFileError(f"{self.file}: step {step.number}: {step.verb}: {text}") from error
+        if unknown:
+            raise ScenarioFileError(f"{self.file}: the server does not serve {', '.join(sorted(unknown))}")
 
 
 async def _do(world: World, step: _Step) -> None:
@@ -214,7 +225,14 @@ async def _do(world: World, step: _Step) -> None:
         case "sleep":
             await world.sleep(given)
         case "expect":
+            resource, _, _ = (given.object or given.objects).partition("/")
+            if not _is_served(world, resource):
+                raise LookupError(f"the server does not serve {resource}")
             given(world.state)
+
+
+def _is_served(world: World, resource: str) -> bool:
+    return any(str(each.group_resource) == resource for each in world.server.registry)
 
 
 def _object(world: World, text: str) -> tuple[Resource[dict[str, Any]], str, str]:
@@ -251,6 +269,8 @@ def read_scenario(file: Path, controllers: Sequence[str]) -> FileScenario:
         raise ScenarioFileError(f"{file}{where}: is not YAML: {' '.join(problem.split())}") from error
     except UnicodeDecodeError as error:
         raise ScenarioFileError(f"{file}: is not text: {error.reason} at byte {error.start}") from error
+    except ValueError as error:  # a date that does not exist
+        raise ScenarioFileError(f"{file}: is not YAML: {error}") from error
     try:
         whole = {"steps": read} if isinstance(read, list) else read
         whole = _only(whole, ("steps", "always", "eventually", "managers"), "a scenario")

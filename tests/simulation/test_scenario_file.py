@@ -66,6 +66,14 @@ def test_all_steps_are_done_and_what_is_expected_is_there(tmp_path: Path) -> Non
         ("expect: {objects: configmaps/default, count: 5}", "configmaps/default, want 5"),
         ("expect: {objects: configmaps/default, labels: app=x, least: 1}", "there are 0 of configmaps/default app=x"),
         ("expect: {objects: configmaps/default, most: 0}", "want 0 at most"),
+        ("expect: {object: configmap/default/web, gone: true}", "step 3: expect: the server does not serve configmap"),
+        ("expect: {object: webs.example.com/default/web, gone: true}", "the server does not serve webs.example.com"),
+        ("expect: {objects: configmap/default, count: 0}", "the server does not serve configmap"),
+        (
+            "expect: {object: configmaps/web, gone: true}",
+            "in a namespace: want RESOURCE/NAMESPACE/NAME",
+        ),
+        ("expect: {object: nodes/default/n1, gone: true}", "in no namespace: want RESOURCE/NAME, not nodes/default/n1"),
     ],
 )
 def test_what_is_not_as_expected_is_told_with_the_step(tmp_path: Path, text: str, said: str) -> None:
@@ -77,6 +85,35 @@ def test_expectations_can_be_for_always_and_for_the_end(tmp_path: Path, when: st
     text = f"{when}: [{{object: configmaps/default/web-child, gone: true}}]\nsteps: [apply: {WEB}]\n"
 
     assert "what is expected of configmaps/default/web-child does not hold" in outcome(tmp_path, text)
+
+
+@pytest.mark.parametrize("when", ["always", "eventually"])
+@pytest.mark.parametrize("resource", ["configmap", "webs.example.com"])
+def test_an_expectation_of_a_resource_that_is_never_served_is_an_error(
+    tmp_path: Path, when: str, resource: str
+) -> None:
+    text = f"{when}: [{{objects: {resource}, most: 0}}]\nsteps: [apply: {WEB}]\n"
+
+    assert f"the server does not serve {resource}" in outcome(tmp_path, text)
+
+
+CRD = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: webs.example.com}
+spec:
+  group: example.com
+  names: {plural: webs, singular: web, kind: Web, listKind: WebList}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
+
+
+def test_custom_resources_may_be_expected_before_their_definition_exists(tmp_path: Path) -> None:
+    (tmp_path / "crd.yaml").write_text(CRD)
+    text = "always: [{objects: webs.example.com, most: 0}]\nsteps: [apply: crd.yaml, settle]\n"
+
+    assert outcome(tmp_path, text) == ""
 
 
 def test_several_managers_elect_a_leader(tmp_path: Path) -> None:
@@ -125,6 +162,11 @@ MISTAKES = {
     "[expect: {objects: pods}]": "of objects a number is expected",
     "[expect: {objects: pods, count: some}]": "count, most and least are whole numbers",
     "[expect: {objects: pods, labels: '=,', count: 1}]": "step 1: ",
+    "[expect: {objects: pods, labels: {app: web}, count: 1}]": "labels is a text, not {'app': 'web'}",
+    "[expect: {object: 5}]": "object is a text, not 5",
+    "[expect: {objects: pods/default/web, count: 0}]": "'pods/default/web' is not objects",
+    "[expect: {object: pods/default/a, gone: 'no'}]": "gone is true or false, not 'no'",
+    "[apply: {a: 2024-13-45}]": "is not YAML: month must be in 1..12",
     "{steps: [], managers: [a, a]}": "managers is a list of different names",
     "{steps: [], always: [{object: pods/a, hass: 1}]}": "an expectation has no 'hass'",
 }
