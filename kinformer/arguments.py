@@ -60,11 +60,12 @@ def want_text(given: object, name: str, instead: str) -> None:
 
 def want_number(given: object, name: str, instead: str = "a number") -> None:
     """
-    Check that an argument is a number.
+    Check that an argument is a number, and not NaN: comparisons with NaN are false, so no limit would hold.
 
     :raises TypeError: if it is not
     """
-    want(given, isinstance(given, int | float) and not isinstance(given, bool), name, instead)
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    want(given, is_number and given == given, name, instead)
 
 
 def want_seconds(given: object, name: str) -> None:

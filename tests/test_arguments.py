@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kinformer.arguments import takes
+from kinformer.arguments import takes, want_number
 
 
 class Watcher:
@@ -54,3 +54,9 @@ def test_a_wrapper_is_asked_for_its_own_arguments() -> None:
         pass
 
     assert takes(wrapper, 1)
+
+
+@pytest.mark.parametrize("given", ["1", None, True, float("nan")])
+def test_what_is_no_number_is_refused_by_name(given: object) -> None:
+    with pytest.raises(TypeError, match=r"qps is .*: want a number"):
+        want_number(given, "qps")

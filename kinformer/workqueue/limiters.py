@@ -202,4 +202,4 @@ def default_item_based_rate_limiter() -> RateLimiter[Hashable]:
 
 def _nanoseconds(seconds: float, name: str) -> int:
     want_seconds(seconds, name)
-    return min(round(seconds * _SECOND), _LONGEST)
+    return round(min(seconds * _SECOND, _LONGEST))  # infinity is the longest time

@@ -71,8 +71,12 @@ class PriorityQueue(WorkQueue[T]):
         self._add(item, 0.0, 0)
 
     def add_after(self, item: T, seconds: float) -> None:
-        """Add `item` with priority 0, ready after `seconds`."""
-        self._add(item, seconds, 0)
+        """
+        Add `item` with priority 0, ready after `seconds`.
+
+        :raises ValueError: if that is NaN
+        """
+        self.add_with_options(item, after=seconds)
 
     def add_rate_limited(self, item: T) -> None:
         """Add `item` with priority 0, ready when the limiter allows it."""
@@ -87,7 +91,10 @@ class PriorityQueue(WorkQueue[T]):
         :param after: seconds until they are ready
         :param rate_limited: also use the limiter's delay; if `after` is given too, the shorter delay counts
         :param priority: items with a higher number come earlier; 0 if None
+        :raises ValueError: if the delay or the priority is NaN, which has no place among those of other items
         """
+        if after != after or priority != priority:
+            raise ValueError(f"{items!r} cannot wait for {after} seconds with priority {priority}")
         if self._shutting_down:
             return
         for item in items:

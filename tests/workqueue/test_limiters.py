@@ -213,3 +213,9 @@ def test_the_limiter_for_items_alone_starts_at_a_millisecond() -> None:
 
     assert times(limiter, "one", 2) == [0.001, 0.002]
     assert times(limiter, "two", 50)[-1] == 1000.0
+
+
+def test_a_longest_wait_of_infinity_is_no_limit() -> None:
+    limiter = ItemExponentialFailureRateLimiter(1.0, math.inf)
+
+    assert [limiter.when("foo") for _ in range(70)][-1] == NEVER

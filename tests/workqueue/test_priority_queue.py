@@ -523,3 +523,13 @@ def test_rising_items_leave_nothing_behind_while_lower_ones_wait(clock: FakeCloc
 
     assert len(queue._line) < 100
     assert queue.get_nowait() == "starved"
+
+
+@pytest.mark.parametrize("options", [{"after": float("nan")}, {"priority": float("nan")}])
+def test_nan_is_refused_as_a_delay_and_as_a_priority(queue: PriorityQueue[str], options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"'foo'.* cannot wait for .*nan"):
+        queue.add_with_options("foo", **options)  # type: ignore[arg-type]  # what a type checker would find, too
+    with pytest.raises(ValueError, match=r"'foo'.* cannot wait for nan seconds"):
+        queue.add_after("foo", float("nan"))
+
+    assert len(queue) == 0
