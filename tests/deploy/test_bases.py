@@ -20,6 +20,7 @@ from kinformer.cli.command import main
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer_controllers.groupquota.command import quota_webhook
+from tests.definitions import definition
 
 pytest.importorskip("cryptography", reason="kubectl sends tokens over TLS only")
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
@@ -29,26 +30,7 @@ BASES = ("manager", "sharded", "quota-webhook")
 
 #: cert-manager's kinds, whose definitions a cluster has from cert-manager.
 CERT_MANAGER = [
-    {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.cert-manager.io"},
-        "spec": {
-            "group": "cert-manager.io",
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                    },
-                }
-            ],
-        },
-    }
+    definition(plural, kind, "cert-manager.io")
     for plural, kind in (("issuers", "Issuer"), ("certificates", "Certificate"))
 ]
 
@@ -80,8 +62,8 @@ async def serving(folder: Path) -> AsyncIterator[ApiServer]:
         server.write_kubeconfig(folder / "config")
         async with connect(folder / "config") as client:
             definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
-            for definition in CERT_MANAGER:
-                await definitions.create(definition)
+            for each in CERT_MANAGER:
+                await definitions.create(each)
             namespaces: Any = client.resource(dict, ("", "v1", "namespaces"))
             # A dry run makes no namespace for what comes after it.
             await namespaces.create({"metadata": {"name": "kinformer-system"}})

@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from kinformer.envtest import ApiServer
+from tests.definitions import DEFINITIONS, FREE, definition
 from tests.envtest.conftest import Http
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -302,25 +303,18 @@ async def test_containers_are_applied_by_name(http: Http) -> None:
 
 # -- custom resources --------------------------------------------------------------------------------------------------
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
 
 
-def definition(**version: Any) -> dict[str, Any]:
-    schema = {
-        "type": "object",
-        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }
-    served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
-    names = {"plural": "widgets", "kind": "Widget"}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [served]}
-    return {"metadata": {"name": "widgets.example.com"}, "spec": spec}
+def widgets(**version: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"spec": FREE}}
+    return definition("widgets", "Widget", schema=schema, **version)
 
 
 async def test_a_custom_resource_can_be_scaled(http: Http) -> None:
     scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
-    await http.create(DEFINITIONS, definition(subresources={"status": {}, "scale": scale}))
+    await http.create(DEFINITIONS, widgets(subresources={"status": {}, "scale": scale}))
     await http.create(WIDGETS, {**WIDGET, "spec": {"n": 1}})
     scaled = await http.merge(f"{WIDGETS}/w/scale", {"spec": {"replicas": 5}})
     assert scaled["spec"] == {"replicas": 5}
@@ -328,17 +322,17 @@ async def test_a_custom_resource_can_be_scaled(http: Http) -> None:
 
 
 async def test_a_definition_goes_with_its_objects(http: Http) -> None:
-    await http.create(DEFINITIONS, definition())
+    await http.create(DEFINITIONS, widgets())
     await http.create(WIDGETS, WIDGET)
     await http("DELETE", f"{DEFINITIONS}/widgets.example.com")
     assert await http("GET", WIDGETS) == (404, "404 page not found\n")
-    await http.create(DEFINITIONS, definition())
+    await http.create(DEFINITIONS, widgets())
     assert (await http.get(WIDGETS))["items"] == []
 
 
 async def test_a_custom_resource_prints_its_own_columns(http: Http) -> None:
     columns = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
-    await http.create(DEFINITIONS, definition(additionalPrinterColumns=columns))
+    await http.create(DEFINITIONS, widgets(additionalPrinterColumns=columns))
     await http.create(WIDGETS, {**WIDGET, "spec": {"size": 7}})
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     _, table = await http("GET", WIDGETS, Accept=accept)

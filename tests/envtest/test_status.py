@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.definitions import DEFINITIONS, definition
 from tests.envtest.conftest import Http
 
 NAMESPACE = "/namespaces/default"
@@ -78,13 +79,7 @@ async def test_a_pods_status_brings_everything_but_owners(http: Http, method: st
 
 
 async def test_a_custom_resources_status_brings_nothing_else(http: Http) -> None:
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
-    definition = {"group": "a.b", "names": names, "scope": "Namespaced"}
-    definition["versions"] = [{**version, "schema": {"openAPIV3Schema": schema}}]  # type: ignore[assignment]
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    await http.create(path, {"metadata": {"name": "widgets.a.b"}, "spec": definition})
+    await http.create(DEFINITIONS, definition("widgets", "Widget", "a.b", subresources={"status": {}}))
     path = f"/apis/a.b/v1{NAMESPACE}/widgets"
     await http.create(path, {"apiVersion": "a.b/v1", "kind": "Widget", "metadata": {"name": "x"}})
 

@@ -20,32 +20,13 @@ from kinformer.leaderelection import (
     LeaseLock,
 )
 from kinformer.models import V1beta1LeaseCandidate, V1CustomResourceDefinition, V1Lease
+from tests.definitions import definition
 from tests.turning import eventually, quiet, turn
 
 NAMESPACE, LEASE = "kube-system", "things"
 #: The kind is switched off by default, and the embedded server does not have it: as far as these tests go, it is the
 #: same served as a custom resource.
-KIND: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {
-        "name": "leasecandidates.coordination.k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/issues/4355"},
-    },
-    "spec": {
-        "group": "coordination.k8s.io",
-        "scope": "Namespaced",
-        "names": {"plural": "leasecandidates", "kind": "LeaseCandidate"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+KIND = definition("leasecandidates", "LeaseCandidate", "coordination.k8s.io", name="v1beta1", approved=True)
 
 
 class Coordinator:

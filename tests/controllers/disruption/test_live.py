@@ -16,6 +16,7 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
 from kinformer.models import V1Pod, V1PodDisruptionBudget, from_dict
 from kinformer_controllers.disruption.controller import DisruptionController
+from tests.definitions import definition
 from tests.turning import eventually, turn
 
 
@@ -71,21 +72,9 @@ async def test_evictions_are_allowed_until_the_budget_is_used_up() -> None:
 
 async def test_the_scale_of_a_custom_resource_is_what_its_pods_should_be() -> None:
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "sets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": {"plural": "sets", "singular": "set", "kind": "Set"},
-            "scope": "Namespaced",
-            "versions": [{**version, "subresources": {"scale": scale}}],
-        },
-    }
+    sets_are = definition("sets", "Set", subresources={"scale": scale})
     async with cluster() as (client, clock):
-        await (await client.resource_for_object(definition)).create(definition)
+        await (await client.resource_for_object(sets_are)).create(sets_are)
         sets = client.resource(dict, ("example.com", "v1", "sets"), namespaced=True, kind="Set")
         made = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"replicas": 4}}
         owner = await sets.create({"apiVersion": "example.com/v1", "kind": "Set", **made})

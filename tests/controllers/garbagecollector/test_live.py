@@ -7,7 +7,8 @@ import pytest
 from kinformer.client import PatchType
 from kinformer.meta import GroupResource
 from kinformer_controllers.shared.kinds import DISCOVERY_PERIOD
-from tests.controllers.garbagecollector.world import WIDGETS, collecting, definition
+from tests.controllers.garbagecollector.world import WIDGETS, collecting
+from tests.definitions import definition
 from tests.metrics import metric_value
 from tests.turning import eventually, turn
 
@@ -286,7 +287,7 @@ async def test_custom_resources_are_followed_while_served_and_patched_by_their_m
     async with collecting() as world:
         monitor = world.collector.monitor
         resource = world.client.resource(dict, (definitions.group, "v1", definitions.resource))
-        await resource.create(definition())
+        await resource.create(definition("widgets", "Widget"))
         await eventually(lambda: WIDGETS.group_resource in monitor.resources, world.clock, DISCOVERY_PERIOD)
         owner, other = await world.make("Widget", "owner"), await world.make("Widget", "other")
         shared = await world.make("Widget", "shared", owner, other, block=True)

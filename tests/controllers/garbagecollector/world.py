@@ -19,7 +19,7 @@ from kinformer_controllers.garbagecollector.following import is_followed
 from tests.golden.pace import scenario_clock
 from tests.turning import eventually, quiet, turn
 
-__all__ = ("WIDGETS", "World", "collecting", "definition")
+__all__ = ("WIDGETS", "World", "collecting")
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
 
@@ -33,22 +33,6 @@ _PLACES = {
     ),
     "Widget": ("example.com/v1", WIDGETS),
 }
-
-
-def definition(plural: str = "widgets", kind: str = "Widget") -> dict[str, Any]:
-    """The definition of a custom resource."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 class World:

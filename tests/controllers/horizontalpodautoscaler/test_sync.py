@@ -11,29 +11,10 @@ from kinformer.meta import GroupVersionResource
 from kinformer.models import V1Deployment, V1Pod, V2HorizontalPodAutoscaler, from_dict
 from kinformer_controllers.horizontalpodautoscaler.controller import HorizontalPodAutoscalerController
 from tests.controllers.nodes import Cluster, cluster
+from tests.definitions import definition
 
 QUEUE = GroupVersionResource("external.metrics.k8s.io", "v1beta1", "queue")
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {
-        "name": "queue.external.metrics.k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "unapproved, test only"},
-    },
-    "spec": {
-        "group": QUEUE.group,
-        "names": {"plural": "queue", "singular": "queue", "kind": "Queue", "listKind": "QueueList"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+DEFINITION = definition("queue", "Queue", QUEUE.group, name=QUEUE.version, approved=True)
 EXTERNAL = {
     "type": "External",
     "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}},

@@ -19,6 +19,7 @@ from kinformer_controllers.resourcequota.controller import ResourceQuotaControll
 from kinformer_controllers.shared.quota.monitor import DISCOVERY_PERIOD
 from tests.controllers.objects import FakeContext
 from tests.controllers.shared.quota.serving import make_namespace, make_pod, make_quota, quota_server
+from tests.definitions import definition
 from tests.turning import eventually, turn
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
@@ -94,24 +95,6 @@ async def test_a_kind_without_replenishment_is_logged_and_left_to_full_recounts(
 
 
 async def test_custom_resources_can_be_limited_while_they_are_served() -> None:
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                }
-            ],
-        },
-    }
     async with quota_server() as (_, client):
         definitions = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
         quotas = client.resource(dict, ("", "v1", "resourcequotas"))
@@ -119,7 +102,7 @@ async def test_custom_resources_can_be_limited_while_they_are_served() -> None:
         async with controlling(client) as controller:
             monitor = controller.monitor
             assert monitor is not None
-            await definitions.create(definition)
+            await definitions.create(definition("widgets", "Widget"))
             await quotas.create({**make_quota(), "spec": {"hard": {"count/widgets.example.com": "1"}}})
 
             async def created() -> bool:

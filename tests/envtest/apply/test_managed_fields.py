@@ -10,6 +10,7 @@ import pytest
 
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
+from tests.definitions import DEFINITIONS, definition
 from tests.envtest.conftest import Http
 
 CORE = "/api/v1/namespaces/default"
@@ -363,19 +364,7 @@ async def test_a_field_of_a_custom_resource_is_owned_as_its_schema_says(http: Ht
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     }
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    await http.create(
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        {
-            "metadata": {"name": "things.x.io"},
-            "spec": {
-                "group": "x.io",
-                "scope": "Namespaced",
-                "names": {"plural": "things", "kind": "Thing"},
-                "versions": [version],
-            },
-        },
-    )
+    await http.create(DEFINITIONS, definition("things", "Thing", "x.io", schema=schema))
     thing = {
         "apiVersion": "x.io/v1",
         "kind": "Thing",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from kinformer.envtest.jsontext import MAX_DEPTH
+from tests.definitions import DEFINITIONS, FREE, definition
 from tests.envtest.hostile.victim import Victim
 
 WIDGETS = "/apis/ex.io/v1/namespaces/default/widgets"
@@ -25,20 +25,8 @@ def widget(spec: str, name: str) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def _definition(attacked: Victim) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }
-    body: dict[str, Any] = {
-        "metadata": {"name": "widgets.ex.io"},
-        "spec": {
-            "group": "ex.io",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-    assert attacked("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body).code == 201
+    body = definition("widgets", "Widget", "ex.io", schema={"type": "object", "properties": {"spec": FREE}})
+    assert attacked("POST", DEFINITIONS, body).code == 201
 
 
 def test_a_body_at_the_depth_limit_is_stored_and_shown_everywhere(attacked: Victim) -> None:
@@ -91,5 +79,5 @@ def test_schemas_that_are_nested_deeply_are_refused_as_well(attacked: Victim) ->
         '{"metadata":{"name":"ts.ex.io"},"spec":{"group":"ex.io","scope":"Namespaced","names":{"plural":"ts","kind":"T"},'
         f'"versions":[{{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{schema}}}}}]}}}}'
     )
-    answer = attacked("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
+    answer = attacked("POST", DEFINITIONS, body)
     assert (answer.code, "exceeded max depth" in answer.message) == (400, True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.definitions import DEFINITIONS, definition
 from tests.envtest.conftest import Http
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LONG = "9" * 4_400
 
 
@@ -40,18 +40,6 @@ async def test_fields_that_are_called_by_thousands_of_digits_are_told_of(http: H
     assert (code, "unknown field" in refused["message"]) == (422, True)
 
 
-def definition(schema: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "ws.x.io"},
-        "spec": {
-            "group": "x.io",
-            "scope": "Namespaced",
-            "names": {"plural": "ws", "kind": "W"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-
-
 def of_field(schema: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"spec": schema}}
 
@@ -69,7 +57,7 @@ def of_field(schema: Any) -> dict[str, Any]:
     ],
 )
 async def test_schemas_within_a_schema_are_objects(http: Http, schema: Any, code: int, why: str) -> None:
-    got, refused = await http("POST", DEFINITIONS, definition(schema))
+    got, refused = await http("POST", DEFINITIONS, definition("ws", "W", "x.io", schema=schema))
     assert (got, why in refused["message"]) == (code, True), refused
 
 

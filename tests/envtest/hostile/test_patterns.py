@@ -18,9 +18,9 @@ import kinformer
 from kinformer.expressions import patterns
 from kinformer.expressions.formats import fits
 from kinformer.expressions.patterns import BadPattern, TooMuchWork, compile_pattern, find_all
+from tests.definitions import DEFINITIONS, definition
 from tests.envtest.hostile.victim import Answer, Victim
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _numbers = count()
 
 
@@ -30,23 +30,8 @@ def define(attacked: Victim, of_text: dict[str, Any], rules: list[dict[str, str]
     spec: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string", **of_text}}}
     if rules:
         spec["x-kubernetes-validations"] = rules
-    definition = {
-        "metadata": {"name": f"{name}s.ex.io"},
-        "spec": {
-            "group": "ex.io",
-            "scope": "Namespaced",
-            "names": {"plural": f"{name}s", "kind": name.upper()},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-                }
-            ],
-        },
-    }
-    return attacked("POST", DEFINITIONS, definition), name
+    schema = {"type": "object", "properties": {"spec": spec}}
+    return attacked("POST", DEFINITIONS, definition(f"{name}s", name.upper(), "ex.io", schema=schema)), name
 
 
 def store(attacked: Victim, name: str, text: str) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.definitions import definition
 from tests.golden.seeds.daemons import healthy_elsewhere, node
 from tests.golden.seeds.parts import Draw, Operation, Step, patch, pods
 
@@ -11,24 +12,6 @@ __all__ = ("Autoscaled",)
 
 _CPU = ("10m", "30m", "48m", "52m", "80m", "150m", "400m")
 _MEMORY = ("10Mi", "30Mi", "60Mi")
-
-
-def _custom_metrics(plural: str, group: str, kind: str) -> dict[str, Any]:
-    """A definition by which an API server serves metrics that a scenario writes."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    approved = {"api-approved.kubernetes.io": "unapproved, test only"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}", "annotations": approved},
-        "spec": {
-            "group": group,
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [{"name": "v1beta1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 class Autoscaled:
@@ -72,8 +55,8 @@ class Autoscaled:
 
     def begin(self) -> list[Step]:
         definitions = [
-            _custom_metrics("pods", "metrics.k8s.io", "PodMetrics"),
-            _custom_metrics("queue", "external.metrics.k8s.io", "ExternalMetricValue"),
+            definition("pods", "PodMetrics", "metrics.k8s.io", name="v1beta1", approved=True),
+            definition("queue", "ExternalMetricValue", "external.metrics.k8s.io", name="v1beta1", approved=True),
         ]
         return [
             {"ensure": definitions},

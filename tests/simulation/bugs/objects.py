@@ -8,6 +8,7 @@ from typing import Any
 
 from kinformer.meta import GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1StatefulSet, from_dict
+from tests.definitions import FREE, definition
 
 __all__ = (
     "NAMESPACE",
@@ -45,26 +46,9 @@ class Kind:
 
     def definition(self, **schema: Any) -> dict[str, Any]:
         """:param schema: more about its spec: properties, rules"""
-        spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, **schema}
-        status = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {
-            "name": "v1",
-            "served": True,
-            "storage": True,
-            "subresources": {"status": {}},
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
-        }
-        return {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{self.plural}.{self.group}"},
-            "spec": {
-                "group": self.group,
-                "scope": "Namespaced",
-                "names": {"plural": self.plural, "singular": self.kind.lower(), "kind": self.kind},
-                "versions": [version],
-            },
-        }
+        properties = {"spec": {**FREE, **schema}, "status": FREE}
+        whole = {"type": "object", "properties": properties}
+        return definition(self.plural, self.kind, self.group, schema=whole, subresources={"status": {}})
 
     def new(self, name: str, **spec: Any) -> dict[str, Any]:
         meta = {"name": name, "namespace": NAMESPACE}
