@@ -25,9 +25,10 @@ async def kinformer(*arguments: object, **environment: str) -> Done:
 
 
 @asynccontextmanager
-async def running(*arguments: object) -> AsyncIterator[Started]:
+async def running(*arguments: object, **environment: str) -> AsyncIterator[Started]:
     """Have it run while the block does; the block is expected to end it."""
-    async with aclosing(start("kinformer", [*map(str, arguments)], os.environ, one_stream=True)) as process:
+    whole = {**os.environ, **environment}
+    async with aclosing(start("kinformer", [*map(str, arguments)], whole, one_stream=True)) as process:
         yield process
 
 

@@ -31,11 +31,16 @@ def check(folder: Path, *command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+async def pass_tests(folder: Path) -> None:
+    done = await ran("pytest", "-q", "-W", "ignore::pytest.PytestDeprecationWarning", folder=folder)
+    assert done.status == 0, done.out + done.err
+
+
 async def test_a_new_project_passes_its_own_tests_and_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert await new(tmp_path, "my-operator", monkeypatch=monkeypatch) == (0, "")
     project = tmp_path / "my-operator"
 
-    check(project, "pytest", "-q", "-W", "ignore::pytest.PytestDeprecationWarning")
+    await pass_tests(project)
     check(project, "ruff", "check", ".")
     check(project, "ruff", "format", "--check", ".")
     check(project, "mypy", "--cache-dir", str(copied_cache(tmp_path / "known")))
@@ -70,9 +75,7 @@ async def test_its_tests_pass_with_names_of_ones_own(tmp_path: Path, monkeypatch
     names = ("shop-operator", "--kind", "HTTPRoute2", "--plural", "httproutes", "--group", "shops.acme-corp.io")
     assert await new(tmp_path, *names, monkeypatch=monkeypatch) == (0, "")
 
-    options = ("-q", "-W", "ignore::pytest.PytestDeprecationWarning")
-    done = await ran("pytest", *options, folder=tmp_path / "shop-operator")
-    assert done.status == 0, done.out + done.err
+    await pass_tests(tmp_path / "shop-operator")
 
 
 async def test_the_names_are_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio.abc import Process
 
 from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer
 from kinformer.models import CoreV1Event, V1ConfigMap, V1Lease, V1ObjectMeta
-from tests.cli.commands import output_until
+from tests.cli.commands import output_until, running
+from tests.forked import Started
 
-#: A controller of another package, whose sync of anything ends when there is a ConfigMap `gate`.
-PROGRAM = """
+#: A module with a controller whose sync of anything ends when there is a ConfigMap `gate`.
+MODULE = """
 import anyio
-from kinformer.manager import Controller, loading
+from kinformer.manager import Controller
 from kinformer.models import V1ConfigMap
 from kinformer.record import NORMAL
 
@@ -39,14 +37,6 @@ def make(context):
         print("synced", key, flush=True)
 
     return Controller("slow", sync).watch(configmaps)
-
-class Entry:
-    name, value, dist, load = "slow", "test:make", None, staticmethod(lambda: make)
-
-loading.known_controllers = lambda: {"slow": Entry}
-
-from kinformer.cli import main
-main()
 """
 
 
@@ -55,26 +45,22 @@ async def create(client: Client, name: str) -> None:
 
 
 @asynccontextmanager
-async def syncing(tmp_path: Path, *flags: str) -> AsyncIterator[tuple[Process, Client]]:
+async def syncing(tmp_path: Path, *flags: str) -> AsyncIterator[tuple[Started, Client]]:
     """A manager that is in the middle of a sync."""
+    (tmp_path / "slow.py").write_text(MODULE)
     kubeconfig = tmp_path / "kubeconfig"
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         server.write_kubeconfig(kubeconfig)
         await create(client, "one")
-        command = [sys.executable, "-u", "-c", PROGRAM, "manager", "--kubeconfig", str(kubeconfig), *flags]
-        async with await anyio.open_process(command, stderr=subprocess.STDOUT) as process:
-            try:
-                await output_until(process, "syncing default/one")
-                yield process, client
-            finally:
-                if process.returncode is None:
-                    process.kill()
+        command = ("manager", "--controllers", "slow:make", "--kubeconfig", kubeconfig, *flags)
+        async with running(*command, PYTHONPATH=str(tmp_path)) as process:
+            await output_until(process, "syncing default/one")
+            yield process, client
 
 
-async def rest_of(process: Process) -> str:
-    assert process.stdout is not None
+async def rest_of(process: Started) -> str:
     with anyio.fail_after(60):
-        said = b"".join([data async for data in process.stdout])
+        said = await process.stdout.rest()
         await process.wait()
     return said.decode()
 
