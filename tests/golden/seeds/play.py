@@ -22,7 +22,7 @@ from tests.golden.seeds.certified import shown
 from tests.golden.seeds.generate import Plan
 from tests.golden.seeds.parts import LONG_AGO, NEVER
 from tests.golden.seeds.steps import ObjectSteps
-from tests.golden.seeds.watching import Changes
+from tests.golden.seeds.watching import Telling
 
 __all__ = ("Played", "namespace_of", "play")
 
@@ -61,7 +61,7 @@ async def play(
     pace: Pace,
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    changes: Changes | None = None,
+    changes: Telling | None = None,
     keep: bool = False,
 ) -> Played:
     """
@@ -129,7 +129,7 @@ class _SeedRun(ObjectSteps):
         pace: Pace,
         plan: Plan,
         now: Callable[[], datetime],
-        changes: Changes | None,
+        changes: Telling | None,
     ) -> None:
         super().__init__(api, pace, lambda: False, plan.looks)
         self._settled_after = plan.settled

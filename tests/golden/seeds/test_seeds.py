@@ -7,12 +7,16 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from kinformer.envtest import ApiServer
+from kinformer.envtest.loops import WITHOUT_KUBELET
 from tests.golden.api import Api
+from tests.golden.controllers import apis_for
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario_command import serving
 from tests.golden.seeds import compare
 from tests.golden.seeds.generate import CONTROLLERS, FAMILIES, FLAGS, plan_of
 from tests.golden.seeds.play import namespace_of, play
+from tests.golden.seeds.watching import Stored
 
 #: What kube-controller-manager 1.36 on a real kube-apiserver made of some seeds of a family, by seed.
 RECORDED = {file.stem.split(".")[0]: compare.read(file) for file in (Path(__file__).parent / "recorded").iterdir()}
@@ -25,11 +29,14 @@ async def test_this_seed_settles_as_with_kubernetes_controllers(family: str, see
     clock = scenario_clock()
     controllers = [*CONTROLLERS, *getattr(FAMILIES[family], "controllers", ())]
     async with (
-        serving(controllers=controllers, flags=FLAGS, clock=clock) as (url, token),
+        ApiServer(clock=clock, controllers=WITHOUT_KUBELET, apis=apis_for(controllers)) as server,
+        serving(server.url, server.token, controllers=controllers, flags=FLAGS, clock=clock) as (url, token),
         aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session,
     ):
         api = Api(session, namespace_of(seed))
-        played = await play(plan_of(seed, family), api, TurnedPace(clock), now=clock.now)
+        played = await play(
+            plan_of(seed, family), api, TurnedPace(clock), now=clock.now, changes=Stored(server.storage)
+        )
 
     problem = compare.first_difference(compare.as_read(played), RECORDED[family][seed])
     assert not problem, problem

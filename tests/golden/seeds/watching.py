@@ -1,6 +1,7 @@
 """Watching a whole server: when something last changed in which namespace, for many scenarios at once.
 
-Each scenario would otherwise list all its kinds ten times a second. One watch a kind tells all of them.
+Each scenario would otherwise list all its kinds ten times a second. One watch a kind tells all of them. An embedded
+server in this process is asked without any request.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 import aiohttp
 import anyio
 import msgspec
 
+from kinformer.envtest.storage import Storage
 from tests.golden.api import path_of
 
-__all__ = ("Changes", "watching")
+__all__ = ("Changes", "Stored", "Telling", "watching")
 
 #: All but Events: those of a workload that is refused again and again never end.
 _KINDS = (
@@ -63,6 +67,25 @@ class _Object(msgspec.Struct):
 class _Event(msgspec.Struct):
     type: str
     object: _Object
+
+
+class Telling(Protocol):
+    def of(self, namespace: str) -> object:
+        """Something that is another whenever anything may have changed there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How often something but Events and Leases has changed in an embedded server that has one scenario."""
+
+    storage: Storage
+
+    def of(self, namespace: str) -> dict[str, int]:
+        return {
+            str(resource): log.end
+            for resource, log in self.storage.logs()
+            if resource.resource not in ("events", "leases")
+        }
 
 
 class Changes:
