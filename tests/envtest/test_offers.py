@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import anyio
 import pytest
+import yaml
 
 from kinformer.envtest import ApiServer
 from kinformer.meta import parse_shard_selector, shard_selectors
@@ -167,3 +168,15 @@ async def test_what_is_no_shard_selector_is_an_error(http: Http) -> None:
 
     assert code == 500
     assert answer["message"].startswith("invalid shard selector: ")
+
+
+async def test_objects_lists_and_refusals_come_in_yaml_for_who_asks(http: Http) -> None:
+    made = await http.create(MAPS, config_map("a", key="yes", text="a\nb"))
+    found = []
+    for path in (f"{MAPS}/a", f"{MAPS}?labelSelector=no", f"{MAPS}/no", f"{MAPS}?watch=true"):
+        async with http.session.get(f"{http.server.url}{path}", headers={"Accept": "application/yaml"}) as response:
+            found.append((response.status, response.content_type, yaml.safe_load(await response.text())))
+
+    assert [each[:2] for each in found] == [(code, "application/yaml") for code in (200, 200, 404, 406)]
+    assert found[0][2] == made
+    assert [each[2]["kind"] for each in found] == ["ConfigMap", "ConfigMapList", "Status", "Status"]

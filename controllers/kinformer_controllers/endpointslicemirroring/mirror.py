@@ -192,7 +192,7 @@ def _says_the_same(current: V1EndpointSlice, wanted: V1EndpointSlice) -> bool:
     here, there = current.metadata, wanted.metadata
     if (here.labels or {}) != (there.labels or {}) or (here.annotations or {}) != (there.annotations or {}):
         return False
-    (owner,) = there.owner_references or ()
+    (owner,) = there.owner_references or []
     # As in Kubernetes: only a reference to earlier Endpoints of this name counts. A missing one is not put back.
     if any(
         (it.kind, it.name) == (owner.kind, owner.name) and it.uid != owner.uid for it in here.owner_references or ()

@@ -32,7 +32,7 @@ from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.handlers.writing import answer_delete
-from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
+from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT, in_form
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.tracking import TokenTracking
 from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
@@ -177,7 +177,7 @@ class HttpHandler:
             return await self._respond(request, call)
         except status.StatusError as error:
             # A refusal has the warnings as well. They often name the mistake that is the reason for the refusal.
-            return _refusal(error, call.warnings)
+            return in_form(_refusal(error, call.warnings), call.accept)
 
     async def _respond(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         target = call.target
@@ -199,10 +199,11 @@ class HttpHandler:
                 answer = await self._answer_in_turn(call)
             note.answer = answer
         await self._operations.storage.settled()
-        response = _response(answer, call.warnings)
+        response = in_form(_response(answer, call.warnings), call.accept)
         encodings = request.headers.get("Accept-Encoding", "")
-        if len(answer.body) > _COMPRESSED_FROM and "gzip" in map(str.strip, encodings.split(",")):
-            response.body = await anyio.to_thread.run_sync(partial(gzip.compress, answer.body, _COMPRESSION, mtime=0))
+        body = response.body
+        if isinstance(body, bytes) and len(body) > _COMPRESSED_FROM and "gzip" in map(str.strip, encodings.split(",")):
+            response.body = await anyio.to_thread.run_sync(partial(gzip.compress, body, _COMPRESSION, mtime=0))
             response.headers["Content-Encoding"] = "gzip"
             response.headers["Vary"] = "Accept-Encoding"
         return response

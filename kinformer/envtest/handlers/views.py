@@ -15,6 +15,7 @@ from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Answer, Call
 from kinformer.envtest.handlers.tables import TableView
 from kinformer.envtest.handlers.view import View
+from kinformer.envtest.handlers.yaml_bodies import YAML
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Version
@@ -109,12 +110,12 @@ def choose_view(operations: Operations, call: Call) -> View:
 
     :raises StatusError: NotAcceptable
     """
-    accept = call.accept
-    if not accept or accept in _JSON:
+    accept, served = call.accept, _JSON if call.verb == "watch" else (*_JSON, YAML)
+    if not accept or accept in served:
         return _whole(operations, call.target.resource)
     for part in accept.split(","):
-        type_, _, parameters = part.strip().partition(";")
-        if type_.strip() not in _JSON and type_.strip() != "text/plain":
+        said, _, parameters = part.strip().partition(";")
+        if (type_ := said.strip()) not in served and type_ != "text/plain":
             continue
         options = dict(option.strip().partition("=")[::2] for option in parameters.split(";") if option)
         form = options.get("as", "")
@@ -127,10 +128,10 @@ def choose_view(operations: Operations, call: Call) -> View:
             view: View = MetadataView(call.target.resource)
         elif form == "Table":
             return TableView(call.target.resource, call.query.get("includeObject", "Metadata"), call.time)
-        elif form and type_.strip() != "text/plain":
-            raise status.not_acceptable(f"only the following media types are accepted: {status.MEDIA_TYPES}")
-        elif type_.strip() == "text/plain":
+        elif type_ == "text/plain":
             continue
+        elif form:
+            raise status.not_acceptable(f"only the following media types are accepted: {status.MEDIA_TYPES}")
         else:
             view = _whole(operations, call.target.resource)
         return WithoutManagedFields(view) if drops else view

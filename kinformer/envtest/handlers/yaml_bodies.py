@@ -1,4 +1,4 @@
-"""Bodies in YAML. The result is JSON data, and the errors are those of Go's decoder.
+"""Bodies and answers in YAML. What is read is JSON data, and the errors are those of Go's decoder.
 
 The first document of several is used. A duplicate key is not an error: the last one is used, and the client gets a
 warning with its line. Keys that are not strings become strings.
@@ -10,11 +10,14 @@ from typing import Any
 
 import msgspec
 import yaml
+from aiohttp import web
 
 from kinformer.envtest.handlers.yaml_trees import BadTree, read_tree
 from kinformer.envtest.jsontext import MAX_DEPTH, MOST_LEVELS, is_too_deep
 
-__all__ = ("BODY_LIMIT", "BadYaml", "lines_of", "read_yaml_body")
+__all__ = ("BODY_LIMIT", "YAML", "BadYaml", "in_form", "lines_of", "read_yaml_body")
+
+YAML = "application/yaml"
 
 #: The most bytes of a body, and of its YAML after aliases are expanded. etcd refuses larger objects.
 BODY_LIMIT = 3 * 1024 * 1024
@@ -47,6 +50,15 @@ def read_yaml_body(body: bytes) -> tuple[Any, str]:
         # Aliases make parts shared. Decoding again makes a separate copy of each.
         data = msgspec.json.decode(msgspec.json.encode(data))
     return data, _HEAD + "\n".join(f"  {one}" for one in tree.told) if tree.told else ""
+
+
+def in_form(response: web.Response, accept: str) -> web.Response:
+    """Turn an answer in JSON into YAML if the client names YAML first."""
+    if accept.lstrip().startswith(YAML) and response.content_type == "application/json":
+        assert isinstance(response.body, bytes)
+        response.body = yaml.safe_dump(msgspec.json.decode(response.body), allow_unicode=True).encode()
+        response.content_type = YAML
+    return response
 
 
 def lines_of(text: str) -> list[str]:
