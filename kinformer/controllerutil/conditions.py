@@ -12,11 +12,11 @@ own: Deployment, ReplicaSet, Pod, PersistentVolumeClaim. :func:`replace_conditio
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
+from kinformer.meta.validation import condition_reason_errors
 from kinformer.models import V1Condition
 
 __all__ = (
@@ -29,9 +29,6 @@ __all__ = (
     "set_condition",
     "without_condition",
 )
-
-#: The format of a reason, as the API checks it.
-_REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?").fullmatch
 
 
 class Condition(Protocol):
@@ -109,7 +106,7 @@ def set_condition(
     """
     from kinformer.models import V1Condition
 
-    if not _REASON(reason):
+    if condition_reason_errors(reason):
         raise ValueError(f"condition {type_} has the reason {reason!r}: want a word in CamelCase, as DeploymentReady")
     if now.tzinfo is None:
         raise ValueError(f"condition {type_} has the time {now} without a zone: want context.clock.now()")

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from kinformer.clock import Clock
@@ -183,9 +184,11 @@ class Operations:
         """
         strategy = self.strategy(resource)
         metadata = obj["metadata"]
-        generated = not metadata.get("name") and bool(metadata.get("generateName"))
+        prefix = metadata.get("generateName")
+        generated = not metadata.get("name") and bool(prefix or strategy.gives_names)
         if generated:
-            metadata["name"] = self._once(how, "name", lambda: self._generate_name(metadata["generateName"]))
+            make = partial(self._generate_name, prefix) if prefix else self.new_uid
+            metadata["name"] = self._once(how, "name", make)
         attributes = how.attributes("CREATE", resource, "", (namespace, metadata.get("name", "")), obj, None)
         attributes.is_name_generated = generated
         return self._finish_create(strategy, attributes, how)
@@ -559,5 +562,7 @@ class Operations:
 
 
 def _same_but_metadata(obj: Obj, old: Obj) -> bool:
-    """Whether at most the metadata has changed. The rest was validated at the last write."""
+    """Whether at most the metadata has changed, without annotations. The rest was validated at the last write."""
+    if obj["metadata"].get("annotations") != old["metadata"].get("annotations"):
+        return False  # a Secret with a token needs one
     return obj.keys() == old.keys() and all(obj[name] == old[name] for name in obj if name != "metadata")

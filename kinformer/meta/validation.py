@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 __all__ = (
+    "condition_reason_errors",
     "dns1035_label_errors",
     "dns1123_label_errors",
     "dns1123_subdomain_errors",
@@ -24,7 +25,10 @@ _DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 
+_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+
 _NAME_RE = re.compile(_NAME)
+_REASON_RE = re.compile(_REASON)
 _VALUE_RE = re.compile(_VALUE)
 _DNS_LABEL_RE = re.compile(_DNS_LABEL)
 _DNS1035_LABEL_RE = re.compile(_DNS1035_LABEL)
@@ -62,6 +66,17 @@ def label_key_errors(key: str) -> list[str]:
     if _NAME_RE.fullmatch(name) is None:
         errors.append(f"name part {regex_error(_NAME_TOLD, _NAME, *_NAME_EXAMPLES)}")
     return errors
+
+
+def condition_reason_errors(reason: str) -> list[str]:
+    """The errors of the reason of a condition of the type ``metav1.Condition``."""
+    if _REASON_RE.fullmatch(reason) is not None:
+        return []
+    told = (
+        "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+        "characters or '_,:', and must end with an alphanumeric character or '_'"
+    )
+    return [regex_error(told, _REASON, "my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")]
 
 
 def label_value_errors(value: str) -> list[str]:

@@ -374,3 +374,13 @@ async def test_a_claim_is_bound_once(http: Http) -> None:
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_token_secret_keeps_the_name_of_its_account(http: Http) -> None:
+    name, path = "kubernetes.io/service-account.name", "/api/v1/namespaces/default/secrets"
+    secret = {"metadata": {"name": "t", "annotations": {name: "a"}}, "type": "kubernetes.io/service-account-token"}
+    await http.create(path, secret)
+
+    code, refused = await http("PUT", f"{path}/t", {**secret, "metadata": {"name": "t"}})
+
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, f"metadata.annotations[{name}]")

@@ -27,6 +27,7 @@ OPEN = {
 }
 DEPLOYMENTS = f"/apis/apps/v1{NAMESPACE}/deployments"
 PODS = f"/api/v1{NAMESPACE}/pods"
+MERGE = "application/merge-patch+json"
 CHANGE = {"labels": {"l": "1"}, "annotations": {"deployment.kubernetes.io/revision": "1"}}
 
 
@@ -175,3 +176,45 @@ async def test_where_an_ingress_is_reached_is_checked(
     told = await causes(http, INGRESSES, point)
 
     assert [field for field, _ in told] == [f"status.loadBalancer.ingress[0].{name}" for name in wrong]
+
+
+GOOD = {"type": "X", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "field", "reason"),
+    [
+        ([{**GOOD, "type": "X y"}], "[0].type", "FieldValueInvalid"),
+        ([{**GOOD, "status": "Maybe"}], "[0].status", "FieldValueNotSupported"),
+        ([{**GOOD, "observedGeneration": -1}], "[0].observedGeneration", "FieldValueInvalid"),
+        ([{**GOOD, "lastTransitionTime": None}], "[0].lastTransitionTime", "FieldValueRequired"),
+        ([{**GOOD, "reason": ""}], "[0].reason", "FieldValueRequired"),
+        ([{**GOOD, "reason": "a b"}], "[0].reason", "FieldValueInvalid"),
+        ([GOOD, GOOD], "[1].type", "FieldValueDuplicate"),
+    ],
+)
+async def test_a_budgets_conditions_are_checked(http: Http, conditions: Any, field: str, reason: str) -> None:
+    path = f"/apis/policy/v1{NAMESPACE}/poddisruptionbudgets"
+    await http.create(path, {"metadata": {"name": "x"}, "spec": {"minAvailable": 1}})
+
+    code, refused = await http("PATCH", f"{path}/x/status", {"status": {"conditions": conditions}}, MERGE)
+
+    (cause,) = refused["details"]["causes"]
+    assert (code, cause["field"], cause["reason"]) == (422, f"status.conditions{field}", reason)
+    await http.merge(f"{path}/x/status", {"status": {"conditions": [GOOD]}})
+
+
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [
+        ({"conditions": [{"type": "bad type", "status": "True"}]}, "conditions[0].Type"),
+        ({"conditions": [{"type": "Ready", "observedGeneration": -1}]}, "conditions[0].observedGeneration"),
+        ({"observedGeneration": -1}, "observedGeneration"),
+    ],
+)
+async def test_a_pods_conditions_are_checked(http: Http, status: Any, field: str) -> None:
+    await http.create(PODS, {"metadata": {"name": "x"}, "spec": TEMPLATE["spec"]})
+
+    code, refused = await http("PATCH", f"{PODS}/x/status", {"status": status}, MERGE)
+
+    assert (code, [cause["field"] for cause in refused["details"]["causes"]]) == (422, [f"status.{field}"])

@@ -21,7 +21,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.checks import BAD_ADDRESS, parse_address
 from kinformer.envtest.strategy.declared import Steps, defaults_of, fill, settings_of
-from kinformer.envtest.strategy.fields import Every, Fields, check_status_counts
+from kinformer.envtest.strategy.fields import CONDITIONS, Every, Fields, check_status_counts
 from kinformer.envtest.strategy.metadata import NameRule, path_segment
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_template
@@ -92,6 +92,7 @@ class Strategy:
         is warned about other names. Empty if names have no such use
     :cvar folder: where etcd has the objects. By default, this is the name of the resource
     :cvar template: the path of the pod template. Empty if the kind has none
+    :cvar gives_names: whether an object that comes without a name gets one
     :cvar name_form: the form of names: ``subdomain``, ``label``, ``address``, ``segment`` (of a path), or ``any``
     :cvar finalizer: the finalizer of every new object. Empty if there is none
     :cvar new_status: the status of a new object, besides the fields that every status of the kind has
@@ -103,6 +104,7 @@ class Strategy:
     :cvar default_propagation: what a delete without a propagation policy does with dependents. None if there are none
     :cvar begins_without_status: whether a new object has no status, and not an empty one
     :cvar status_counts: the numbers in the status that are counts
+    :cvar has_conditions: whether the status has conditions of the type ``metav1.Condition``
     """
 
     allow_create_on_update = False
@@ -112,6 +114,7 @@ class Strategy:
     defaults_leave_metadata = False
     has_generation = False
     name_form: Literal["address", "any", "label", "segment", "subdomain"] = "subdomain"
+    gives_names = False
     finalizer = ""
     new_status: Mapping[str, Any] = {}
     generation_of: tuple[str, ...] = ("spec",)
@@ -124,6 +127,7 @@ class Strategy:
     fixed: tuple[str, ...] = ()
     begins_without_status = False
     status_counts: tuple[str, ...] = ()
+    has_conditions = False
     largest = 2 * LARGEST
     #: The fields that field selectors may use, besides name and namespace. The value is the default of the field.
     selectable: Mapping[str, str] = {}
@@ -220,7 +224,9 @@ class Strategy:
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         """The errors of the object after a write of a subresource. The spec is not checked again."""
-        return [*check_status_counts(obj.get("status") or {}, self.status_counts)] if self.status_counts else []
+        status = obj.get("status") or {}
+        causes = [*CONDITIONS(status.get("conditions"), "status.conditions")] if self.has_conditions else []
+        return [*causes, *check_status_counts(status, self.status_counts)] if self.status_counts else causes
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
         """The errors of a change by a subresource."""

@@ -26,6 +26,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import check_operator, data_key_errors, port_name_errors
 from kinformer.envtest.strategy.metadata import key_errors, path_segment, validate_labels, value_errors
 from kinformer.meta.validation import (
+    condition_reason_errors,
     dns1035_label_errors,
     dns1123_label_errors,
     dns1123_subdomain_errors,
@@ -34,6 +35,7 @@ from kinformer.meta.validation import (
 __all__ = (
     "ABOVE_0",
     "API_NAME",
+    "CONDITIONS",
     "DATA_KEY",
     "DNS_LABEL",
     "DNS_SUBDOMAIN",
@@ -388,3 +390,13 @@ POSITIVE = Between(1, None, "must be greater than zero")
 #: The same, with the other text that Kubernetes has for it.
 ABOVE_0 = Between(1, None, "must be greater than 0")
 PROTOCOL = OneOf("SCTP", "TCP", "UDP")
+CONDITIONS = Each(
+    Unique("type"),
+    Fields(
+        type=QUALIFIED_NAME,
+        status=OneOf("False", "True", "Unknown"),
+        observedGeneration=Between(0, None, "must be greater than or equal to zero"),
+        lastTransitionTime=Needed(),
+        reason=Needed(Form(condition_reason_errors)),
+    ),
+)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from kinformer.envtest.causes import invalid
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field, with_fields
-from kinformer.envtest.strategy.fields import Fields
+from kinformer.envtest.strategy.fields import QUALIFIED_NAME, Between, Each, Every, Fields
 from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_pod
 
-__all__ = ("PodStrategy",)
+__all__ = ("PodStrategy", "tolerate")
 
 _NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _QOS_RESOURCES = ("cpu", "memory")
 _ZERO = ("0", "")
+
+
+def _check_type(condition: Obj, path: str) -> Iterable[Cause]:
+    return QUALIFIED_NAME(condition.get("type"), f"{path}.Type")  # as it is spelled in Go
+
+
+_COUNTED = Fields(observedGeneration=Between(0, None, "must be a non-negative integer"))
+_CHECK_STATUS = Every(Fields(conditions=Each(_COUNTED, _check_type)), _COUNTED)
 
 
 class PodStrategy(Strategy):
@@ -46,7 +55,7 @@ class PodStrategy(Strategy):
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
-        _tolerate(obj["spec"])
+        tolerate(obj["spec"])
 
     def initial_status(self, obj: Obj) -> Obj:
         status: Obj = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
@@ -58,7 +67,7 @@ class PodStrategy(Strategy):
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         spec = obj["spec"]
-        _tolerate(spec)
+        tolerate(spec)
         for name in ("priority", "preemptionPolicy"):
             if name in old["spec"]:
                 spec.setdefault(name, old["spec"][name])
@@ -80,7 +89,7 @@ class PodStrategy(Strategy):
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         if subresource not in ("ephemeralcontainers", "resize"):
-            return []
+            return [*_CHECK_STATUS(obj.get("status"), "status")]
         causes = self.validate(obj)
         qos = obj.get("status", {}).get("qosClass")
         if subresource == "resize" and qos not in (None, qos_class(obj["spec"])):
@@ -119,7 +128,7 @@ def _one_address(status: Obj) -> None:
         status["podIP"] = addresses[0].get("ip", "")
 
 
-def _tolerate(spec: Obj) -> None:
+def tolerate(spec: Obj) -> None:
     """Let a pod stay five minutes on a node that is not ready or not reachable, unless it has other tolerations."""
     tolerations: list[Obj] = spec.get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
