@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from kinformer.clock import Clock
@@ -16,6 +17,7 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.envtest.strategy.base import conditions_of, with_field
+from kinformer.envtest.strategy.pods import tolerate
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
 
@@ -24,6 +26,7 @@ __all__ = (
     "DefaultClasses",
     "NamespaceLifecycle",
     "Priority",
+    "RuntimeClass",
     "SigningRequests",
     "StoredObjects",
     "TopologyLabels",
@@ -38,6 +41,7 @@ _INGRESSES = GroupResource("networking.k8s.io", "ingresses")
 _PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 _STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 _INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
+_RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 _REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 _DECIDING = ("approval", "status")
 _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
@@ -112,6 +116,41 @@ class Priority(_StoragePlugin):
         if default is not None and (attributes.operation == "CREATE" or default["name"] != attributes.name):
             why = f"PriorityClass {default['name']} is already marked as default. Only one default can exist"
             raise status.forbidden(_PRIORITY_CLASSES, attributes.name, why)
+
+
+class RuntimeClass(_StoragePlugin):
+    """A pod gets the overhead, the node selector and the tolerations of its RuntimeClass, which must exist."""
+
+    def admit(self, attributes: Attributes) -> None:
+        pod = attributes.object
+        if attributes.operation != "CREATE" or attributes.resource.group_resource != _PODS or pod is None:
+            return
+        spec, refused, found = pod["spec"], partial(status.forbidden, _PODS, attributes.name), {}
+        if (name := spec.get("runtimeClassName")) is not None:
+            version = self._storage.get(_RUNTIME_CLASSES, "", name)
+            if version is None:
+                raise refused(f'pod rejected: RuntimeClass "{name}" not found')
+            found = version.decode()
+        said, fixed = spec.get("overhead"), (found.get("overhead") or {}).get("podFixed")
+        if fixed is None and said is not None:
+            raise refused("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+        if said and _amounts(said) != _amounts(fixed):
+            raise refused("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        with_field(spec, "overhead", fixed)
+        if (scheduling := found.get("scheduling")) is None:
+            return
+        tolerate(spec)  # as in Kubernetes, before what the class adds
+        for key, value in (scheduling.get("nodeSelector") or {}).items():
+            if (held := (spec.get("nodeSelector") or {}).get(key, value)) != value:
+                why = f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}]"
+                raise refused(f"{why} = {held}")
+            spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), key: value}
+        own = spec["tolerations"]
+        spec["tolerations"] = [*own, *(one for one in scheduling.get("tolerations") or () if one not in own)]
+
+
+def _amounts(resources: dict[str, Any] | None) -> dict[str, Quantity]:
+    return {name: Quantity.parse(text) for name, text in (resources or {}).items()}
 
 
 def _objects(storage: Storage, what: GroupResource) -> Iterator[dict[str, Any]]:

@@ -39,6 +39,7 @@ from kinformer.envtest.plugins import (
     DefaultClasses,
     NamespaceLifecycle,
     Priority,
+    RuntimeClass,
     SigningRequests,
     StoredObjects,
     TopologyLabels,
@@ -439,7 +440,8 @@ class ApiServer:
         if self.admission.plugins:
             return
         self.admission.policies.append(Policies(self.storage, self.registry))
-        own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, TopologyLabels, ClaimResize, Escalation)
+        of_pods = (NamespaceLifecycle, LimitRanger, Priority, RuntimeClass)
+        own = (*of_pods, DefaultClasses, TopologyLabels, ClaimResize, Escalation)
         self.admission.plugins.extend([plugin(self.storage) for plugin in own])
         self.admission.plugins.append(SigningRequests(self.clock))
         if self._use_plugins:

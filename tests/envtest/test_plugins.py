@@ -12,6 +12,7 @@ PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 RANGES = "/api/v1/namespaces/default/limitranges"
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+RUNTIMES = "/apis/node.k8s.io/v1/runtimeclasses"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 
 
@@ -113,6 +114,64 @@ async def test_one_priority_is_everybodys(http: Http) -> None:
     assert (spec["priorityClassName"], spec["priority"]) == ("usual", 3)
     second = {"metadata": {"name": "other"}, "value": 4, "globalDefault": True}
     assert "already marked as default" in await why_not(http, PRIORITIES, second)
+
+
+RUNTIME = {
+    "handler": "h",
+    "overhead": {"podFixed": {"cpu": "100m", "memory": "10Mi"}},
+    "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]},
+}
+
+
+async def make_runtimes(http: Http) -> None:
+    await http.create(RUNTIMES, {"metadata": {"name": "rt"}, **RUNTIME})
+    await http.create(RUNTIMES, {"metadata": {"name": "plain"}, "handler": "h"})
+
+
+@pytest.mark.parametrize("own", [{}, {"overhead": {"cpu": "0.1", "memory": "10Mi"}, "nodeSelector": {"c": "d"}}])
+async def test_a_pod_gets_what_its_runtime_class_says(http: Http, own: dict[str, Any]) -> None:
+    await make_runtimes(http)
+
+    spec = (await http.create(PODS, pod(runtimeClassName="rt", **own)))["spec"]
+
+    assert spec["overhead"] == {"cpu": "100m", "memory": "10Mi"}
+    assert spec["nodeSelector"] == own.get("nodeSelector", {}) | {"a": "b"}
+    assert [one["key"] for one in spec["tolerations"]] == [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "k",
+    ]
+
+
+WITHOUT = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+
+
+@pytest.mark.parametrize(
+    ("own", "why"),
+    [
+        ({"runtimeClassName": "no"}, 'pod rejected: RuntimeClass "no" not found'),
+        ({"overhead": {"cpu": "1"}}, WITHOUT),
+        ({"runtimeClassName": "plain", "overhead": {"cpu": "1"}}, WITHOUT),
+        (
+            {"runtimeClassName": "rt", "overhead": {"cpu": "1"}},
+            "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        ),
+        (
+            {"runtimeClassName": "rt", "nodeSelector": {"a": "c"}},
+            "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c",
+        ),
+    ],
+)
+async def test_a_pod_must_agree_with_its_runtime_class(http: Http, own: dict[str, Any], why: str) -> None:
+    await make_runtimes(http)
+
+    assert await why_not(http, PODS, pod(**own)) == why
+
+
+async def test_a_limit_range_without_a_name_gets_one(http: Http) -> None:
+    made = await http.create(RANGES, {"spec": {"limits": []}})
+
+    assert len(made["metadata"]["name"]) == 36
 
 
 async def test_a_claim_without_a_class_gets_the_one_that_is_marked(http: Http) -> None:
