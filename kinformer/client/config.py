@@ -262,13 +262,12 @@ class _KubeconfigSource:
         self._issued: ExecCredential | None = None
         #: In the clock's monotonic time; None if the plug-in gave no expiry.
         self._expires: float | None = None
-        #: The token that was last read from the user's token file.
-        self._token_of_file = ""
+        #: Whether the token file was read. From then on, the token beside it is out of date.
+        self._has_read_file = False
+        chosen.check_user()
         entry = chosen.user.get("exec")
-        if isinstance(entry, dict):
-            plugin = ExecPlugin.of(entry, chosen.user_name, chosen.user_folder, chosen.cluster_info, exec_timeout)
-            # As in client-go, it is not run for a user that has other credentials.
-            self._plugin = None if chosen.has_credentials else plugin
+        if isinstance(entry, dict) and not chosen.has_own_credentials:
+            self._plugin = ExecPlugin.of(entry, chosen.user_name, chosen.user_folder, chosen.cluster_info, exec_timeout)
 
     @property
     def can_change(self) -> bool:
@@ -306,15 +305,14 @@ class _KubeconfigSource:
         :param refused: run a plug-in again, even if its credentials have not expired
         :raises ConfigError: if a file cannot be read, or the plug-in fails
         """
-        header, certificate, good_for = "", None, None
-        if "auth-provider" in self._chosen.user:
+        header, certificate, good_for = self._own_header(), None, None
+        if not header and "auth-provider" in self._chosen.user:
             header = await self._of_auth_provider()
         elif self._plugin is not None:
             issued = await self._of_plugin(self._plugin, refused)
             header = f"Bearer {issued.token}" if issued.token else ""
             certificate = issued.certificate
             good_for = self._expires - self._clock.monotonic() if self._expires is not None else None
-        header = header or self._own_header()
         tls = self._tls.context(certificate) if self._tls is not None else None
         return Identity(header, tls, good_for)
 
@@ -349,14 +347,15 @@ class _KubeconfigSource:
         token = (chosen.user_text("token") or "").strip()
         if (path := chosen.token_file) is not None:
             try:
-                token = self._token_of_file = _token_in(path)
+                token = _token_in(path)
+                self._has_read_file = True
             except ConfigError:
-                if not token or self._token_of_file:
+                if not token or self._has_read_file:
                     raise
         if token:
             return f"Bearer {token}"
-        name, password = chosen.user_text("username"), chosen.user_text("password")
-        if name is not None and password is not None:
+        name, password = chosen.user_text("username"), chosen.user_text("password") or ""
+        if name:
             try:
                 return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
             except UnicodeEncodeError:

@@ -44,8 +44,13 @@ _OF_THIS_HOST: Final = (
     "auth-provider",
 )
 
-#: Fields that are credentials, or name a file with them.
-_CREDENTIALS: Final = ("token", "tokenFile", "username", "client-certificate", "client-certificate-data")
+#: Fields of a user that cannot be used together.
+_EXCLUSIVE: Final = (
+    ("token", "username"),
+    ("token", "password"),
+    ("tokenFile", "username"),
+    ("exec", "auth-provider"),
+)
 
 Entry = Mapping[str, Any]
 #: By name, each with the folder of its file.
@@ -93,17 +98,34 @@ class KubeconfigContext:
         return self.user_folder / path if path else None
 
     @property
-    def has_credentials(self) -> bool:
-        """Whether the user's entry itself has a token, a name or a certificate, or names a file with one."""
-        return any(self.user.get(name) for name in _CREDENTIALS)
+    def has_own_credentials(self) -> bool:
+        """Whether the user's entry has a token, a username or a client certificate. No plug-in is run for it then."""
+        has = {name.removesuffix("-data") for name, value in self.user.items() if value}
+        return bool(has & {"token", "tokenFile", "username"}) or has >= {"client-certificate", "client-key"}
+
+    def check_user(self) -> None:
+        """
+        Check that the user's entry does not authenticate in two ways at once.
+
+        :raises ConfigError: if it does
+        """
+        for one, other in _EXCLUSIVE:
+            if self.user.get(one) and self.user.get(other):
+                raise ConfigError(f"user {self.user_name!r}: it has both {one} and {other}: want one of them")
 
     def tls(self) -> TlsSource:
         """
         The source of the TLS configuration.
 
-        :raises ConfigError: if data is not in base64
+        :raises ConfigError: if data is not in base64, or there are authorities and nothing is to be checked
         """
         about, user = "the cluster", f"user {self.user_name!r}"
+        skips = self.cluster.get("insecure-skip-tls-verify") or False
+        if not isinstance(skips, bool):
+            raise ConfigError(f"{about}: its insecure-skip-tls-verify is neither true nor false")
+        for name in ("certificate-authority", "certificate-authority-data"):
+            if skips and self.cluster.get(name):
+                raise ConfigError(f"{about}: it has both insecure-skip-tls-verify and {name}: want one of them")
         ca_file, cert_file = self.text("certificate-authority"), self.user_text("client-certificate")
         key_file = self.user_text("client-key")
         return TlsSource(
@@ -113,7 +135,7 @@ class KubeconfigContext:
             cert_data=_data(self.user, "client-certificate-data", user),
             key_file=self.user_folder / key_file if key_file else None,
             key_data=_data(self.user, "client-key-data", user),
-            verify=not self.cluster.get("insecure-skip-tls-verify"),
+            verify=not skips,
         )
 
     def impersonation(self) -> Impersonation:

@@ -40,6 +40,26 @@ async def test_a_kubeconfig_with_a_password(kubeconfig: Write) -> None:
     assert not await endpoint.credentials.refresh()
 
 
+async def test_a_username_needs_no_password(kubeconfig: Write) -> None:
+    endpoint = await load_kubeconfig(kubeconfig(user={"username": "me"}))
+
+    assert endpoint.credentials.header == "Basic " + base64.b64encode(b"me:").decode()
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"token": "t", "username": "me", "password": "pw"},
+        {"tokenFile": "/t", "username": "me"},
+        {"exec": {"command": "a"}, "auth-provider": {"name": "b"}},
+    ],
+    ids=lambda user: "-".join(user),
+)
+async def test_a_user_authenticates_in_one_way_only(kubeconfig: Write, user: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"user 'u': it has both (token|tokenFile|exec) and .*: want one of them"):
+        await load_kubeconfig(kubeconfig(user=user))
+
+
 async def test_another_context_than_the_current_one(kubeconfig: Write) -> None:
     path = kubeconfig(
         clusters=[{"name": name, "cluster": {"server": f"http://{name}"}} for name in ("a", "b")],
@@ -152,6 +172,21 @@ async def test_a_token_file_is_read_again(kubeconfig: Write, tmp_path: Path, clo
         await endpoint.credentials.refresh()
 
 
+async def test_a_token_beside_its_file_is_used_until_the_file_can_be_read(kubeconfig: Write, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    endpoint = await load_kubeconfig(kubeconfig(user={"token": "first", "tokenFile": "token"}))
+
+    assert endpoint.credentials.header == "Bearer first"
+
+    token.write_text("second")
+    await endpoint.credentials.refresh()
+    token.unlink()
+    with pytest.raises(ConfigError):
+        await endpoint.credentials.refresh()
+
+    assert endpoint.credentials.header == "Bearer second"
+
+
 def exec_plugin(path: Path, expires: str | None) -> dict[str, Any]:
     """A plugin that counts how often it was asked, in the token that it gives."""
     status = {"expirationTimestamp": expires} if expires else {}
@@ -204,19 +239,6 @@ async def test_an_exec_plugin_is_asked_again_when_its_token_has_expired(
     assert endpoint.credentials.header == "Bearer token-2"
 
 
-@pytest.mark.parametrize("own", [{"token": "own"}, {"tokenFile": "own"}, {"username": "own", "password": ""}])
-async def test_an_exec_plugin_of_a_user_with_credentials_is_not_run(
-    own: dict[str, str], kubeconfig: Write, tmp_path: Path
-) -> None:
-    (tmp_path / "own").write_text("own")
-    path = kubeconfig(user={**exec_plugin(tmp_path / "plugin.py", None), **own})
-
-    endpoint = await load_kubeconfig(path)
-
-    assert endpoint.credentials.header in ("Bearer own", "Basic b3duOg==")
-    assert not (tmp_path / "plugin.count").exists()
-
-
 async def test_a_token_stands_in_for_a_file_that_was_never_there(kubeconfig: Write, tmp_path: Path) -> None:
     endpoint = await load_kubeconfig(kubeconfig(user={"token": "at first", "tokenFile": "token"}))
     assert endpoint.credentials.header == "Bearer at first"
@@ -228,6 +250,21 @@ async def test_a_token_stands_in_for_a_file_that_was_never_there(kubeconfig: Wri
         await endpoint.credentials.refresh()
 
     assert endpoint.credentials.header == "Bearer of the file"
+
+
+@pytest.mark.parametrize("own", ["token", "username", "client-certificate"])
+async def test_a_plugin_is_not_run_for_a_user_with_credentials(
+    own: str, kubeconfig: Write, tmp_path: Path, authority: Authority
+) -> None:
+    cert, key = authority.client
+    values = {"token": {"token": "own"}, "username": {"username": "me"}}
+    certificate = {"client-certificate-data": b64(cert), "client-key": str(key)}
+    plugin = exec_plugin(tmp_path / "plugin.py", None)
+
+    endpoint = await load_kubeconfig(kubeconfig("https://h", user={**plugin, **values.get(own, certificate)}))
+
+    assert not (tmp_path / "plugin.count").exists()
+    assert "token-1" not in endpoint.credentials.header
 
 
 async def test_an_exec_plugin_that_fails_is_named(kubeconfig: Write) -> None:
@@ -506,6 +543,22 @@ async def test_skipping_verification_in_a_kubeconfig(
 
     async with connect(kubeconfig(tls_server, cluster={"insecure-skip-tls-verify": True}, user=user)) as client:
         assert await client.request("GET", "/x") == b"ok"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "complaint"),
+    [
+        ({"insecure-skip-tls-verify": "false"}, "its insecure-skip-tls-verify is neither true nor false"),
+        ({"insecure-skip-tls-verify": True, "certificate-authority": "/ca"}, "both .* and certificate-authority: want"),
+        ({"insecure-skip-tls-verify": True, "certificate-authority-data": "YQ=="}, "both .* and certificate-author"),
+    ],
+    ids=["text", "file", "data"],
+)
+async def test_verification_is_skipped_only_where_nothing_contradicts_it(
+    kubeconfig: Write, cluster: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        await load_kubeconfig(kubeconfig("https://127.0.0.1:1", cluster=cluster))
 
 
 def test_an_endpoint_is_just_what_was_said() -> None:
