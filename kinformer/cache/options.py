@@ -40,7 +40,8 @@ class InformerOptions:
         Not compressed are dicts, Structs without models in them, the objects of an eager informer, and those of a
         reflector that is used alone.
     :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
-    :param queue: the queue between the reflector and the store. A reflector that is used alone has none.
+    :param queue: the queue between the reflector and the store; client-go 1.36 has the ``real`` one only. A reflector
+        that is used alone has none.
     :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list.
         ``"auto"``: not where a plain list of the most recent state costs the server less, see
         :attr:`ListWatch.lists_at_once <kinformer.cache.ListWatch>`

@@ -68,7 +68,7 @@ class SharedIndexInformer(Generic[T]):
       loop's thread.
     - A handler is called for the changes of *one object* in their order: an add, then updates, then a delete, then
       perhaps an add again. For changes of *different objects* it is called in the server's order, except for changes
-      that one list found.
+      that one list found. With the default queue, changes of one object that wait together are one after the other.
     - A handler is called after the cache has the change, for one change after the other. Handlers are independent: a
       slow one does not delay the others. When it is called, the cache may already have later changes.
     - Changes between a broken watch and the next list are joined. An update may stand for several. An object that was
