@@ -47,6 +47,8 @@ async def list_in_pages(
     page_size: int,
     accept: Callable[[T], bool],
     max_objects: int = DEFAULT_MAX_OBJECTS,
+    *,
+    begin: Callable[[], object],
 ) -> PagedList[T]:
     """
     List everything.
@@ -55,12 +57,14 @@ async def list_in_pages(
     :param page_size: how many objects to ask for at once; 0 for all
     :param accept: called with each object as soon as it arrives; objects for which it returns False are left out
     :param max_objects: the greatest number of objects in a list
+    :param begin: called at the start, and when the list starts again: what `accept` has had before is not in it then
     :raises EndlessList: if there are more objects, or a page refers to itself as the next one
     :raises ClientError: if the server refuses or cannot be reached
     """
     items: list[T] = []
     left_out: list[Undecodable] = []
     version = token = ""
+    begin()
     while True:
         # The token stands for the version as well; the server refuses both together.
         options = ListOptions(resource_version="" if token else resource_version, limit=page_size, continue_token=token)
@@ -69,6 +73,7 @@ async def list_in_pages(
         except ClientError as error:
             if not (token and isinstance(error, Expired)):
                 raise
+            begin()
             whole = await list_accepting(lister_watcher, ListOptions(resource_version=resource_version), accept)
             return PagedList(whole.items, whole.resource_version, paginated=True, left_out=whole.left_out)
         items.extend(page.items)

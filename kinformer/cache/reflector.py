@@ -327,7 +327,6 @@ class Reflector(Generic[T]):
         return self._lists_at_once
 
     async def _list(self) -> None:
-        self._intake.begin_list()
         first_version = self._relist_version()
         page_size = self._limit(first_version)
         try:
@@ -350,7 +349,12 @@ class Reflector(Generic[T]):
 
     async def _list_at(self, version: str, page_size: int) -> PagedList[T]:
         return await list_in_pages(
-            self._lister_watcher, version, page_size, self._intake.take_in, self._options.max_objects
+            self._lister_watcher,
+            version,
+            page_size,
+            self._intake.take_in,
+            self._options.max_objects,
+            begin=self._intake.begin_list,
         )
 
     def _is_stale(self, version: str) -> bool:
@@ -364,7 +368,6 @@ class Reflector(Generic[T]):
             return False
         log.warning("list_is_old", reflector=self.name, version=version, reached=self._intake.resource_version)
         self._version_unavailable = True
-        self._intake.begin_list()
         return True
 
     def _limit(self, resource_version: str) -> int:

@@ -326,7 +326,7 @@ class Discovery:
             path = f"/api/{version}" if root == "/api" else f"/apis/{version}"
             try:
                 listed = _decoded(_ResourceList, await self._get(path, None), path)
-            except ApiError as error:
+            except (ApiError, DecodeError) as error:
                 failed[version] = str(error)
                 continue
             found += _listed(version, listed)

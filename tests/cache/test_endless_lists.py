@@ -35,7 +35,7 @@ async def test_pages_that_go_in_a_circle_are_noticed() -> None:
         lw.will_list(obj("a", 1), rv=1, continue_token="again")
 
     with pytest.raises(EndlessList, match="a page refers to itself as the next one"):
-        await list_in_pages(lw, "0", 1, lambda _: True)
+        await list_in_pages(lw, "0", 1, lambda _: True, begin=lambda: None)
 
     assert len(lw.calls) == 2
 

@@ -56,12 +56,16 @@ class Bytes:
     def __init__(self, type_: type[Any] = App, *, supports_watch_list: bool = False):
         self.supports_watch_list = supports_watch_list
         self._codec: ObjectCodec[Any] = ObjectCodec(type_, "example.com/v1", "App")
-        self._lists: deque[bytes] = deque()
+        self._lists: deque[bytes | Exception] = deque()
         self._reads: deque[bytes | Exception] = deque()
         self._told = anyio.Event()
 
-    def will_list(self, *apps: bytes, rv: int) -> None:
-        self._lists.append(b'{"metadata":{"resourceVersion":"%d"},"items":[%b]}' % (rv, b",".join(apps)))
+    def will_list(self, *apps: bytes, rv: int, token: bytes = b"") -> None:
+        meta = b'{"resourceVersion":"%d","continue":"%b"}' % (rv, token)
+        self._lists.append(b'{"metadata":%b,"items":[%b]}' % (meta, b",".join(apps)))
+
+    def will_refuse_list(self, error: Exception) -> None:
+        self._lists.append(error)
 
     def send(self, *events: tuple[str, bytes]) -> None:
         self._reads.append(b"".join(b'{"type":"%b","object":%b}\n' % (kind.encode(), obj) for kind, obj in events))
@@ -72,7 +76,10 @@ class Bytes:
         self._told.set()
 
     async def list(self, options: ListOptions) -> ObjectList[Any]:
-        return self._codec.decode_list(self._lists.popleft(), leave_out=True)
+        answer = self._lists.popleft()
+        if isinstance(answer, Exception):
+            raise answer
+        return self._codec.decode_list(answer, leave_out=True)
 
     @asynccontextmanager
     async def watch(self, options: ListOptions) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent[Any]]]]:
@@ -305,3 +312,23 @@ async def test_a_handlers_change_to_the_cache_does_not_stay_and_is_reported() ->
     assert changed[0]["log_level"] == "error"
     assert metric("informer_cache_changes_total", "changed") == len(changed) > 0
     assert "canary" not in str(logs)
+
+
+async def test_an_undecodable_object_that_is_deleted_between_two_pages_is_gone() -> None:
+    server, clock = Bytes(V1Pod), FakeClock()
+    server.will_list(pod(1, b"{}"), rv=1)
+    informer: SharedIndexInformer[Any] = SharedIndexInformer(
+        server, V1Pod, options=InformerOptions(eager=True), clock=clock
+    )
+    async with running(informer.run):
+        await clock.settle()
+        server.will_list(pod(2, b"[]"), rv=2, token=b"next")
+        server.will_refuse_list(Expired(Status(code=410, reason="Expired")))
+        server.will_list(rv=2)
+        server.fail(Expired(Status(code=410, reason="Expired")))
+        await clock.settle()
+        clock.turn(10)
+        await clock.settle()
+
+        assert informer.last_sync_resource_version == "2"
+        assert stored(informer) == []

@@ -166,11 +166,14 @@ async def test_a_server_without_the_core_group_is_asked_for_others(server: Scrip
     assert [one.kind for one in await client.server_resources()] == ["Widget", "Widget"]
 
 
-async def test_a_group_whose_server_is_down_does_not_hide_the_others(server: ScriptedServer, client: Client) -> None:
+@pytest.mark.parametrize(("body", "code"), [(b"down", 503), (b"<html>", 200)], ids=["refusal", "page"])
+async def test_a_group_whose_server_is_down_does_not_hide_the_others(
+    server: ScriptedServer, client: Client, body: bytes, code: int
+) -> None:
     server.answer({"kind": "APIVersions", "versions": ["v1"]})
     server.answer(CORE)
     server.answer(groups("example.com"))
-    server.answer(b"down", 503)
+    server.answer(body, code)
     server.answer(WIDGETS)
 
     with capture_logs() as logs:
