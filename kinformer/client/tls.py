@@ -34,7 +34,9 @@ _PRIVATE_KEY: Final = b" PRIVATE KEY-----"
 
 class ResumingContext(ssl.SSLContext):
     """
-    A client's context, set up as :func:`ssl.create_default_context` does, whose connections resume earlier sessions.
+    A client's context, whose connections resume earlier sessions. It is set up as :func:`ssl.create_default_context`
+    does, except that it trusts what Go trusts: also a CA without key identifiers, as old clusters of EKS have, which
+    Python refuses from 3.13 on. An intermediate CA, or the server's own certificate, may be the trusted one.
 
     asyncio has no parameter for the session of a connection. So the session is set where asyncio makes the TLS object.
     """
@@ -52,8 +54,7 @@ class ResumingContext(ssl.SSLContext):
         """
         context = cls(ssl.PROTOCOL_TLS_CLIENT)
         context._last, context._sessions = {}, {}
-        if sys.version_info >= (3, 13):
-            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if data := authorities.decode("ascii", "ignore"):
             context.load_verify_locations(cadata=data)
         else:
@@ -95,7 +96,6 @@ class TlsSource:
     The sources of a TLS configuration. Data is used rather than a file where both are given.
 
     :param verify: whether the server's certificate is checked
-    :param strict: whether certificates must follow RFC 5280 in every detail
     """
 
     ca_file: PathLike | None = None
@@ -105,7 +105,6 @@ class TlsSource:
     key_file: PathLike | None = None
     key_data: bytes = b""
     verify: bool = True
-    strict: bool = True
     _read: _Pem | None = field(default=None, init=False)
     _context: ssl.SSLContext | None = field(default=None, init=False)
 
@@ -120,7 +119,7 @@ class TlsSource:
 
     def without_certificate(self) -> TlsSource:
         """The same source without a certificate of the client's own."""
-        return TlsSource(ca_file=self.ca_file, ca_data=self.ca_data, verify=self.verify, strict=self.strict)
+        return TlsSource(ca_file=self.ca_file, ca_data=self.ca_data, verify=self.verify)
 
     def authorities(self) -> bytes:
         """
@@ -164,8 +163,6 @@ class TlsSource:
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if not self.strict:
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         return context
 
 

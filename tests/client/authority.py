@@ -16,10 +16,15 @@ __all__ = ("Authority",)
 
 
 class Authority:
-    """A certificate authority, and what it has signed, as files."""
+    """
+    A certificate authority, and what it has signed, as files.
 
-    def __init__(self, folder: Path):
+    :param bare: its certificates have only the extensions that they must have: no key identifiers, no usage
+    """
+
+    def __init__(self, folder: Path, *, bare: bool = False):
         self._folder = folder
+        self._bare = bare
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
         self.ca = self._write("ca.crt", self._sign(self._name, self._key.public_key(), [], is_ca=True))
@@ -54,10 +59,14 @@ class Authority:
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
-            .add_extension(x509.KeyUsage(True, False, False, False, False, is_ca, is_ca, False, False), critical=True)
         )
+        if not self._bare:
+            usage = x509.KeyUsage(True, False, False, False, False, is_ca, is_ca, False, False)
+            builder = (
+                builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+                .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
+                .add_extension(usage, critical=True)
+            )
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

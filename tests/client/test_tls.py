@@ -114,11 +114,23 @@ def test_it_is_set_up_as_the_default_context_is(authority: Authority, monkeypatc
 
     made = ResumingContext.trusting(pem)
 
-    for name in ("verify_mode", "check_hostname", "verify_flags", "options", "minimum_version", "maximum_version"):
+    for name in ("verify_mode", "check_hostname", "options", "minimum_version", "maximum_version"):
         assert getattr(made, name) == getattr(default, name), name
     assert made.get_ciphers() == default.get_ciphers()
     assert made.get_ca_certs() == default.get_ca_certs()
     assert len(ResumingContext.trusting(b"").get_ca_certs()) == len(ssl.create_default_context().get_ca_certs())
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["an authority without key identifiers", "the server's own"])
+async def test_a_certificate_is_trusted_as_in_go(server: ScriptedServer, tmp_path: Path, *, own: bool) -> None:
+    authority = Authority(tmp_path, bare=True)
+    trusted = TlsSource(ca_file=authority.server[0] if own else authority.ca).context()
+
+    async with old_server(server, authority) as url:
+        connection = await connected(server, url, trusted)
+
+    assert connection.version() == "TLSv1.2"
+    assert not trusted.verify_flags & ssl.VERIFY_X509_STRICT  # Python's default since 3.13
 
 
 def test_an_authority_that_is_no_certificate_is_named(authority: Authority) -> None:
