@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -301,7 +302,10 @@ def _parsed(text: bytes | Path, where: str = "") -> Mapping[str, Any]:
     import yaml  # only where there is a kubeconfig to read
 
     try:
-        content = yaml.safe_load(text if isinstance(text, bytes) else text.read_bytes())
+        data = text if isinstance(text, bytes) else text.read_bytes()
+        content = _json(data)
+        if content is None:
+            content = yaml.safe_load(data)
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         # The error says where the file is broken. It does not quote the line, which may be a token.
         mark = getattr(error, "problem_mark", None)
@@ -313,6 +317,14 @@ def _parsed(text: bytes | Path, where: str = "") -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         raise ConfigError(f"{where or 'it '}is not a kubeconfig")
     return content
+
+
+def _json(data: bytes) -> Any:
+    """The content of JSON; None for other YAML. JSON may be indented by tabs, which PyYAML refuses and Go does not."""
+    try:
+        return json.loads(data) if data.lstrip().startswith(b"{") else None
+    except ValueError:
+        return None
 
 
 def _text(entry: Entry, name: str, about: str) -> str | None:

@@ -72,6 +72,16 @@ async def test_another_context_than_the_current_one(kubeconfig: Write) -> None:
     assert (await load_kubeconfig(path, "b")).host == "b"
 
 
+async def test_a_kubeconfig_may_be_json_indented_by_tabs() -> None:
+    content = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://one"}}],
+    }
+
+    assert (await parse_kubeconfig(json.dumps(content, indent="\t").encode())).server == "http://one"
+
+
 async def test_several_kubeconfigs_are_one(kubeconfig: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     first = kubeconfig("http://one", "one", contexts=[])
     second = kubeconfig("http://two", "two")
