@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import fields
 
 from kinformer.arguments import want
-from kinformer.client.errors import DecodeError
+from kinformer.client.errors import ApiError, DecodeError, error_from_status
 from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import BOOKMARK, ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
@@ -61,6 +61,7 @@ class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "
 
 
 class _List(msgspec.Struct, Generic[T]):
+    kind: str = ""
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
     items: list[T] | None = None  # Go encodes an empty list as null
 
@@ -69,6 +70,9 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
 
+
+#: How an API server begins a Status.
+_STATUS: Final = b'{"kind":"Status"'
 
 _type_meta = msgspec.json.Decoder(_TypeMeta)
 _list_meta = msgspec.json.Decoder(_ListMeta)
@@ -149,7 +153,10 @@ class ObjectCodec(Generic[T]):
         Decode one object.
 
         :raises DecodeError: if it does not fit the type
+        :raises ApiError: if it is the Status of a refusal, although the server answered with success
         """
+        if data.startswith(_STATUS) and (status := decode_status(data)).status == "Failure":
+            raise error_from_status(status, url)
         return self._decode(data, url)
 
     def decode_deleted(self, data: bytes, url: str = "") -> T | Status:
@@ -173,6 +180,7 @@ class ObjectCodec(Generic[T]):
 
         :param leave_out: leave out objects that do not fit the type, and name them in the list's `left_out`
         :raises DecodeError: if it is no list, or an object does not fit the type and is not to be left out
+        :raises ApiError: if it is a Status, although the server answered with success
         """
         with self.reading_list(url):
             return self.checked(self._list_of(data), url, leave_out=leave_out)
@@ -216,7 +224,11 @@ class ObjectCodec(Generic[T]):
         left_out: list[Undecodable] = []
         try:
             found: _List[Any] = self._list.decode(data)
+            if found.kind == "Status":  # without items, it would be an empty list
+                raise error_from_status(decode_status(data))
             meta, items = found.metadata, self._made(found.items or [])
+        except ApiError:
+            raise
         except Exception as error:
             if type(error) is msgspec.DecodeError:  # it is not JSON, so the error is not in one object
                 raise

@@ -18,6 +18,7 @@ from kinformer.client import (
     DeleteOptions,
     EndlessList,
     Expired,
+    Forbidden,
     ListOptions,
     NotFound,
     PatchType,
@@ -105,6 +106,20 @@ async def test_an_answer_of_another_shape_names_the_type_and_the_place(server: S
         await widgets.list("ns")
     with pytest.raises(DecodeError, match="is not an object"):
         await widgets.delete("a", "ns")
+
+
+async def test_a_refusal_in_an_answer_of_success_is_an_error(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    refusal = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403}'
+    server.answer(refusal, times=3)
+
+    with pytest.raises(Forbidden):
+        await config_maps.get("a", "ns")
+    with pytest.raises(Forbidden):
+        await config_maps.list("ns")
+    with pytest.raises(Forbidden):
+        await config_maps.list("ns", accept=lambda _: True)
 
 
 async def test_list_gives_the_items_the_type_that_the_server_leaves_out(

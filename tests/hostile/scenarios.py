@@ -84,6 +84,7 @@ answers("a wait of an age in the Status", ALL, whole(429, status(429, details={"
 answers("a Status of a hundred thousand levels", ALL, whole(500, b'{"kind":"Status","x":' + b"[" * 100_000))
 answers("a Status of the wrong types", ALL, whole(403, status(403, details=[1], reason=5)))
 answers("a Status with control characters", ALL, whole(403, status(403, message="\x1b[2J\n[error] forged")))
+answers("a refusal as a success", ALL, whole(200, status(403, reason="Forbidden")))
 answers("a refusal without end", ALL, whole(500, b"x" * 5_000_000))
 answers("a refusal of who asks", ALL, whole(401, status(401, reason="Unauthorized")))
 answers("a version that is always too old", ALL, whole(410, status(410, reason="Expired")))
