@@ -116,7 +116,7 @@ def _checked(name: str, value: str) -> str:
     try:
         return checked_header(value)
     except ConfigError:
-        raise ConfigError(f"the header {name!r} cannot be sent: want printable ASCII and no line breaks") from None
+        raise ConfigError(f"the header {name!r} cannot be sent: want no line break or control character") from None
 
 
 @cache

@@ -239,7 +239,7 @@ class Route:
             if name.lower() in _OF_FRAMING:
                 raise ConfigError(f"the header {name!r} cannot be sent: the client itself says where a body ends")
             lines.append(f"{name}: {checked_header(value)}\r\n")
-        return Fields(headers, "".join(lines).encode("ascii"))
+        return Fields(headers, "".join(lines).encode())
 
     async def exchange(
         self,

@@ -9,6 +9,7 @@ dropped.
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, TypeAlias
@@ -40,6 +41,9 @@ class Identity(NamedTuple):
     tls: ssl.SSLContext | None = None
     good_for: float | None = None
 
+
+#: Control characters, and what UTF-8 has no bytes for.
+_UNSENDABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]").search
 
 #: Reads the credentials again. Its argument is whether the server has refused the last ones.
 Reload: TypeAlias = Callable[[bool], Awaitable[Identity | str]]
@@ -73,7 +77,7 @@ class Credentials:
         self._told = ""
         #: The current identity, which requests are sent with.
         self.identity = identity or Identity(header)
-        checked_header(self.identity.header)
+        _check_credentials(self.identity.header)
         self._due = self._next_check()
 
     def __repr__(self) -> str:
@@ -138,7 +142,7 @@ class Credentials:
             found = await reload(refused)
             if isinstance(found, str):
                 found = Identity(found, self.identity.tls)
-            checked_header(found.header)
+            _check_credentials(found.header)
         except Exception as raised:
             # Whatever a source raises is an error of the requests that need it. Its text may hold a secret.
             error = raised if isinstance(raised, ConfigError) else _unexpected(raised)
@@ -163,15 +167,20 @@ def _unexpected(error: Exception) -> ConfigError:
     return ConfigError(f"the credentials cannot be renewed: their source raised {type(error).__name__}")
 
 
-def checked_header(header: str) -> str:
-    """
-    Return the header's value, if it can be sent.
-
-    :raises ConfigError: if it has a line break or another character that cannot be sent. The error does not show it.
-    """
+def _check_credentials(header: str) -> None:
     if not (header.isascii() and header.isprintable()):
         raise ConfigError(
             "the credentials cannot be sent in a header: they contain a line break, or another character "
             "that is not printable ASCII"
         )
+
+
+def checked_header(header: str) -> str:
+    """
+    Return the header's value, if it can be sent: in UTF-8, as by Go's client. Names of users and groups may need that.
+
+    :raises ConfigError: if it has a control character, such as a line break. The error does not show it.
+    """
+    if not (header.isascii() and header.isprintable()) and _UNSENDABLE(header):
+        raise ConfigError("the value of a header cannot be sent: it contains a line break or another control character")
     return header

@@ -382,7 +382,7 @@ async def test_a_kubeconfig_says_as_whom_to_act(server: ScriptedServer, kubeconf
     user = {
         "token": "t",
         "as": "bob",
-        "as-groups": ["g1", "g2"],
+        "as-groups": ["g1", "Domänen-Admins"],
         "as-uid": "42",
         "as-user-extra": {"example.com/reason": ["a", "b"]},
     }
@@ -409,7 +409,7 @@ async def test_a_kubeconfig_says_as_whom_to_act(server: ScriptedServer, kubeconf
         "Impersonate-User: bob",
         "Impersonate-Uid: 42",
         "Impersonate-Group: g1",
-        "Impersonate-Group: g2",
+        "Impersonate-Group: Domänen-Admins",
         "Impersonate-Extra-example.com%2Freason: a",
         "Impersonate-Extra-example.com%2Freason: b",
     }
