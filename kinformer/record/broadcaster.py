@@ -77,6 +77,10 @@ class EventBroadcaster:
         self._writers.append(writer)
         self._listen(_Listener(writer.write, self._max_queued, _about))
 
+    def start_structured_logging(self) -> None:
+        """Log every event as it is recorded, without correlation."""
+        self.start_event_watcher(_log_event)
+
     def start_event_watcher(self, handler: Callable[[CoreV1Event], Awaitable[object]]) -> None:
         """Call `handler` for every event from now on, one after the other. It must not change the events."""
         self._listen(_Listener(handler, self._max_queued))
@@ -217,3 +221,15 @@ class _Listener:
 def _about(event: CoreV1Event) -> tuple[object, ...]:
     involved = event.involved_object
     return involved.kind, involved.namespace, involved.name, involved.uid
+
+
+async def _log_event(event: CoreV1Event) -> None:
+    involved = event.involved_object
+    log.info(
+        "event_occurred",
+        object=f"{involved.namespace or ''}/{involved.name}",
+        kind=involved.kind,
+        type=event.type,
+        reason=event.reason,
+        message=event.message,
+    )

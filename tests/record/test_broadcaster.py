@@ -235,6 +235,20 @@ async def test_a_sink_whose_write_is_cancelled_by_others_is_tried_again() -> Non
     assert len(sink.stored) == 1
 
 
+async def test_events_can_be_logged() -> None:
+    broadcaster = EventBroadcaster(clock=FakeClock())
+    broadcaster.start_structured_logging()
+    broadcaster.new_recorder("test").event(RC, NORMAL, "Seen", "hello")
+
+    with structlog.testing.capture_logs() as logs:
+        async with running(broadcaster):
+            await anyio.wait_all_tasks_blocked()
+
+    assert [(line["event"], line["object"], line["message"]) for line in logs] == [
+        ("event_occurred", "ns/web", "hello")
+    ]
+
+
 async def test_flushing_waits_until_all_is_written_and_tries_each_event_once() -> None:
     clock, sink = FakeClock(), MemorySink([UNREACHABLE, UNREACHABLE])
     broadcaster = EventBroadcaster(clock=clock)
