@@ -18,6 +18,7 @@ from kinformer.arguments import takes, want_function, want_several
 from kinformer.installed import installed, module_of_path
 from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
+from kinformer.manager.controller import Controller
 from kinformer.manager.selection import select_controllers
 from kinformer.options import CONTROLLERS
 from kinformer.spec import ControllerSpec, declared_by
@@ -204,7 +205,7 @@ def _declaring(name: str, factory: Any, made: Runnable) -> Any:
 
     :raises OptionError: if a spec does not name the webhooks of its reconciler: they would not be served
     """
-    reconciler: Any = getattr(made, "reconciler", None)
+    reconciler = made.reconciler if isinstance(made, Controller) else None
     if not isinstance(factory, ControllerSpec):
         return reconciler or factory
     if reconciler is not None and reconciler.webhooks is not None and not factory.webhooks:

@@ -142,6 +142,7 @@ def _waiting(
     return wait
 
 
+# More than 15 fields: those that are assigned are methods.
 class Resource(Generic[T]):
     """
     The verbs of one kind of object, as :class:`kinformer.client.Resource` has them. Each waits for its answer.

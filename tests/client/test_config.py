@@ -182,7 +182,7 @@ async def test_a_token_file_is_read_again(kubeconfig: Write, tmp_path: Path, clo
         await endpoint.credentials.refresh()
 
 
-async def test_a_token_beside_its_file_is_used_until_the_file_can_be_read(kubeconfig: Write, tmp_path: Path) -> None:
+async def test_a_token_is_used_until_the_file_beside_it_can_be_read(kubeconfig: Write, tmp_path: Path) -> None:
     token = tmp_path / "token"
     endpoint = await load_kubeconfig(kubeconfig(user={"token": "first", "tokenFile": "token"}))
 
