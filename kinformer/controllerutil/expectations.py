@@ -91,9 +91,9 @@ class Expectations:
 
         :param deletions: their number, or their keys; the key of a pod is ``namespace/name``
         """
-        if left := self.awaited_deletions(owner):
-            log.warning("awaited_deletions_overwritten", key=owner.key, objects=sorted(left))
         awaited = None if isinstance(deletions, int) else set(deletions)
+        if left := self.awaited_deletions(owner).difference(awaited or ()):
+            log.warning("awaited_deletions_overwritten", key=owner.key, objects=sorted(left))
         count = deletions if isinstance(deletions, int) else len(awaited or ())
         self._by_key[owner.key] = Expectation(owner.uid, creations, count, self._clock.monotonic(), awaited)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from kinformer.clock import FakeClock
 from kinformer.controllerutil.expectations import EXPECTATIONS_TIMEOUT, Expectations
@@ -130,3 +131,14 @@ def test_an_owner_made_anew_ignores_what_the_old_one_expected(clock: FakeClock) 
     expectations.expect(anew, creations=1)
     expectations.forget(OWNER.key, OWNER.uid)
     assert not expectations.satisfied(anew)
+
+
+def test_deletions_that_are_expected_no_more_are_logged() -> None:
+    expectations = Expectations(FakeClock())
+    expectations.expect(OWNER, deletions=["a", "b"])
+
+    with capture_logs() as logs:
+        expectations.expect(OWNER, deletions=["a", "b", "c"])
+        expectations.expect(OWNER, deletions=["c"])
+
+    assert [(line["event"], line["objects"]) for line in logs] == [("awaited_deletions_overwritten", ["a", "b"])]

@@ -26,7 +26,7 @@ from kinformer_controllers.job.jobs import KIND, external_manager, is_finished, 
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC
 from kinformer_controllers.job.metrics import STALE_SYNC_SKIPS, timed_sync
 from kinformer_controllers.job.owning import JobPodClaims, OrphanKey, Orphans
-from kinformer_controllers.job.pods import Released, add_job_pod_index, done_pods_of_job
+from kinformer_controllers.job.pods import add_job_pod_index, done_pods_of_job
 from kinformer_controllers.job.reconciling import Reconciler, own_copy
 from kinformer_controllers.job.spec import JobOptions
 
@@ -59,7 +59,9 @@ class JobController(Group):
         self._jobs, server = jobs.indexer, context.client.resource(V1Job)
         add_job_pod_index(pod_informer)
         control = pods or PodControl(context.client, recorder)
-        self.expectations, self.released = Expectations(clock), Released()
+        self.expectations = Expectations(clock)
+        #: By uid, the pods without the finalizer that the cache still shows with it. They must not be counted again.
+        self.released = Expectations(clock)
         limiter = partial(ItemExponentialFailureRateLimiter, *_RETRY)
         self.controller = Controller(
             "job",

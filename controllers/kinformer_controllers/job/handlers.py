@@ -21,7 +21,7 @@ from kinformer_controllers.job.jobs import KIND, external_manager, is_finished
 from kinformer_controllers.job.management import BATCH_SECONDS
 from kinformer_controllers.job.metrics import BY_EXTERNAL_CONTROLLER, count_tracked_terminated_pod
 from kinformer_controllers.job.owning import OrphanKey
-from kinformer_controllers.job.pods import Released, is_tracked
+from kinformer_controllers.job.pods import is_tracked
 
 __all__ = ("JobHandler", "PodHandler")
 
@@ -96,6 +96,7 @@ class PodHandler:
 
     :param orphans: adds a key to the queue of orphans
     :param candidates: returns the keys of the Jobs that might adopt a pod without a controller
+    :param released: by uid, the pods whose finalizers are being removed
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class PodHandler:
         orphans: Callable[[str], object],
         candidates: Callable[[V1Pod], list[str]],
         expectations: Expectations,
-        released: Released,
+        released: Expectations,
     ) -> None:
         self._jobs = jobs
         self._add_after = add_after
@@ -174,7 +175,7 @@ class PodHandler:
             return
         self._expectations.deletion_observed(owner_id(job), meta_namespace_key(pod))
         if final:
-            self._released.observed(owner_id(job), pod.metadata.uid)
+            self._released.deletion_observed(owner_id(job), pod.metadata.uid)
         else:
             self._shown(job, pod)
         self._wake(job)
@@ -182,7 +183,7 @@ class PodHandler:
     def _shown(self, job: V1Job, pod: V1Pod) -> None:
         """Note that the cache shows a pod without its finalizer, if it does."""
         if not is_tracked(pod):
-            self._released.observed(owner_id(job), pod.metadata.uid)
+            self._released.deletion_observed(owner_id(job), pod.metadata.uid)
 
     def _wake(self, job: V1Job) -> None:
         self._add_after(meta_namespace_key(job), BATCH_SECONDS)

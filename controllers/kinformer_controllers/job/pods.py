@@ -4,17 +4,17 @@ First what one pod says: its index, its failures, whether it has failed, and whe
 pods without those that are done. They still exist after they have succeeded and were counted: at the end of a Job with
 10,000 completions these are nearly all. A sync does not need them, so its cost depends only on the pods that run or
 are to be counted. A pod is left out only if its label still has the Job's uid; a pod that the Job has to release is
-found. At last the pods whose finalizer was removed while the cache still shows it: they must not be counted again.
+found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
 from kinformer.cache import Indexer, SharedIndexInformer
-from kinformer.controllerutil.owning import OwnerId, controller_of
+from kinformer.controllerutil.owning import controller_of
 from kinformer.controllerutil.pods import pod_phase, pod_status, ready_condition
 from kinformer.logs import get_logger
 from kinformer.meta.integers import duration_of, read_integer
@@ -30,7 +30,6 @@ from kinformer_controllers.job.jobs import (
 )
 
 __all__ = (
-    "Released",
     "absolute_index_failures",
     "add_job_pod_index",
     "completion_index",
@@ -201,40 +200,3 @@ def _job_uid(pod: V1Pod) -> tuple[str, ...] | str:
         if labels.get(CONTROLLER_UID_LABEL) == reference.uid:
             return f"{pod.metadata.namespace}/{reference.uid}/done"
     return f"{pod.metadata.namespace}/{reference.uid}"
-
-
-class Released:
-    """Uids of pods, by their Job."""
-
-    __slots__ = ("_by_key",)
-
-    def __init__(self) -> None:
-        self._by_key: dict[str, tuple[str, set[str]]] = {}
-
-    def expect(self, job: OwnerId, uids: Iterable[str]) -> None:
-        """Note the pods whose finalizers are about to be removed."""
-        uid, pods = self._by_key.get(job.key, ("", set()))
-        if uid != job.uid:
-            pods = set()
-            self._by_key[job.key] = (job.uid, pods)
-        pods.update(uids)
-
-    def observed(self, job: OwnerId, uid: str) -> None:
-        """Forget a pod: the cache shows it without the finalizer, or the finalizer could not be removed."""
-        owner, pods = self._by_key.get(job.key, ("", set()))
-        if owner == job.uid:
-            pods.discard(uid)
-
-    def of(self, job: OwnerId) -> Collection[str]:
-        """Return the uids of the released pods that the cache still shows with the finalizer."""
-        owner, pods = self._by_key.get(job.key, ("", set()))
-        return frozenset(pods) if owner == job.uid else frozenset()
-
-    def forget(self, key: str, uid: str = "") -> None:
-        """
-        Forget a Job that is gone.
-
-        :param uid: the Job's uid; the pods of another Job with the same name are kept. Empty for any uid
-        """
-        if uid in ("", self._by_key.get(key, ("", set()))[0]):
-            self._by_key.pop(key, None)

@@ -22,7 +22,6 @@ from kinformer_controllers.job.counting import Backoff, JobPods, take_stock
 from kinformer_controllers.job.jobs import is_suspended
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
 from kinformer_controllers.job.outcome import completed, ensure_condition, new_condition, seconds_to_deadline, verdict
-from kinformer_controllers.job.pods import Released
 from kinformer_controllers.job.tracking import JobTracker
 
 __all__ = ("Reconciled", "Reconciler", "own_copy")
@@ -55,7 +54,7 @@ class Reconciler:
         jobs: Resource[V1Job],
         pods: PodControl,
         expectations: Expectations,
-        released: Released,
+        released: Expectations,
         recorder: EventRecorder,
         clock: Clock,
         *,
@@ -88,7 +87,7 @@ class Reconciler:
         """
         now, key = self._clock.now(), owner_id(job).key
         status: Any = job.status
-        stock = take_stock(job, pods, self._released.of(owner_id(job)))
+        stock = take_stock(job, pods, self._released.awaited_deletions(owner_id(job)))
         if status.start_time is None and not is_suspended(job):
             status.start_time = now.replace(microsecond=0)
         backoff = self.backoffs.get(key)

@@ -15,6 +15,7 @@ import anyio
 from kinformer.client import Resource
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
+from kinformer.controllerutil.expectations import Expectations
 from kinformer.controllerutil.finalizers import remove_finalizers_patch
 from kinformer.controllerutil.owning import owner_id
 from kinformer.controllerutil.pod_control import PodControl
@@ -25,7 +26,6 @@ from kinformer_controllers.job.counting import Backoff, JobPods
 from kinformer_controllers.job.jobs import TRACKING_FINALIZER, completion_mode
 from kinformer_controllers.job.metrics import FINISHED, HANDLED_FAILURES, count_finished_pods
 from kinformer_controllers.job.outcome import ensure_condition, failed_for, is_condition_true, new_condition
-from kinformer_controllers.job.pods import Released
 
 __all__ = ("JobTracker",)
 
@@ -41,7 +41,7 @@ class JobTracker:
         self,
         jobs: Resource[V1Job],
         pods: PodControl,
-        released: Released,
+        released: Expectations,
         recorder: EventRecorder,
         clock: Clock,
         *,
@@ -136,14 +136,15 @@ class JobTracker:
         """
         job = owner_id(stock.job)
         errors: list[Exception] = []
-        self._released.expect(job, [pod.metadata.uid for pod in accounts.release])
+        released = {*self._released.awaited_deletions(job), *(pod.metadata.uid for pod in accounts.release)}
+        self._released.expect(job, deletions=released)
 
         async def release(pod: V1Pod) -> None:
             meta = pod.metadata
             try:
                 await self._pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
             except Exception as error:  # of any type: the other pods must be released, too; then the sync fails
-                self._released.observed(job, meta.uid)
+                self._released.deletion_observed(job, meta.uid)
                 if not isinstance(error, NotFound):
                     errors.append(error)
                     return

@@ -88,25 +88,25 @@ async def test_a_job_that_is_gone_is_forgotten_and_its_pods_are_orphans() -> Non
         world = Wired(job)
         world.controller.backoffs[KEY] = Backoff(1, NOW)
         world.controller.expectations.expect(JOB, creations=1)
-        world.controller.released.expect(JOB, ["a"])
+        world.controller.released.expect(JOB, deletions=["a"])
 
         world.job_handler.on_delete(gone)
 
         assert world.woken() == ([KEY], [])
         assert world.orphans == [OrphanKey.of_job(job).text]
         assert world.controller.expectations.get(JOB) is None
-        assert not world.controller.released.of(JOB)
+        assert not world.controller.released.awaited_deletions(JOB)
         assert not world.controller.backoffs
 
 
 async def test_a_job_that_was_made_anew_under_its_name_starts_afresh() -> None:
     old, new = job_of(uid="old"), job_of()
     world = Wired(new)
-    world.controller.released.expect(OwnerId(KEY, "old"), ["a"])
+    world.controller.released.expect(OwnerId(KEY, "old"), deletions=["a"])
 
     world.job_handler.on_update(old, new)
 
-    assert not world.controller.released.of(OwnerId(KEY, "old"))
+    assert not world.controller.released.awaited_deletions(OwnerId(KEY, "old"))
     assert world.orphans == [OrphanKey.of_job(old).text]
 
 
@@ -197,14 +197,14 @@ async def test_a_pod_that_goes_is_crossed_off_once_and_wakes_its_job(tombstone: 
     world = Wired(job_of(), pod)
     key = f"ns/{pod.metadata.name}"
     world.controller.expectations.expect(JOB, deletions=[key, "ns/another"])
-    world.controller.released.expect(JOB, [pod.metadata.uid])
+    world.controller.released.expect(JOB, deletions=[pod.metadata.uid])
 
     world.pod_handler.on_update(pod, changed(pod, deletion_timestamp=NOW))
-    assert world.controller.released.of(JOB) == {pod.metadata.uid}
+    assert world.controller.released.awaited_deletions(JOB) == {pod.metadata.uid}
     world.pod_handler.on_delete(DeletedFinalStateUnknown(key, pod) if tombstone else pod)
 
     assert world.controller.expectations.awaited_deletions(JOB) == {"ns/another"}
-    assert not world.controller.released.of(JOB)
+    assert not world.controller.released.awaited_deletions(JOB)
     assert world.woken() == ([], [KEY])
     world.pod_handler.on_delete(DeletedFinalStateUnknown("ns/x", None))
 
@@ -225,12 +225,12 @@ async def test_pods_that_go_after_their_job_has_are_orphans() -> None:
 async def test_a_pod_shown_without_its_finalizer_is_no_longer_awaited() -> None:
     pod = pod_of()
     world = Wired(job_of(), pod)
-    world.controller.released.expect(JOB, [pod.metadata.uid])
+    world.controller.released.expect(JOB, deletions=[pod.metadata.uid])
 
     world.pod_handler.on_update(pod, changed(pod))
-    assert world.controller.released.of(JOB)
+    assert world.controller.released.awaited_deletions(JOB)
     world.pod_handler.on_update(pod, changed(pod, finalizers=[]))
-    assert not world.controller.released.of(JOB)
+    assert not world.controller.released.awaited_deletions(JOB)
 
 
 async def test_a_job_that_finishes_has_the_pods_looked_at_that_it_left() -> None:

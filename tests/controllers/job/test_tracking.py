@@ -13,7 +13,6 @@ from kinformer.models import V1JobCondition, V1Pod, from_dict
 from kinformer_controllers.job.counting import take_stock
 from kinformer_controllers.job.metrics import count_tracked_terminated_pod
 from kinformer_controllers.job.outcome import ensure_condition, new_condition
-from kinformer_controllers.job.pods import Released
 from kinformer_controllers.job.reconciling import own_copy
 from tests.controllers.job.world import NOW, UID, World, job_of, pod_of
 from tests.controllers.objects import forbidden
@@ -329,23 +328,6 @@ async def test_a_pod_without_its_finalizer_is_not_counted_twice() -> None:
 
     assert world.status.failed == 1
     assert len(world.pods.patches) == 1
-
-
-def test_released_pods_are_forgotten_one_by_one_or_with_their_job() -> None:
-    released = Released()
-    released.expect(JOB, ["a", "b", "c"])
-
-    released.observed(JOB, "a")
-    released.observed(OwnerId("ns/j", "another"), "b")
-    assert released.of(JOB) == {"b", "c"}
-    assert released.of(OwnerId("ns/j", "another")) == frozenset()
-
-    released.expect(JOB, ["d"])
-    assert released.of(JOB) == {"b", "c", "d"}
-    released.forget("ns/j", "another")
-    assert released.of(JOB)
-    released.forget("ns/j")
-    assert not released.of(JOB)
 
 
 @pytest.mark.parametrize(
