@@ -5,7 +5,6 @@ The controllers make them from caches and live reads, and the embedded server's 
 ====================  ====================================================================================
 :mod:`heads`          the part of an object's metadata that these decisions need
 :mod:`graph`          the dependents of each object, and the objects to process when they change
-:mod:`absent`         owners that are known not to exist
 :mod:`verdict`        decides about an object whose owners were looked up
 :mod:`emptying`       the order in which a namespace is emptied
 ====================  ====================================================================================

@@ -17,11 +17,34 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from kinformer.deletion.absent import AbsentOwners, Identity
+from kinformer.lru import LRU
 
-__all__ = ("Agenda", "Graph", "Kind", "Node", "Phase", "ReferenceLike")
+__all__ = ("Agenda", "Graph", "Identity", "Kind", "Node", "Phase", "ReferenceLike")
+
+
+#: How many owners that were found absent are remembered.
+_REMEMBERED: Final = 500
+
+
+class Identity(NamedTuple):
+    """
+    The identity of an object, or of the object that a reference names.
+
+    :param api_version: the group and version as in references: ``apps/v1``
+    :param namespace: ``""`` for objects without a namespace
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        """The same text as in Kubernetes' logs and Events."""
+        return f"[{self.api_version}/{self.kind}, namespace: {self.namespace}, name: {self.name}, uid: {self.uid}]"
 
 
 class ReferenceLike(Protocol):
@@ -151,13 +174,14 @@ class Graph:
 
     :param agenda: called with what is to be done
     :ivar nodes: the nodes by uid
-    :ivar absents: the owners that are known not to exist
+    :ivar absents: the owners that are known not to exist, as keys. An owner that was once found absent stays absent,
+        because no uid is used twice
     :ivar changes: how often it was told what was seen
     """
 
-    def __init__(self, agenda: Agenda, absents: AbsentOwners | None = None) -> None:
+    def __init__(self, agenda: Agenda) -> None:
         self.nodes: dict[str, Node] = {}
-        self.absents = absents if absents is not None else AbsentOwners()
+        self.absents: LRU[Identity, bool] = LRU(_REMEMBERED)
         self.changes = 0
         self._agenda = agenda
 
@@ -222,7 +246,7 @@ class Graph:
 
     def _tell_absent(self, identity: Identity, dependents: list[Node]) -> None:
         if dependents:
-            self.absents.add(identity)
+            self.absents.put(identity, True)
             self._look_at_all(dependents)
 
     # --- the steps
@@ -318,7 +342,7 @@ class Graph:
         del self.nodes[node.uid]
         self._unlink(node, [reference.uid for reference in node.owners])
         if node.dependents:
-            self.absents.add(identity)
+            self.absents.put(identity, True)
             self._look_at_all(node.dependents)
         for reference in node.owners:
             owner = self.nodes.get(reference.uid)

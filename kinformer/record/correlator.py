@@ -8,7 +8,7 @@ Each event goes through three steps, as in client-go's EventCorrelator:
 3. *The spam filter*: if a source sends too many events about one object, further ones are dropped for a while. They
    were counted before that, so the next event that passes shows their number.
 
-The memory for this is limited (:class:`~kinformer.record.lru.LRU`). This module does no I/O. The code that writes the
+The memory for this is limited (:class:`~kinformer.lru.LRU`). This module does no I/O. The code that writes the
 event must pass the server's response to :meth:`EventCorrelator.update_state`.
 """
 
@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinformer.clock import Clock, RealClock
-from kinformer.record.lru import LRU
+from kinformer.lru import LRU
 from kinformer.workqueue import TokenBucket
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.deletion.absent import Identity
-from kinformer.deletion.graph import Graph, Kind, Node, Phase, ReferenceLike
+from kinformer.deletion.graph import Graph, Identity, Kind, Node, Phase, ReferenceLike
 from kinformer.deletion.heads import Reference
 
 __all__ = ("Noted", "Obj", "World", "ref")

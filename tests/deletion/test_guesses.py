@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer.deletion.absent import Identity
-from kinformer.deletion.graph import Kind, Node, Phase, _next_guess
+from kinformer.deletion.graph import Identity, Kind, Node, Phase, _next_guess
 from kinformer.deletion.heads import Reference
 
 IN_NS1 = Identity("v1", "Parent", "ns1", "name", "uid")

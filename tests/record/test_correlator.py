@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kinformer.clock import FakeClock
+from kinformer.lru import LRU
 from kinformer.record import CorrelatorOptions, EventCorrelator
-from kinformer.record.lru import LRU
 from tests.record.events import make_event
 
 

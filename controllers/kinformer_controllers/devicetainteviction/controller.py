@@ -20,6 +20,7 @@ from kinformer.client import DeleteOptions, Preconditions, Resource
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.handlers import ChangeHandler
 from kinformer.controllerutil.pods import DISRUPTION_TARGET, pod_condition_patch
+from kinformer.lru import LRU
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import (
@@ -32,7 +33,6 @@ from kinformer.models import (
     to_dict,
 )
 from kinformer.record import NORMAL
-from kinformer.record.lru import LRU
 from kinformer_controllers.devicetainteviction.devices import Devices
 from kinformer_controllers.devicetainteviction.spec import DeviceTaintEvictionOptions
 from kinformer_controllers.devicetainteviction.status import PERIOD, Counts, new_condition, seconds_to_wait

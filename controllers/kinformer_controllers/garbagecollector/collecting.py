@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from kinformer.client.errors import Conflict, NoKindMatch, NotFound
-from kinformer.deletion.absent import Identity
-from kinformer.deletion.graph import Graph, Node, Phase
+from kinformer.deletion.graph import Graph, Identity, Node, Phase
 from kinformer.deletion.heads import FOREGROUND, ORPHAN, HeadMeta, Reference
 from kinformer.deletion.verdict import Delete, Standing, judge
 from kinformer.logs import get_logger
@@ -188,7 +187,7 @@ class Collector:
     async def _standing(self, item: Identity, reference: Reference) -> Standing:
         absents = self._graph.absents
         wanted = Identity(reference.api_version, reference.kind, "", reference.name, reference.uid)
-        if wanted in absents or (wanted := wanted._replace(namespace=item.namespace)) in absents:
+        if absents.get(wanted) or absents.get(wanted := wanted._replace(namespace=item.namespace)):
             return Standing.DANGLING
         kind = await self._objects.kind_of(reference.api_version, reference.kind)
         if not kind.namespaced:
@@ -198,7 +197,7 @@ class Collector:
         except NotFound:
             owner = None
         if owner is None or owner.uid != reference.uid:
-            absents.add(wanted)
+            absents.put(wanted, True)
             return Standing.DANGLING
         if owner.deletion_timestamp is not None and FOREGROUND in (owner.finalizers or ()):
             return Standing.WAITING

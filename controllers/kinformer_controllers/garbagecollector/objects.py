@@ -23,8 +23,7 @@ from kinformer.client import (
     UnsupportedMediaType,
 )
 from kinformer.client.discovery import ApiResource
-from kinformer.deletion.absent import Identity
-from kinformer.deletion.graph import ReferenceLike
+from kinformer.deletion.graph import Identity, ReferenceLike
 from kinformer.deletion.heads import Head, HeadMeta, Reference
 from kinformer.deletion.verdict import Propagation
 from kinformer.meta import GroupResource

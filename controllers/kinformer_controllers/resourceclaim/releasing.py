@@ -13,8 +13,8 @@ from typing import Any
 from kinformer.client import Client, DeleteOptions, Preconditions, Resource
 from kinformer.client.errors import NotFound
 from kinformer.controllerutil.finalizers import has_finalizer
+from kinformer.lru import LRU
 from kinformer.models import ResourceV1ResourceClaim, V1alpha2PodGroup, V1OwnerReference, V1Pod
-from kinformer.record.lru import LRU
 from kinformer_controllers.resourceclaim import decision
 from kinformer_controllers.resourceclaim.decision import FINALIZER, Use, use_of
 from kinformer_controllers.shared.devices import Claimant, allocation_of, consumer_kind, reservations_of

@@ -11,8 +11,7 @@ from typing import Final
 
 import msgspec
 
-from kinformer.deletion.absent import Identity
-from kinformer.deletion.graph import Graph, Kind, Node, Phase, ReferenceLike
+from kinformer.deletion.graph import Graph, Identity, Kind, Node, Phase, ReferenceLike
 from kinformer.deletion.heads import FOREGROUND, ORPHAN, Reference, phase_of
 from kinformer.deletion.verdict import Delete, Standing, judge
 from kinformer.envtest import status

@@ -9,7 +9,6 @@ cached for ten seconds. Some paths are open to everybody.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from kinformer.client import Client
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
+from kinformer.lru import LRU
 from kinformer.models import (
     V1NonResourceAttributes,
     V1ObjectMeta,
@@ -229,7 +229,7 @@ class _Kept(Generic[T]):
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._answers: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
+        self._answers: LRU[Hashable, tuple[float, T]] = LRU(_MOST)
         self._asking: dict[Hashable, anyio.Event] = {}
 
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], kept_for: Callable[[T], float]) -> T:
@@ -244,10 +244,7 @@ class _Kept(Generic[T]):
         self._asking[key] = asked = anyio.Event()
         try:
             answer = await ask()
-            self._answers[key] = (self._clock.monotonic() + kept_for(answer), answer)
-            self._answers.move_to_end(key)
-            if len(self._answers) > _MOST:
-                self._answers.popitem(last=False)
+            self._answers.put(key, (self._clock.monotonic() + kept_for(answer), answer))
             return answer
         finally:
             del self._asking[key]

@@ -10,8 +10,7 @@ import pytest
 from kinformer.client import NoKindMatch
 from kinformer.client.discovery import ApiResource
 from kinformer.client.errors import Status, StatusDetails, error_from_status
-from kinformer.deletion.absent import Identity
-from kinformer.deletion.graph import Node, Phase
+from kinformer.deletion.graph import Identity, Node, Phase
 from kinformer.deletion.heads import HeadMeta, Reference
 from kinformer.manager import SyncError
 from kinformer.meta import GroupVersionResource
@@ -124,7 +123,7 @@ async def test_an_object_with_an_absent_owner_is_deleted_at_that_version(scene: 
 
     assert await scene.collect(POD) is None
     assert scene.asked == ["get pod", "get owner", "delete pod Background at 5"]
-    assert OWNER.identity in scene.world.graph.absents
+    assert scene.world.graph.absents.get(OWNER.identity)
 
 
 async def test_what_a_cache_has_is_not_asked_for(scene: Scene) -> None:
@@ -138,7 +137,7 @@ async def test_what_a_cache_has_is_not_asked_for(scene: Scene) -> None:
 async def test_an_owner_that_is_known_to_be_absent_is_not_asked_for(scene: Scene) -> None:
     scene.world.see(POD, ref(OWNER))
     scene.cache["pod"] = scene.objects.put(POD, ref(OWNER), version="5")
-    scene.world.graph.absents.add(OWNER.identity)
+    scene.world.graph.absents.put(OWNER.identity, True)
 
     await scene.collect(POD)
     assert scene.asked == ["delete pod Background at 5"]

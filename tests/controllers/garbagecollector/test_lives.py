@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinformer.client import DeleteOptions
-from kinformer.deletion.absent import Identity
+from kinformer.deletion.graph import Identity
 from kinformer.deletion.heads import Reference
 from kinformer.deletion.verdict import Standing
 from kinformer_controllers.garbagecollector.controller import GarbageCollector

@@ -1,6 +1,6 @@
 """LRU: a mapping of limited size, which drops the entry that was not used for the longest time.
 
-The correlator has three of them, so that it does not remember objects without new events for ever.
+It is for what is remembered of objects without being told when they go: Events, absent owners, answers.
 """
 
 from __future__ import annotations
