@@ -18,6 +18,7 @@ from kinformer.cache import (
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
 )
+from kinformer.cache.metrics import _Living
 from kinformer.cache.options import QueueKind
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import WatchEvent
@@ -386,3 +387,18 @@ async def test_metrics_show_batch_times_and_how_far_the_store_is() -> None:
         ]
         buckets = [sample("processing_latency_seconds_bucket", le=bound) for bound in in_client_go]
         assert buckets == [0] * 7 + [1] * 6
+
+
+def test_metrics_keep_nothing_of_what_is_gone() -> None:
+    class Listener:
+        pass
+
+    listeners = _Living[Listener]()
+    stays, goes = Listener(), Listener()
+    listeners.add(stays)
+    listeners.add(goes)
+
+    del goes
+
+    assert len(listeners._references) == 1
+    assert [found for found, _ in listeners.list()] == [stays]

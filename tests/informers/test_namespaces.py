@@ -295,6 +295,28 @@ async def test_a_resync_tells_of_the_objects_of_all_namespaces_once() -> None:
         tasks.cancel_scope.cancel()
 
 
+async def test_each_handler_has_a_resync_period_of_its_own_over_all_namespaces() -> None:
+    clock, told = FakeClock(), list[tuple[str, int]]()
+    sources = {name: FakeControllerSource(V1ConfigMap) for name in "ab"}
+    for name, source in sources.items():
+        source.add(config_map("one", name))
+    informer = SharedIndexInformer(sources, V1ConfigMap, clock=clock, resync_period=30)
+    for period in (30, 60):
+
+        def update(_: V1ConfigMap, obj: V1ConfigMap, period: int = period) -> None:
+            told.append((obj.metadata.namespace, period))
+
+        informer.add_event_handler(ResourceEventHandlerFuncs(update=update), resync_period=period)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informer.run)
+        await informer.wait_synced()
+        await clock.advance(30)
+        assert sorted(told) == [("a", 30), ("b", 30)]
+        await clock.advance(30)
+        assert sorted(told) == [("a", 30), ("a", 30), ("a", 60), ("b", 30), ("b", 30), ("b", 60)]
+        tasks.cancel_scope.cancel()
+
+
 async def test_metrics_tell_the_namespaces_apart(world: World) -> None:
     written = await world.write("a/one")
     async with world.informer() as maps:

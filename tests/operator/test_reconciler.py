@@ -131,6 +131,10 @@ async def test_a_reconciler_gives_its_controller_options(client: Client) -> None
     assert (controller.workers, controller.starts_after) == (3, ("web-apps",))
 
 
+async def test_a_reconciler_that_says_nothing_of_workers_has_one(client: Client) -> None:
+    assert WebApps(ControllerContext(client, SharedInformerFactory(client))).controller().workers == 1
+
+
 def test_a_subclass_says_what_it_reconciles_and_what_it_is_called() -> None:
     with pytest.raises(TypeError, match=r"Nameless has no name: want a class attribute such as name = 'webapp'"):
 

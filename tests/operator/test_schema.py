@@ -184,6 +184,7 @@ def test_a_status_has_no_defaults() -> None:
 def test_models_may_be_parts() -> None:
     condition = of(V1Condition)
     assert condition["required"] == ["lastTransitionTime", "message", "reason", "status", "type"]
+    assert (condition["properties"]["reason"]["minLength"], condition["properties"]["reason"]["maxLength"]) == (1, 1024)
     assert condition["properties"]["lastTransitionTime"] == {"type": "string", "format": "date-time"}
 
     resources = of(V1ResourceRequirements)["properties"]

@@ -125,7 +125,7 @@ def pod_of(
                 "uid": uid or f"uid-{name}",
                 "resourceVersion": str(number),
                 "creationTimestamp": stamp(NOW - timedelta(hours=1)),
-                "labels": SELECTOR if labels is None else labels,
+                "labels": SELECTOR if labels is None else labels or None,
                 "annotations": marks,
                 "finalizers": [FINALIZER] if tracked else [],
                 "ownerReferences": [reference] if owner else [],
