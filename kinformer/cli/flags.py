@@ -5,12 +5,15 @@ They are made from the options that controllers declare (:mod:`kinformer.options
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kinformer.cli.modules import search_here
 from kinformer.installed import installed
 from kinformer.options import CONTROLLERS, Option, options_of
 from kinformer.spec import declared_by
@@ -29,8 +32,12 @@ __all__ = (
 #: The prefix of the environment variables that set flags.
 VARIABLE: Final = "KINFORMER_"
 _ENVIRONMENT: Final = click.core.ParameterSource.ENVIRONMENT
-#: The key under which a command's context has the options of the installed controllers.
+#: The key under which a command's context has the options of the controllers that have flags.
 _META: Final = "kinformer.options"
+#: The key under which it has the controllers that the command line names as MODULE:NAME.
+_NAMED: Final = "kinformer.named"
+#: The key under which it has the error of the first of them that cannot be loaded.
+_FAILED: Final = "kinformer.failed"
 #: The parameter of a flag without an environment variable: it is meant for one call only.
 _OF_THIS_CALL: Final = "dry_run"
 
@@ -92,7 +99,8 @@ def variable_of(parameter: click.Parameter) -> str | None:
 
 class ControllersCommand(click.Command):
     """
-    A command that has the flags of all installed controllers, after its own flags.
+    A command that has the flags of all installed controllers, after its own flags, and of the controllers that
+    ``--controllers`` names as ``MODULE:NAME`` on the command line or in the environment.
 
     Each flag can be set in the environment as well: ``KINFORMER_SHUTDOWN_GRACE`` for ``--shutdown-grace``.
 
@@ -103,14 +111,19 @@ class ControllersCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
         *others, help_ = own if ctx.command.add_help_option else (*own, None)
-        flags = [*others, *(_flag(it) for it in _installed(ctx))]
+        flags = [*others, *(_flag(it) for it in _options(ctx))]
         for parameter in flags:
             parameter.envvar = parameter.envvar or variable_of(parameter)
         return [*flags, help_] if help_ is not None else flags
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_NAMED] = _named(args)
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if failure := ctx.meta.get(_FAILED):  # it may be one of that controller
+                raise click.UsageError(failure, ctx) from error
+            raise
         except click.BadParameter as error:
             # click would name the flag, but the value comes from the environment.
             if error.param is not None and ctx.get_parameter_source(error.param.name or "") is _ENVIRONMENT:
@@ -141,7 +154,7 @@ class ControllersCommand(click.Command):
 
 def values_of_flags(ctx: click.Context) -> dict[str, Any]:
     """The values of all flags of a command, by their names without leading dashes. Durations are in Go's format."""
-    defaults = {it.flag: it.default for it in _installed(ctx)}
+    defaults = {it.flag: it.default for it in _options(ctx)}
     values: dict[str, Any] = {}
     for param in ctx.command.get_params(ctx):
         if not isinstance(param, click.Option) or param.name not in ctx.params:
@@ -156,18 +169,39 @@ def values_of_flags(ctx: click.Context) -> dict[str, Any]:
     return values
 
 
-def _installed(ctx: click.Context) -> list[Option]:
-    """The options of all installed controllers, each name once, in the order of the controllers' names."""
+def _named(args: list[str]) -> list[str]:
+    """What a command line, or else the environment, names as MODULE:NAME in its ``--controllers``."""
+    given = os.environ.get(f"{VARIABLE}CONTROLLERS", "")
+    for before, argument in pairwise(["", *args]):
+        if before == "--controllers":
+            given = argument
+        elif argument.startswith("--controllers="):
+            given = argument.partition("=")[2]
+    return [name.strip() for name in given.split(",") if ":" in name]
+
+
+def _options(ctx: click.Context) -> list[Option]:
+    """The options of the controllers that have flags, each name once, in the order of the controllers' names."""
     # Cached, because click asks for the parameters of a command several times.
     options: list[Option] | None = ctx.meta.get(_META)
     if options is None:
-        options = ctx.meta[_META] = _found()
+        options = ctx.meta[_META] = _found(ctx)
     return options
 
 
-def _found() -> list[Option]:
+def _found(ctx: click.Context) -> list[Option]:
+    entries = installed(CONTROLLERS)
+    if named := ctx.meta.get(_NAMED):
+        from kinformer.manager.loading import ControllerLoadError, find_controllers  # it loads the manager
+
+        search_here()
+        try:
+            names, known = find_controllers(named)
+            entries = [*entries, *(known[name] for name in names)]
+        except ControllerLoadError as error:
+            ctx.meta[_FAILED] = str(error)
     found: dict[str, Option] = {}
-    for entry in installed(CONTROLLERS):
+    for entry in entries:
         try:
             type_ = declared_by(entry.load(), "options")
             declared = options_of(type_) if type_ is not None else ()

@@ -118,6 +118,36 @@ def test_a_controllers_flags_and_their_help_are_made_from_its_options(monkeypatc
     assert "--fleet-name TEXT What it is called. [none]" in shown
 
 
+@click.command(cls=ControllersCommand)
+@click.option("--controllers")
+def naming(**options: Any) -> None:
+    click.echo(f"{options.get('fleet_period')} {options.get('fleet_colour')}")
+
+
+NAMED = "tests.cli.test_flags:FLEET"
+FLEET = ControllerSpec(name="fleet", factory="nowhere:make", options=FleetOptions)
+
+
+@pytest.mark.parametrize("controllers", [("--controllers", f"deployment,{NAMED}"), (f"--controllers={NAMED}",)])
+def test_a_controller_named_by_its_place_has_its_flags(controllers: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(naming, [*controllers, "--fleet-period", "7s", "--fleet-colour=blue"])
+
+    assert (done.exit_code, done.output) == (0, "7.0 blue\n")
+
+
+def test_a_controller_of_the_environment_has_its_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINFORMER_CONTROLLERS", NAMED)
+
+    assert CliRunner().invoke(naming, ["--fleet-colour", "blue"]).output == "None blue\n"
+
+
+def test_a_flag_of_a_controller_that_is_not_there_names_it() -> None:
+    done = CliRunner().invoke(naming, ["--controllers", "nowhere:Fleet", "--fleet-period", "7s"])
+
+    assert done.exit_code == 2
+    assert "cannot be loaded from nowhere:Fleet: ModuleNotFoundError" in done.output
+
+
 def test_an_unloadable_controller_does_not_take_anothers_flags(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
