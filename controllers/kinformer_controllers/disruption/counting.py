@@ -37,6 +37,7 @@ from kinformer_controllers.disruption.status import (
     new_status,
     wants_scale,
 )
+from kinformer_controllers.shared.scale_selector import UnreadableScale, read_scale_selector
 from kinformer_controllers.shared.selector_text import selector_text
 
 __all__ = (
@@ -162,6 +163,10 @@ class ScaleFinder:
             if "scale" not in served.subresources:
                 raise ScaleError(f"{served.gvr.group_resource} does not implement the scale subresource") from None
             return None
+        try:
+            read_scale_selector((scale.status.selector if scale.status is not None else None) or "")
+        except UnreadableScale as error:
+            raise ScaleError(str(error)) from error
         if scale.metadata is None or scale.metadata.uid != reference.uid:
             return None
         return _Found(reference.uid, (scale.spec.replicas or 0) if scale.spec is not None else 0)

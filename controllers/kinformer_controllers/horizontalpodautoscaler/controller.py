@@ -20,7 +20,7 @@ from kinformer.client.errors import ClientError
 from kinformer.controllerutil.conditions import is_condition_true
 from kinformer.controllerutil.selecting import selected_by
 from kinformer.manager import Controller, ControllerContext, SyncError
-from kinformer.meta import SelectorError, meta_namespace_key
+from kinformer.meta import meta_namespace_key
 from kinformer.meta.quantity import Quantity
 from kinformer.models import (
     V1Pod,
@@ -40,6 +40,7 @@ from kinformer_controllers.horizontalpodautoscaler.spec import HpaOptions
 from kinformer_controllers.horizontalpodautoscaler.statuses import remove_condition, set_condition, shown
 from kinformer_controllers.horizontalpodautoscaler.turns import Turns
 from kinformer_controllers.shared.gates import Gates
+from kinformer_controllers.shared.scale_selector import UnreadableScale
 
 __all__ = ("HorizontalPodAutoscalerController",)
 
@@ -146,7 +147,7 @@ class HorizontalPodAutoscalerController:
         reference = f"{about.kind}/{hpa.metadata.namespace}/{about.name}"
         try:
             scale = await self._scales.read(about, hpa.metadata.namespace)
-        except (ClientError, ValueError) as error:
+        except (ClientError, UnreadableScale, ValueError) as error:
             self._event(hpa, "FailedGetScale", str(error))
             text = f"the HPA controller was unable to get the target's current scale: {error}"
             set_condition(status, "AbleToScale", False, "FailedGetScale", text, now)
@@ -266,7 +267,7 @@ class HorizontalPodAutoscalerController:
         """
         The target's pods, if no other autoscaler selects them.
 
-        :raises EvaluationFailed: if the target has no valid selector, or another autoscaler selects its pods
+        :raises EvaluationFailed: if the target has no selector, or another autoscaler selects its pods
         """
         namespace = hpa.metadata.namespace
         text = scale.selector
@@ -275,11 +276,7 @@ class HorizontalPodAutoscalerController:
             why = "the HPA target's scale is missing a selector"
             set_condition(hpa.status, "ScalingActive", False, "InvalidSelector", why, now)
             raise EvaluationFailed("selector is required")
-        try:
-            selector = self._selectors.put(meta_namespace_key(hpa), text)
-        except SelectorError as error:
-            why = f"couldn't convert selector into a corresponding internal selector object: {error}"
-            self._refuse(hpa, "InvalidSelector", why, now)
+        selector = self._selectors.put(meta_namespace_key(hpa), text)
         pods = selected_by(self._pods, namespace, selector)
         selecting = self._selectors.selecting(namespace, pods)
         if len(selecting) > 1:

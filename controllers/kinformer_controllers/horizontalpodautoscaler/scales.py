@@ -14,6 +14,7 @@ from kinformer.clock import Clock
 from kinformer.controllerutil.writing import retry_on_conflict
 from kinformer.meta import GroupKind, GroupResource, GroupVersion
 from kinformer.models import V1Scale, V2CrossVersionObjectReference
+from kinformer_controllers.shared.scale_selector import UnreadableScale, read_scale_selector
 
 __all__ = ("Scale", "Scales")
 
@@ -23,15 +24,16 @@ class Scale:
     The scale of one target.
 
     :param name: the target's
-    :ivar selector: the text of the selector of its pods; empty if there is none
+    :ivar selector: the canonical text of the selector of its pods; empty if there is none
     :ivar replicas: in the spec
     :ivar observed: in the status
+    :raises UnreadableScale: if its selector cannot be read
     """
 
     def __init__(self, resource: Resource[Any], name: str, namespace: str, read: V1Scale) -> None:
         self._resource, self._name, self._namespace = resource, name, namespace
         self._latest = read
-        self.selector = (read.status.selector if read.status is not None else None) or ""
+        self.selector = read_scale_selector((read.status.selector if read.status is not None else None) or "")
         self.replicas = (read.spec.replicas if read.spec is not None else None) or 0
         self.observed = (read.status.replicas if read.status is not None else None) or 0
 
@@ -69,12 +71,13 @@ class Scales:
         A kind may be served as several resources. Then each is tried, and the first error counts, as in Kubernetes.
 
         :raises ValueError: if the reference's apiVersion is not one
-        :raises ClientError: if the kind is not served, or the scale cannot be read
+        :raises ClientError: if the kind is not served, or the scale is refused
+        :raises UnreadableScale: if the selector of the scale cannot be read
         """
         group = GroupVersion.parse(about.api_version or "").group
         served = await self._client.discovery.resources_for_kind(GroupKind(group, about.kind))
         tried: set[GroupResource] = set()
-        first: ClientError | None = None
+        first: ClientError | UnreadableScale | None = None
         for one in served:
             if one.gvr.group_resource in tried:
                 continue  # another version of it, with the same scale
@@ -84,7 +87,7 @@ class Scales:
                 resource = self._resources[one] = self._client.resource(dict, one.gvr, namespaced=one.namespaced)
             try:
                 return Scale(resource, about.name, namespace, await resource.get_scale(about.name, namespace))
-            except ClientError as error:
+            except (ClientError, UnreadableScale) as error:
                 first = first or error
         assert first is not None
         raise first

@@ -120,6 +120,15 @@ async def test_a_custom_resource_tells_by_its_scale(world: World) -> None:
     assert world.counts == (0, 4, 5, 10)
 
 
+async def test_a_scale_with_a_selector_that_cannot_be_read_is_an_error(world: World) -> None:
+    world.served = [webapps()]
+    metadata = {"name": "w", "namespace": "ns", "uid": "uid-w"}
+    world.scales["w"] = {"metadata": metadata, "spec": {"replicas": 10}, "status": {"replicas": 0, "selector": "!!"}}
+
+    with pytest.raises(ScaleError, match="not convertible to autoscaling Scale"):
+        await find(world, WEBAPP)
+
+
 async def test_the_scale_of_a_namesake_does_not_count(world: World) -> None:
     world.served = [webapps()]
     world.scales["w"] = {"metadata": {"name": "w", "namespace": "ns", "uid": "another"}, "spec": {"replicas": 10}}

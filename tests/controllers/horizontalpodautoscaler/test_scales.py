@@ -13,6 +13,7 @@ from kinformer.client.status import Status
 from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1Scale, V2CrossVersionObjectReference, from_dict
 from kinformer_controllers.horizontalpodautoscaler.scales import Scales
+from kinformer_controllers.shared.scale_selector import UnreadableScale
 
 WEB = V2CrossVersionObjectReference(api_version="example.com/v1", kind="Web", name="w")
 
@@ -24,8 +25,8 @@ class Server:
     :ivar asked: the resources and versions whose scale was asked for
     """
 
-    def __init__(self, served: str, having: str) -> None:
-        self._served, self._having = served.split(), having
+    def __init__(self, served: str, having: str, selector: str = "app=a") -> None:
+        self._served, self._having, self._selector = served.split(), having, selector
         self.asked: list[str] = []
         self.discovery = SimpleNamespace(resources_for_kind=self.kinds)
 
@@ -44,7 +45,8 @@ class Server:
             self.asked.append(f"{gvr.version}/{gvr.resource}")
             if gvr.resource != self._having:
                 raise NotFound(Status(code=404, message=f"no scale of {gvr.resource}"))
-            return from_dict(V1Scale, {"spec": {"replicas": 3}, "status": {"replicas": 2, "selector": "app=a"}})
+            read = {"spec": {"replicas": 3}, "status": {"replicas": 2, "selector": self._selector}}
+            return from_dict(V1Scale, read)
 
         return SimpleNamespace(get_scale=get_scale)
 
@@ -65,3 +67,35 @@ async def test_the_error_of_the_first_resource_counts() -> None:
         await server.scales.read(WEB, "ns")
 
     assert server.asked == ["v1/webs", "v1/sites"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "read"),
+    [
+        ("", ""),
+        ("  ", ""),
+        ("tier in (b , a), app == web,!old", "app=web,!old,tier in (a,b)"),
+        ("app=a,app=b", "app=b"),
+    ],
+)
+async def test_a_selector_is_read_in_its_canonical_form(selector: str, read: str) -> None:
+    assert (await Server("v1/webs", "webs", selector).scales.read(WEB, "ns")).selector == read
+
+
+@pytest.mark.parametrize(
+    ("selector", "why"),
+    [
+        (
+            "!!",
+            "couldn't parse the selector string \"!!\": unable to parse requirement: found '!', expected: identifier",
+        ),
+        ("a!=b", '"!=" is not a valid label selector operator'),
+        ("a>1", '"gt" isn\'t supported in label selectors'),
+    ],
+)
+async def test_a_scale_with_a_selector_that_no_object_can_have_is_not_read(selector: str, why: str) -> None:
+    with pytest.raises(UnreadableScale) as caught:
+        await Server("v1/webs", "webs", selector).scales.read(WEB, "ns")
+
+    head = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
+    assert str(caught.value) == f"{head}: failed to parse target selector: {why}"
