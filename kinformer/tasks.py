@@ -1,14 +1,15 @@
-"""Task groups that raise the error of their one failed task, not a group with one error in it."""
+"""Task groups that raise the error of their one failed task, and a check that a call comes from their event loop."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ("plain_task_group", "sole_error")
+__all__ = ("check_loop", "plain_task_group", "sole_error")
 
 
 @asynccontextmanager
@@ -33,3 +34,17 @@ def sole_error(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+def check_loop(loop: asyncio.AbstractEventLoop, name: str) -> None:
+    """
+    Check that a call comes from this event loop. A task group would start its task in the loop of the caller.
+
+    :param name: what runs in the loop, for the error
+    :raises RuntimeError: if another event loop, or none, runs in this thread
+    """
+    running = None
+    with suppress(RuntimeError):
+        running = asyncio.get_running_loop()
+    if running is not loop:
+        raise RuntimeError(f"{name} runs in another event loop: call this there, as with loop.call_soon_threadsafe()")

@@ -6,6 +6,7 @@ does all of it up to the ring buffers, a batch at a time. An informer of several
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -45,7 +46,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.collector import LARGE, relax
 from kinformer.meta import Accessor, GroupVersionResource, accessor_for, is_older
 from kinformer.meta.accessor import plain_type
-from kinformer.tasks import plain_task_group
+from kinformer.tasks import check_loop, plain_task_group
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
 
@@ -155,6 +156,8 @@ class SharedIndexInformer(Generic[T]):
         self._begun = CatchUps(self._clock)
         #: Whether the cache is being filled with such a state. Handlers are called once it is complete.
         self._is_filling = False
+        #: The event loop that it runs in; None while it does not run.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}: {len(self._indexer)} objects>"
@@ -369,10 +372,12 @@ class SharedIndexInformer(Generic[T]):
             start, and is the argument to remove the handler.
         :raises InformerStateError: if the informer has stopped
         :raises TypeError: if `handler` is no handler
+        :raises RuntimeError: if the informer runs in another event loop
         """
         check_handler(handler, self.name)
         if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the handler {handler!r} was not added")
+        self._check_loop()
         requested, effective = self._registrations.settle_resync_period(resync_period)
         listener = ProcessorListener(
             handler,
@@ -413,7 +418,12 @@ class SharedIndexInformer(Generic[T]):
         self._registrations.release()
 
     def remove_event_handler(self, registration: ProcessorListener[T]) -> None:
-        """Do not call this handler again, not even for changes that are pending. A second removal has no effect."""
+        """
+        Do not call this handler again, not even for changes that are pending. A second removal has no effect.
+
+        :raises RuntimeError: if the informer runs in another event loop
+        """
+        self._check_loop()
         self._registrations.remove(registration)
 
     async def shut_down_event_handler(self, registration: ProcessorListener[T]) -> None:
@@ -464,6 +474,10 @@ class SharedIndexInformer(Generic[T]):
         if not self._options.compress:
             self._options = replace(self._options, early=tuple(dict.fromkeys((*self._options.early, *fields))))
 
+    def _check_loop(self) -> None:
+        if self._loop is not None:
+            check_loop(self._loop, f"informer {self.name}")
+
     def _check_not_started(self) -> None:
         if self._feeds:
             raise InformerStateError(f"informer {self.name} has already started")
@@ -479,6 +493,7 @@ class SharedIndexInformer(Generic[T]):
         """
         self._check_not_started()
         self._feeds.set(self._new_feed(namespace, source) for namespace, source in self._sources.items())
+        self._loop = asyncio.get_running_loop()
         try:
             with warn_when_blocked():
                 async with plain_task_group() as tasks:
@@ -491,6 +506,7 @@ class SharedIndexInformer(Generic[T]):
                         await self._fill(self.state_source, tasks)
                     await self._feeds.run()
         finally:
+            self._loop = None
             self._ended.set()
             self._synced.close()
             self._registrations.close()

@@ -6,6 +6,7 @@ the factory runs all informers. So a hundred controllers that read pods cost one
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
@@ -37,7 +38,7 @@ from kinformer.informers.snapshot import Snapshot, SnapshotKeeper
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.meta.accessor import plain_type
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
-from kinformer.tasks import sole_error
+from kinformer.tasks import check_loop, sole_error
 
 __all__ = ("InformerTypeConflict", "Selection", "SharedInformerFactory")
 
@@ -384,6 +385,7 @@ class SharedInformerFactory:
         if self._tasks is not None:
             raise RuntimeError("the informer factory runs already")
         self._check_not_shut_down()
+        self._loop = asyncio.get_running_loop()
         self._tasks = await anyio.create_task_group().__aenter__()
         if self._keeper is not None:
             self._tasks.start_soon(self._keeper.run, self._all, name="snapshot")
@@ -415,11 +417,12 @@ class SharedInformerFactory:
         If you request another informer while the factory runs, call this again.
 
         :raises RuntimeError: if the factory itself does not run (use it in ``async with``, or :meth:`run` it), or if it
-            was shut down
+            was shut down, or runs in another event loop
         """
         self._check_not_shut_down()
         if self._tasks is None:
             raise RuntimeError("the informer factory does not run: use it in `async with`, or run() it")
+        check_loop(self._loop, "the informer factory")
         for informer in self._all():
             if informer not in self._running:
                 running = self._running[informer] = Running(informer)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from structlog.testing import capture_logs
 
@@ -334,3 +336,18 @@ async def test_a_stopped_informer_takes_no_handlers_but_releases_those_it_had() 
         scene.informer.add_indexers({"namespace": meta_namespace_index_func})
     scene.informer.remove_event_handler(registration)
     await scene.informer.shut_down_event_handler(registration)
+
+
+async def test_handlers_are_added_and_removed_in_the_informers_loop_only() -> None:
+    scene = Scene("pod1")
+    async with running(scene.informer.run):
+        registration = scene.informer.add_event_handler(Told())
+        await scene.clock.settle()
+
+        async def elsewhere() -> None:
+            with pytest.raises(RuntimeError, match=r"informer .* runs in another event loop"):
+                scene.informer.add_event_handler(Told())
+            with pytest.raises(RuntimeError, match=r"informer .* runs in another event loop"):
+                scene.informer.remove_event_handler(registration)
+
+        await anyio.to_thread.run_sync(asyncio.run, elsewhere())

@@ -5,6 +5,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import msgspec
 import pytest
 from structlog.testing import capture_logs
@@ -281,6 +282,14 @@ async def test_shutdown_returns_when_every_informer_has_ended(client: Client) ->
 async def test_a_factory_that_does_not_run_cannot_start_anything(client: Client) -> None:
     with pytest.raises(RuntimeError, match="does not run"):
         SharedInformerFactory(client).start()
+
+
+async def test_informers_are_started_in_the_factorys_loop_only(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers:
+        informers.informer_for(V1Pod)
+
+        with pytest.raises(RuntimeError, match="the informer factory runs in another event loop"):
+            await anyio.to_thread.run_sync(informers.start)
 
 
 async def test_a_factory_runs_only_once_at_a_time(client: Client) -> None:
