@@ -55,6 +55,8 @@ __all__ = ("ExternalOptions", "ExternalProcess", "ExternalWorld", "run_external"
 NAME: Final = "command"
 #: The longest line of the command's output that is in the history.
 _LINE: Final = 500
+#: The most lines of the output of one life that are in the history. A million lines would take a gigabyte.
+_LINES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +192,15 @@ class ExternalProcess:
             world.tell(self.name, "ended", detail=f"exit status {code}")
 
     async def _read(self, output: ByteReceiveStream) -> None:
-        """Append the lines of the command's output to the history."""
-        rest = b""
+        """Append the first lines of the command's output to the history."""
+        rest, left = b"", _LINES
         async for chunk in output:
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
+            *lines, rest = (rest[:_LINE] + chunk).split(b"\n")
+            for line in lines[:left]:
                 self._world.tell(self.name, "note", detail=line[:_LINE].decode(errors="replace"))
+            if left and left <= len(lines):
+                self._world.tell(self.name, "note", detail=f"further lines than these {_LINES} are left out")
+            left = max(left - len(lines), 0)
 
     def _cut_off(self, life: ExternalLife) -> None:
         life.is_cut_off = True

@@ -6,6 +6,7 @@ here. ``docs/simulation-external.md`` has the commands.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kinformer.simulation import Plan, PlanError
+from kinformer.simulation import Plan, PlanError, external
 from kinformer.simulation.external import ExternalOptions, ExternalWorld, run_external
 from kinformer.simulation.scenario_file import read_scenario
 from kinformer.simulation.trial import Trial
@@ -74,6 +75,16 @@ def test_the_timer_of_a_stale_server_ends_no_later_stale_server() -> None:
         assert process.front.watches.behind is None
 
     assert run_external(scenario, options=ExternalOptions(MENDED, quiet=0.2)).error is None
+
+
+def test_a_command_that_writes_without_end_does_not_fill_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(external, "_LINES", 3)
+    talking = ("sh", "-c", "seq 1000; exec " + shlex.join(MENDED))
+
+    result = run_external(read_scenario(HERE / "scenario.yaml", ()), options=ExternalOptions(talking, quiet=0.2))
+
+    noted = [record.detail for record in result.history if record.what == "note" and record.actor == "command"]
+    assert noted == ["1", "2", "3", "further lines than these 3 are left out"]
 
 
 @pytest.mark.parametrize("deviation", ["jump(command,write=1)", "split(command,write=1)"])
