@@ -106,6 +106,12 @@ _OWN_WORDS: Final = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMe
 #: Bytes of such a text that are kept.
 MAX_TEXT: Final = 2048
 
+
+class _OfKind(msgspec.Struct):
+    kind: str = ""
+
+
+_kind_decoder: Final = msgspec.json.Decoder(_OfKind)
 _status_decoder: Final = msgspec.json.Decoder(Status)
 
 
@@ -125,9 +131,13 @@ def decode_status(data: bytes | msgspec.Raw) -> Status:
 
 
 def status_in(data: bytes | msgspec.Raw) -> Status | None:
-    """Decode these bytes as a Status; None if they are not one."""
+    """
+    Decode these bytes as a Status; None if they are not one.
+
+    The kind must be there. A gateway's own JSON may have a `code` of its own, which says nothing about an object.
+    """
     try:
-        return _status_decoder.decode(data)
+        return _status_decoder.decode(data) if _kind_decoder.decode(data).kind == "Status" else None
     except DECODE_ERRORS:
         return None
 

@@ -233,6 +233,14 @@ def test_an_error_event_without_a_status_says_so_without_quoting_it() -> None:
     assert decode_status(b"42").code == 500
 
 
+def test_a_gateways_own_json_is_no_status() -> None:
+    body = b'{"status":"Failure","code":404,"reason":"NotFound","message":"no route"}'
+
+    error = error_from_response(502, body, content_type="application/json")
+
+    assert (type(error), error.code) == (InternalError, 502)
+
+
 @pytest.mark.parametrize(
     "words", ["Client sent an HTTP request to an HTTPS server.", "<p>The plain HTTP request was sent to HTTPS port</p>"]
 )
