@@ -180,8 +180,9 @@ def default_kubeconfig() -> str:
 
 
 def existing_files(path: str) -> list[Path]:
-    """The files of a list that exist. The list is separated as in ``KUBECONFIG``."""
-    return [file for name in path.split(os.pathsep) if name and (file := Path(name).expanduser()).is_file()]
+    """The files and pipes of a list that exist. The list is separated as in ``KUBECONFIG``."""
+    named = (Path(name).expanduser() for name in path.split(os.pathsep) if name)
+    return [file for file in named if file.is_file() or file.is_fifo()]
 
 
 def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
@@ -276,10 +277,14 @@ def _merged(contents: Iterable[tuple[Mapping[str, Any], Path]]) -> _Merged:
             listed = content.get(section) or ()
             if not isinstance(listed, (list, tuple)):
                 raise ConfigError(f"its {section} are not a list")
+            here: set[str] = set()
             for entry in listed:
                 name = entry.get("name") if isinstance(entry, Mapping) else None
                 if name is None:
                     raise ConfigError(f"one of its {section} has no name")
+                if str(name) in here:
+                    raise ConfigError(f"two of its {section} are called {name!r}")
+                here.add(str(name))
                 body = entry.get(section[:-1])
                 entries.setdefault(str(name), (body if isinstance(body, Mapping) else {}, folder))
     return _Merged(current, **named)
@@ -314,6 +319,8 @@ def _parsed(text: bytes | Path, where: str = "") -> Mapping[str, Any]:
         at = f" in line {mark.line + 1}" if mark is not None else ""
         reason = why or (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
         raise ConfigError(f"{where}cannot be read as YAML: {reason}{at}") from None
+    if content is None:  # an empty file says nothing, and others may
+        return {}
     if not isinstance(content, Mapping):
         raise ConfigError(f"{where or 'it '}is not a kubeconfig")
     return content

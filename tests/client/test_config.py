@@ -82,10 +82,11 @@ async def test_a_kubeconfig_may_be_json_indented_by_tabs() -> None:
     assert (await parse_kubeconfig(json.dumps(content, indent="\t").encode())).server == "http://one"
 
 
-async def test_several_kubeconfigs_are_one(kubeconfig: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_kubeconfigs_are_one(kubeconfig: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").touch()
     first = kubeconfig("http://one", "one", contexts=[])
     second = kubeconfig("http://two", "two")
-    monkeypatch.setenv("KUBECONFIG", os.pathsep.join((first, "/does/not/exist", second)))
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join((str(tmp_path / "empty"), first, "/does/not/exist", second)))
 
     assert (await load_endpoint(None, None, in_cluster=None, clock=RealClock())).server == "http://one"
 
@@ -105,7 +106,7 @@ async def test_the_one_in_the_home_directory(kubeconfig: Write, tmp_path: Path) 
         ("a: [b", "while parsing a flow sequence"),
         (b"a: \xff\xfe\x80", "cannot be read as YAML: invalid start byte"),
         ("just text", "it is not a kubeconfig"),
-        ("", "it is not a kubeconfig"),
+        ("", "it has no current-context"),
         ("{}", "it has no current-context, and none was asked for"),
         ("current-context: x", r"it has no context 'x' \(it has: none\)"),
         ("{current-context: x, contexts: [{name: y}, {name: z}]}", r"it has no context 'x' \(it has: y, z\)"),
@@ -114,6 +115,7 @@ async def test_the_one_in_the_home_directory(kubeconfig: Write, tmp_path: Path) 
             r"context 'x' names the cluster 'c', which does not exist \(there are: none\)",
         ),
         ("{current-context: x, contexts: [{name: x}], clusters: []}", "context 'x' names no cluster"),
+        ("{current-context: x, contexts: [{name: x}, {name: x}]}", "two of its contexts are called 'x'"),
         ("{current-context: x, contexts: 5}", "its contexts are not a list"),
         ("{current-context: x, contexts: [{context: {}}]}", "one of its contexts has no name"),
         (
@@ -132,6 +134,18 @@ async def test_a_broken_kubeconfig_is_one_line_that_names_it(content: Any, compl
 
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+async def test_a_kubeconfig_may_come_through_a_pipe() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(b'{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],')
+        pipe.write(b'"clusters":[{"name":"c","cluster":{"server":"http://piped"}}]}')
+
+    try:
+        assert (await load_kubeconfig(f"/dev/fd/{reading}")).server == "http://piped"
+    finally:
+        os.close(reading)
 
 
 async def test_of_several_files_the_broken_one_is_named(kubeconfig: Write, tmp_path: Path) -> None:
