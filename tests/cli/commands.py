@@ -19,8 +19,9 @@ Done = Ended
 
 async def kinformer(*arguments: object, **environment: str) -> Done:
     """Run it to its end."""
+    # The first start waits until the command is imported, which a busy machine may need minutes for.
+    process = start("kinformer", [*map(str, arguments)], {**os.environ, **environment, "COLUMNS": "200"})
     with anyio.fail_after(60):
-        process = start("kinformer", [*map(str, arguments)], {**os.environ, **environment, "COLUMNS": "200"})
         return await process.to_its_end()
 
 
