@@ -17,7 +17,6 @@ from tests.envtest.conftest import Http
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PODS = "/api/v1/namespaces/default/pods"
 CONTAINERS = [{"name": "c", "image": "i"}, {"name": "d", "image": "j"}]
-ENDING = {"containers": CONTAINERS, "restartPolicy": "Never"}
 NAMED_PARAMETER = {"name": "x", "parameterNotFoundAction": "Deny"}
 AGGREGATED = {
     "group": "a.example.com",

@@ -17,8 +17,6 @@ from tests.controllers.refusing import refusing_client
 from tests.controllers.statefulset.objects import make_set
 from tests.controllers.statefulset.world import World, running
 
-PARALLEL = {"podManagementPolicy": "Parallel"}
-
 
 def rolling(**update: Any) -> dict[str, Any]:
     return {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, **update}}
