@@ -21,9 +21,10 @@ from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.clock import FakeClock
 from kinformer.models import V1ObjectMeta, V1Pod
 from tests.cache.informers import running
+from tests.levels import TOO_MANY
 from tests.metrics import metric_value
 
-DEEP = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
+DEEP = b'{"a":' * TOO_MANY + b"1" + b"}" * TOO_MANY
 GOOD = b'{"image":"i"}'
 #: Each holds a word that no log may show.
 MISFITS = {

@@ -11,6 +11,7 @@ from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import DecodeError
 from kinformer.client.list_reader import ListReader
 from kinformer.models import V1ConfigMap, V1StatefulSet, to_dict
+from tests.levels import TOO_MANY
 
 
 def config_map(name: str, size: int) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def test_a_misfit_object_is_reported_and_the_others_are_read() -> None:
 def test_a_too_deep_object_is_reported_and_the_others_are_read(type_: type[Any], at: int) -> None:
     taking = Taking(type_)
     parts = [msgspec.json.encode(config_map(f"c{n}", 150_000)) for n in range(3)]
-    parts.insert(at, b'{"metadata":{"name":"deep"},"data":%b}' % (b"[" * 10_000 + b"]" * 10_000))
+    parts.insert(at, b'{"metadata":{"name":"deep"},"data":%b}' % (b"[" * TOO_MANY + b"]" * TOO_MANY))
     data = b'{"metadata":{"resourceVersion":"7"},"items":[%b]}' % b",".join(parts)
     taking.feed(data, 65_536)
     found = taking.reader.finish()

@@ -29,6 +29,7 @@ from kinformer.client.heads import Wanted
 from kinformer.clock import FakeClock
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, Stream, eventually
+from tests.levels import TOO_MANY
 
 PATH = "/api/v1/namespaces/ns/configmaps"
 
@@ -260,7 +261,7 @@ async def test_an_error_may_be_all_there_is(server: ScriptedServer, client: Clie
             await anext(events)
 
 
-DEEP = b"[" * 10_000 + b"]" * 10_000
+DEEP = b"[" * TOO_MANY + b"]" * TOO_MANY
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from kinformer.models import (
     from_dict,
 )
 from kinformer.models._identity import Identity, identity_of, items_of, members_of
+from tests.levels import TOO_MANY
 
 BAD = b'{"metadata":{"name":"web","namespace":"ns"},"spec":{"containers":[{"name":"c","image":["canary"]}]}}'
 BAD_NODE_NAME = b'{"metadata":{"name":"web","namespace":"ns"},"spec":{"nodeName":["canary"]}}'
-DEEP = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
+DEEP = b'{"a":' * TOO_MANY + b"1" + b"}" * TOO_MANY
 
 lazily = decoder_for(V1Pod).decode
 
@@ -108,7 +109,7 @@ def test_an_object_that_does_not_decode_can_be_shown_compared_and_copied() -> No
 
 @pytest.mark.parametrize("type_", [V1Pod, V1StatefulSet, Moody, dict, Any])
 @pytest.mark.parametrize("field", ["spec", "unheardOf", "aFirst"])
-def test_an_object_of_ten_thousand_levels_is_one_error_that_names_it(type_: type, field: str) -> None:
+def test_an_object_of_too_many_levels_is_one_error_that_names_it(type_: type, field: str) -> None:
     data = b'{"kind":"Car","metadata":{"name":"deep","namespace":"ns"},"%b":%b}' % (field.encode(), DEEP)
     if field == "aFirst":
         data = b'{"aFirst":%b,"kind":"Car","metadata":{"name":"deep","namespace":"ns"}}' % DEEP
@@ -119,7 +120,7 @@ def test_an_object_of_ten_thousand_levels_is_one_error_that_names_it(type_: type
 
 def test_a_deep_dict_is_one_error_too() -> None:
     deep: dict[str, Any] = {}
-    for _ in range(10_000):
+    for _ in range(TOO_MANY):
         deep = {"a": deep}
 
     with pytest.raises(ObjectDecodeError, match="nested too deeply"):
