@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import PathType, duration
+from kinformer.cli.flags import PathType, duration, host
 from kinformer.cli.manager_command import manager
 from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.cli.running import logging_flags, run_command, with_logging
@@ -34,7 +34,7 @@ def main() -> None:
 
 @main.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="0 for any free port.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", type=host, default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--token", default=None, help="The bearer token of the server; generated if not given.")
 @click.option(
     "--kubeconfig-out",

@@ -80,6 +80,8 @@ def _modules(name: str) -> Iterator[ModuleType]:
 
 
 def _imported(name: str) -> ModuleType:
+    if not name:
+        raise CrdError("the name of the package is empty: want one, as in my_operator")
     if module := module_of_path(name):
         raise CrdError(f"{name} is a path: want the name of a module, as in {module}")
     try:

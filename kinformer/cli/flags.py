@@ -24,6 +24,7 @@ __all__ = (
     "ControllersCommand",
     "PathType",
     "duration",
+    "host",
     "shown_duration",
     "values_of_flags",
     "variable_of",
@@ -59,6 +60,17 @@ def duration(text: str) -> float:
     if not parts or "".join(part[0] for part in parts) != text:
         raise click.BadParameter(f"{text!r} is not a duration: want a number and a unit, like 500ms, 30s or 5m0s")
     return sum(float(part[1]) * _UNITS[part[2]] for part in parts)
+
+
+def host(text: str) -> str:
+    """
+    Take an address to listen on. An empty one would be every address of the machine.
+
+    :raises click.BadParameter: if it is empty
+    """
+    if not text:
+        raise click.BadParameter("it is empty: want an address, such as 127.0.0.1")
+    return text
 
 
 class PathType(click.Path):

@@ -116,6 +116,7 @@ async def test_all_definitions_of_a_package_are_printed_each_once(
     ("text", "name", "said"),
     [
         ("", "elsewhere", "there is no module elsewhere: want one that can be imported from here"),
+        ("", "", "the name of the package is empty: want one, as in my_operator"),
         ("", "./my_operator/api.py", "./my_operator/api.py is a path: want the name of a module, as in my"),
         ("", "my_operator.api", "my_operator.api defines no custom resource: want a subclass of CustomResource"),
         (
@@ -131,7 +132,7 @@ async def test_all_definitions_of_a_package_are_printed_each_once(
             "shops.example.com is stored in v1 and v1beta1: want one",
         ),
     ],
-    ids=["no module", "a path", "no resource", "an import", "an error", "a type", "versions"],
+    ids=["no module", "no name", "a path", "no resource", "an import", "an error", "a type", "versions"],
 )
 async def test_what_is_wrong_is_one_line(
     package: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str, said: str

@@ -227,3 +227,11 @@ def test_an_empty_path_is_an_error_and_not_this_folder() -> None:
 
     assert done.exit_code == 2
     assert "Invalid value for '--kubeconfig': it is empty: want a path" in done.output
+
+
+@pytest.mark.parametrize("command", ["apiserver", "quota-webhook"])
+def test_an_empty_host_is_an_error_and_not_every_address(command: str) -> None:
+    done = CliRunner().invoke(main, [command, "--host", ""])
+
+    assert done.exit_code == 2
+    assert "Invalid value for '--host': it is empty: want an address, such as 127.0.0.1" in done.output

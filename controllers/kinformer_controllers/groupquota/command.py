@@ -13,7 +13,7 @@ import anyio
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
-from kinformer.cli.flags import PathType, duration
+from kinformer.cli.flags import PathType, duration, host
 from kinformer.cli.running import logging_flags, run_command, version_of, with_logging
 from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
@@ -31,6 +31,7 @@ __all__ = ("quota_webhook",)
 @click.option("--context", default=None, help="Which of the kubeconfig's contexts; its current one if not given.")
 @click.option(
     "--host",
+    type=host,
     default=None,
     help="Address to listen on.  [0.0.0.0 with --client-ca-file, else 127.0.0.1: whoever may ask can use a quota up]",
 )

@@ -100,7 +100,8 @@ class WebhookServer(webhooks.WebhookServer):
         try:
             self._listener = socket.create_server((self.host, self.port), family=family, backlog=128)
         except OSError as error:
-            why = os.strerror(error.errno) if error.errno else error
+            # Negative numbers are the resolver's.
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
             raise OptionError(f"cannot listen on {self.host}:{self.port}: {why} (see --host and --port)") from error
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]

@@ -17,10 +17,13 @@ from typing import Any
 import opensandbox_informer
 import pytest
 from anyio.from_thread import start_blocking_portal
-from kubernetes.client import ApiClient, Configuration, CustomObjectsApi
 
 import kinformer.sync
 from kinformer.envtest import ApiServer, eventually
+
+pytest.importorskip("kubernetes", reason="OpenSandbox's client is not installed")
+
+from kubernetes.client import ApiClient, Configuration, CustomObjectsApi
 
 #: OpenSandbox follows BatchSandboxes. Any kind will do here, so this is one that needs no definition.
 KIND: dict[str, Any] = {"group": "coordination.k8s.io", "version": "v1", "namespace": "default", "plural": "leases"}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import kubernetes.config.kube_config
 import pytest
 from kubernetes_asyncio.config import kube_config
 
@@ -18,6 +17,7 @@ from kinformer.models import V1Job, V1Pod, from_dict
 
 pytest.importorskip("prefect_kubernetes", reason="prefect-kubernetes is not installed")
 
+import kubernetes.config.kube_config
 import prefect_observer
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import Abort

@@ -187,6 +187,8 @@ def test_a_port_that_is_taken_is_one_line() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(OptionError, match=rf"^cannot listen on 127\.0\.0\.1:{port}: Address already in use"):
             WebhookServer(webhook, None, port=port).bind()
+    with pytest.raises(OptionError, match=r"^cannot listen on nowhere\.invalid:0: .*(not known|resolution)"):
+        WebhookServer(webhook, None, "nowhere.invalid", 0).bind()
 
 
 @pytest.mark.parametrize(("arguments", "host"), [((), "127.0.0.1"), (("ca",), "0.0.0.0")])
