@@ -62,12 +62,16 @@ def run(
     check_controllers(names)
     replay = replay_tape(tape, names)
     if test is not None:
+        if test.suffix != ".py":
+            raise SimulateError(f"{test} is no name of a test: want one that ends with .py")
         found = wrongs(replay.recorded, key, syncs, wrong)
         if not found:
             what = f"no recorded sync of {key} sent {wrong}" if wrong else f"no recorded sync of {key} failed"
             raise SimulateError(f"{what}: name the wrong request, as in --wrong 'DELETE */pods/*'")
         copy = keep_as_test(test, tape, names, found)
-        click.echo(f"{test} and {copy} are written. The test fails until the controller is mended: pytest {test}")
+        fails = any(it.happens_in(replay) for it in found)
+        until = "fails until the controller is mended" if fails else "passes: these controllers do not do it again"
+        click.echo(f"{test} and {copy} are written. The test {until}: pytest {test}")
     if not replay.about(key) and not any(fnmatchcase(it.began.key, key) for it in replay.recorded):
         about_key = "" if key == "*" else f" of {key}"
         raise SimulateError(f"{file} has no sync{about_key} of these controllers: nothing can be compared")

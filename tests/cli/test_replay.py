@@ -74,13 +74,22 @@ async def test_one_command_makes_a_test(incident: Path, tmp_path: Path) -> None:
 
     assert done.status == 0, done.err
     assert f'assert "{POST}" not in replay.sync(2).requests' in test.read_text()
-    assert test.with_suffix(".rec").exists()
+    assert f"{test.with_suffix('.rec')} are written. The test fails until the controller is mended" in done.out
     assert (again.status, again.err) == (1, f"kinformer: {test}: File exists\n")
+
+
+async def test_a_test_that_passes_already_is_called_so(incident: Path, tmp_path: Path) -> None:
+    test = tmp_path / "test_incident.py"
+
+    done = await replay(incident, MENDED, "--wrong", "POST */pods", "--sync", 2, "--test", test)
+
+    assert "The test passes: these controllers do not do it again" in done.out
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
+        (("--test", "boards.rec"), "boards.rec is no name of a test: want one that ends with .py"),
         (("--test", "test_none.py"), "no recorded sync of * failed: name the wrong request"),
         (("no.such:thing",), "no.such:thing: there is no module no"),
     ],

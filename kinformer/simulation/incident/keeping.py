@@ -7,7 +7,9 @@ names. If the user names none, it is each recorded sync that failed.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from kinformer.recording.file import write_recording
+from kinformer.simulation.incident.replaying import Replay
 from kinformer.simulation.incident.tape import RecordedSync, Tape
 
 __all__ = ("Wrong", "keep_as_test", "wrongs")
@@ -58,10 +61,17 @@ class Wrong:
         began = self.sync.began
         sync = f"replay.sync({began.sync})"
         what = f"  # {began.controller} {began.key}: {self.sync.result}"
-        check = (
-            f"assert {json.dumps(self.request)} not in {sync}.requests" if self.request else f"assert not {sync}.error"
-        )
-        return f"    {check}{' '.join(what.split(chr(10)))}"[:_LONGEST]
+        check = f"    assert not {sync}.error"
+        if self.request:
+            check = f"    assert {json.dumps(self.request)} not in {sync}.requests"
+        # A carriage return would end the comment, and what a server has said would be code.
+        comment = "".join(one if one.isprintable() else " " for one in what)
+        return check + comment[: max(_LONGEST - len(check), 0)]
+
+    def happens_in(self, replay: Replay) -> bool:
+        """Whether a replay does it again, so that the test fails."""
+        run = next((run for run in replay.syncs if run.number == self.sync.began.sync), None)
+        return run is not None and (self.request in run.requests if self.request else bool(run.error))
 
 
 def wrongs(recorded: Iterable[RecordedSync], key: str, numbers: Collection[int], request: str) -> list[Wrong]:
@@ -94,10 +104,13 @@ def keep_as_test(test: Path, tape: Tape, controllers: Sequence[str], found: Sequ
     Write a test, and a copy of the recording beside it.
 
     :return: the copy
-    :raises FileExistsError: if there is a file in the place of the test
+    :raises FileExistsError: if there is a file in the place of the test, or of the copy
     :raises OSError: if it cannot be written
     """
     copy = test.with_suffix(".rec")
+    for place in (test, copy):
+        if place.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
     text = _TEST.format(
         day=datetime.fromtimestamp(tape.begin.wall, UTC).date(),
         recording=json.dumps(copy.name),

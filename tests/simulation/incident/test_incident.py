@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -224,15 +225,47 @@ def run_kept(test: Path) -> None:
     names["test_the_incident_does_not_happen_again"]()
 
 
-def test_a_kept_test_never_replaces_a_file(incident: Path) -> None:
+@pytest.mark.parametrize("name", ["test_incident.py", "test_incident.rec"])
+def test_a_kept_test_never_replaces_a_file(incident: Path, name: str) -> None:
     tape = Tape(read_recording(incident))
-    test = incident.with_name("test_incident.py")
-    test.write_text("mine")
+    there = incident.with_name(name)
+    there.write_text("mine")
 
-    with pytest.raises(FileExistsError):
-        keep_as_test(test, tape, [BROKEN], [])
+    with pytest.raises(FileExistsError, match=name):
+        keep_as_test(incident.with_name("test_incident.py"), tape, [BROKEN], [])
 
-    assert test.read_text() == "mine"
+    assert there.read_text() == "mine"
+    assert {it.name for it in incident.parent.iterdir()} == {incident.name, name}
+
+
+def raising(context: ControllerContext) -> Controller:
+    """Its errors look like code on a line of its own."""
+    maps = context.informers.informer_for(V1ConfigMap)
+
+    async def sync(key: str) -> None:
+        raise RuntimeError("refused\r    raise SystemExit\0\u2028")
+
+    return Controller("raising", sync, clock=context.clock).watch(maps)
+
+
+def test_a_kept_test_is_python_whatever_the_error_and_the_request_are(path: Path) -> None:
+    tape = Tape(read_recording(recorded(path, raising, "corner")))
+    found = wrongs(tape.syncs.values(), "*", (), "")
+    long = replace(found[0], request=f"DELETE /api/v1/namespaces/{'n' * 63}/pods/{'p' * 253}")
+    test = path.with_name("test_incident.py")
+
+    keep_as_test(test, tape, [], [*found, long])
+
+    assert all(line.strip().startswith("assert ") for line in test.read_text().split("-> None:")[1].split("\n")[2:-1])
+    compile(test.read_text(), str(test), "exec")
+
+
+def test_it_is_known_whether_a_kept_test_fails(incident: Path) -> None:
+    tape = Tape(read_recording(incident))
+    (wrong,) = wrongs(tape.syncs.values(), "*", [2], "POST */pods")
+
+    assert wrong.happens_in(replay_recording(incident, broken))
+    assert not wrong.happens_in(replay_recording(incident, mended))
 
 
 def secretive(context: ControllerContext) -> Controller:
