@@ -14,7 +14,7 @@ import builtins
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from kinformer.backoff import Backoff
 from kinformer.client.errors import ApiError, ClientError, ConfigError, DecodeError, Gone, TooManyRequests
@@ -26,6 +26,9 @@ from kinformer.meta import accessor_for
 __all__ = ("Change", "Followed", "follow", "until")
 
 T = TypeVar("T")
+
+#: Seconds between the starts of two watches, as in client-go's RetryWatcher. A server may end each of them at once.
+_APART: Final = 1.0
 
 
 class Followed(Protocol[T]):
@@ -133,12 +136,16 @@ async def _lists_and_events(
     #: The version to watch from; empty if everything is to be listed.
     version = ""
     backoff = Backoff(clock=clock)
+    started = clock.monotonic() - _APART
     while True:
         try:
             if not version:
                 listed = await resource.list(namespace, options)
                 yield listed.items
                 version = listed.resource_version
+            if (early := started + _APART - clock.monotonic()) > 0:
+                await clock.sleep(early)
+            started = clock.monotonic()
             since = replace(options, resource_version=version, allow_watch_bookmarks=True)
             async with resource.watch(namespace, since) as batches:
                 async for batch in batches:

@@ -14,6 +14,7 @@ from kinformer.client.follow import follow
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.models import V1ConfigMap, V1ObjectMeta
+from tests.cache.informers import passing, running
 from tests.cache.scripted import ScriptedListerWatcher, obj, status_error
 from tests.turning import eventually, turn
 
@@ -145,21 +146,41 @@ async def test_what_was_forgotten_meanwhile_is_told_as_one_change_for_each_objec
         tasks.cancel_scope.cancel()
 
 
+def scripted(source: ScriptedListerWatcher) -> Any:
+    return SimpleNamespace(type=dict, list=lambda _, it: source.list(it), watch=lambda _, it: source.watch(it))
+
+
+async def test_watches_that_end_at_once_begin_a_second_apart(clock: FakeClock) -> None:
+    source = ScriptedListerWatcher()
+    source.will_list(obj("a", 1), rv=1)
+    for _ in range(3):
+        source.end_watch()
+    changes = follow(scripted(source), "", ListOptions(), clock)
+    await anext(changes)
+
+    async with running(lambda: anext(changes)):
+        await clock.settle()
+        assert source.taken() == [("list", ""), ("watch", "1")]
+
+        clock.turn(1)
+        await clock.settle()
+        assert source.taken() == [("watch", "1")]
+
+
 @pytest.mark.parametrize("reason", ["Expired", "Gone", ""])
 async def test_a_version_that_is_gone_is_a_new_list_by_whatever_reason(reason: str, clock: FakeClock) -> None:
     source = ScriptedListerWatcher()
-    resource: Any = SimpleNamespace(type=dict, list=lambda _, it: source.list(it), watch=lambda _, it: source.watch(it))
     source.will_list(obj("a", 1), rv=1)
     source.will_refuse_watch(status_error(410, reason))
     source.will_list(obj("a", 2), rv=2)
     source.will_refuse_watch(status_error(410, reason))
     source.will_fail_list(status_error(410, reason))
 
-    changes = follow(resource, "", ListOptions(), clock)
+    changes = follow(scripted(source), "", ListOptions(), clock)
 
     assert [(await anext(changes)).type, (await anext(changes)).type] == ["ADDED", "MODIFIED"]
-    with pytest.raises(Gone):  # a list has no version that could be gone
-        await anext(changes)
+    # A list has no version that could be gone.
+    assert isinstance(await passing(clock, lambda: anext(changes)), Gone)
 
 
 async def test_a_server_that_is_busy_is_asked_again(
