@@ -150,11 +150,11 @@ async def run(
         if settings is not None:
             # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.
             own = await stack.enter_async_context(
-                connect(flags.kubeconfig, flags.context, options=ClientOptions(user_agent=user_agent))
+                connect(endpoint=client.endpoint, options=ClientOptions(user_agent=user_agent))
             )
             settings = replace(settings, client=own)
         if group is not None:
-            group = replace(group, client=await stack.enter_async_context(connect(flags.kubeconfig, flags.context)))
+            group = replace(group, client=await stack.enter_async_context(connect(endpoint=client.endpoint)))
         secure = await serving_with_reviewers(stack, serving)
         clients = await _account_clients(stack, client, accounts or {}, limits)
         manager = Manager(

@@ -16,6 +16,7 @@ from kinformer.cli.dry_run import review
 from kinformer.cli.manager_command import manager as manager_command
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
+from kinformer.envtest.credentials import kubeconfig_of
 from kinformer.manager.rbac import ServiceAccount, manager_rules, manifests
 from kinformer.meta import GroupVersionResource
 from kinformer.models import V1Namespace
@@ -246,3 +247,18 @@ async def test_a_dry_run_with_all_permissions_ends_well_and_runs_nothing(tmp_pat
     assert last.startswith("# permissions: ")
     given, _, asked = last.removeprefix("# permissions: ").removesuffix(" given").split(" ")
     assert given == asked != "0"
+
+
+async def test_all_clients_of_a_manager_get_their_credentials_once(tmp_path: Path) -> None:
+    kubeconfig, asked = tmp_path / "kubeconfig", tmp_path / "asked"
+    async with ApiServer() as server:
+        plugin = tmp_path / "plugin"
+        given = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+        plugin.write_text(f"echo >>{asked}\necho '{json.dumps({**given, 'status': {'token': server.token}})}'\n")
+        user = {"exec": {"apiVersion": given["apiVersion"], "command": "sh", "args": [str(plugin)]}}
+        kubeconfig.write_text(json.dumps(kubeconfig_of(server.url, user)))
+        arguments = ("--controllers", "deployment", "--leader-elect", "--dry-run")
+        done = await kinformer("manager", "--kubeconfig", kubeconfig, *arguments)
+
+    assert done.status == 0, done.err
+    assert asked.read_text() == "\n"
