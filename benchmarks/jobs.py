@@ -92,7 +92,7 @@ class Cluster:
         pod = copy.deepcopy(self._pod(f"{namespace}/{name}"))
         pod.metadata.finalizers = None
         self._show(pod, phase=pod.status.phase)
-        self.controller.released.observed(self.owner, pod.metadata.uid)
+        self.controller.released.deletion_observed(self.owner, pod.metadata.uid)
 
     async def update_status(self, job: V1Job) -> V1Job:
         job = copy.deepcopy(job)

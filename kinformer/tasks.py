@@ -40,11 +40,13 @@ def check_loop(loop: asyncio.AbstractEventLoop, name: str) -> None:
     """
     Check that a call comes from this event loop. A task group would start its task in the loop of the caller.
 
+    A loop that stands still, between two calls of ``run_until_complete``, belongs to whoever calls.
+
     :param name: what runs in the loop, for the error
-    :raises RuntimeError: if another event loop, or none, runs in this thread
+    :raises RuntimeError: if another event loop runs in this thread, or this one in another thread
     """
     running = None
     with suppress(RuntimeError):
         running = asyncio.get_running_loop()
-    if running is not loop:
+    if running is not loop and (running is not None or loop.is_running()):
         raise RuntimeError(f"{name} runs in another event loop: call this there, as with loop.call_soon_threadsafe()")

@@ -93,7 +93,7 @@ async def test_a_selector_is_read_in_its_canonical_form(selector: str, read: str
         ("a>1", '"gt" isn\'t supported in label selectors'),
     ],
 )
-async def test_a_scale_with_a_selector_that_no_object_can_have_is_not_read(selector: str, why: str) -> None:
+async def test_a_scale_whose_selector_no_object_can_have_is_refused(selector: str, why: str) -> None:
     with pytest.raises(UnreadableScale) as caught:
         await Server("v1/webs", "webs", selector).scales.read(WEB, "ns")
 
