@@ -179,10 +179,14 @@ def default_kubeconfig() -> str:
     return os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
 
 
-def existing_files(path: str) -> list[Path]:
-    """The files and pipes of a list that exist. The list is separated as in ``KUBECONFIG``."""
+def existing_files(path: str, *, pipes: bool = True) -> list[Path]:
+    """
+    The files of a list that exist. The list is separated as in ``KUBECONFIG``.
+
+    :param pipes: whether pipes count as files. They can be read only once
+    """
     named = (Path(name).expanduser() for name in path.split(os.pathsep) if name)
-    return [file for file in named if file.is_file() or file.is_fifo()]
+    return [file for file in named if file.is_file() or (pipes and file.is_fifo())]
 
 
 def read_context(files: list[Path], context: str | None) -> KubeconfigContext:

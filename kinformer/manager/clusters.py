@@ -143,7 +143,7 @@ class KubeconfigContexts:
 
     def _texts(self) -> list[bytes]:
         try:
-            texts = [file.read_bytes() for file in existing_files(self._path)]
+            texts = [file.read_bytes() for file in existing_files(self._path, pipes=False)]
         except OSError as error:
             raise ConfigError(f"kubeconfig {self._path}: {error.strerror or error}") from error
         if not texts:
@@ -152,7 +152,7 @@ class KubeconfigContexts:
 
     def _clusters(self) -> list[Cluster]:
         try:
-            found = read_contexts(existing_files(self._path), self._contexts)
+            found = read_contexts(existing_files(self._path, pipes=False), self._contexts)
         except ConfigError as error:
             raise ConfigError(f"kubeconfig {self._path}: {error}") from error
         return [Cluster(name, partial(connect, self._path, name), _configuration(it)) for name, it in found.items()]

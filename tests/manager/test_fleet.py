@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -534,3 +535,10 @@ async def test_what_would_be_wrong_in_every_cluster_ends_the_fleet(
         await eventually(lambda: states(fleet) == {"west": "ready"}, clock)
     with pytest.raises(ValueError, match="two clusters have the name west"):
         ClusterList([servers["west"].cluster, servers["west"].cluster])
+
+
+async def test_a_pipe_is_no_kubeconfig_of_a_fleet(tmp_path: Path, noted: Noted, clock: FakeClock) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(ConfigError, match="there is no such file"):
+        await Fleet(KubeconfigContexts(tmp_path / "pipe"), known={"noted": noted.make}, clock=clock).run()
