@@ -90,36 +90,6 @@ def test_items_due_together_come_in_the_order_of_their_times(clock: FakeClock, q
     assert [take(queue) for _ in range(4)] == ["third", "fourth", "second", "first"]
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0])
-def test_an_item_without_a_delay_is_ready_at_once(clock: FakeClock, queue: DelayingQueue[str], seconds: float) -> None:
-    queue.add_after("foo", seconds)
-
-    assert take(queue) == "foo"
-    assert clock.next_due is None
-
-
-def test_adding_an_item_at_once_does_not_end_its_waiting(clock: FakeClock, queue: DelayingQueue[str]) -> None:
-    queue.add_after("foo", 1.0)
-    queue.add("foo")
-    assert take(queue) == "foo"
-
-    clock.turn(1.0)
-
-    assert take(queue) == "foo"
-
-
-def test_an_item_due_while_a_worker_holds_it_comes_back_after(clock: FakeClock, queue: DelayingQueue[str]) -> None:
-    queue.add("foo")
-    item = queue.get_nowait()
-    queue.add_after(item, 1.0)
-
-    clock.turn(1.0)
-    assert len(queue) == 0
-    queue.done(item)
-
-    assert take(queue) == "foo"
-
-
 async def test_a_worker_that_waits_gets_the_item_when_its_time_comes(
     clock: FakeClock, queue: DelayingQueue[str]
 ) -> None:

@@ -109,24 +109,6 @@ async def test_an_item_that_a_worker_holds_counts_once_it_is_added_again(queue: 
     assert len(queue) == 0
 
 
-async def test_a_worker_that_waits_gets_the_item_that_another_is_done_with(queue: PriorityQueue[str]) -> None:
-    queue.add("foo")
-    await queue.get()
-    queue.add("foo")
-    got = []
-
-    async def work() -> None:
-        got.append(await queue.get())
-
-    async with anyio.create_task_group() as workers:
-        workers.start_soon(work)
-        await anyio.wait_all_tasks_blocked()
-        assert got == []
-        queue.done("foo")
-
-    assert got == ["foo"]
-
-
 def test_items_are_in_the_queue_once(watched: Watched, queue: PriorityQueue[str]) -> None:
     queue.add("foo")
     queue.add("foo")
@@ -163,20 +145,6 @@ async def test_an_item_whose_priority_rises_joins_its_new_lines_end(queue: Prior
 
     assert await queue.get_with_priority() == ("bar", 1)
     assert await queue.get_with_priority() == ("foo", 1)
-
-
-async def test_an_item_that_rises_while_held_comes_back_with_that_priority(
-    queue: PriorityQueue[str],
-) -> None:
-    queue.add("foo")
-    await queue.get()
-    queue.add("foo")
-    queue.add_with_options("bar", priority=1)
-    queue.add_with_options("foo", priority=2)
-
-    queue.done("foo")
-
-    assert await queue.get_with_priority() == ("foo", 2)
 
 
 async def test_objects_of_an_initial_list_wait_behind_what_happens(queue: PriorityQueue[str]) -> None:
@@ -233,14 +201,6 @@ async def test_an_item_that_has_become_ready_comes_before_those_of_lower_priorit
 
     assert await queue.get_with_priority() == ("prio", 0)
     assert watched.counts() == (1, 2, 1)
-
-
-async def test_an_item_is_in_line_from_when_it_is_ready(clock: FakeClock, queue: PriorityQueue[str]) -> None:
-    queue.add_after("waited", 1.0)
-    queue.add("came")
-    clock.turn(1.0)
-
-    assert await take_all(queue) == ["came", "waited"]
 
 
 async def test_an_item_wakes_a_worker_at_once(watched: Watched, queue: PriorityQueue[str]) -> None:
@@ -327,26 +287,6 @@ async def test_a_higher_priority_without_a_delay_ends_the_waiting(watched: Watch
     assert watched.counts() == (1, 1, 1)
     assert await queue.get_with_priority() == ("foo", 1)
     assert watched.counts() == (0, 1, 1)
-
-
-async def test_an_item_whose_wait_ends_while_a_worker_holds_it_comes_after(
-    clock: FakeClock, queue: PriorityQueue[str]
-) -> None:
-    queue.add("foo")
-    await queue.get()
-    queue.add_after("foo", 1.0)
-    queue.done("foo")
-    with pytest.raises(anyio.WouldBlock):
-        queue.get_nowait()
-    clock.turn(1.0)
-    assert await queue.get() == "foo"
-
-    queue.add_after("foo", 1.0)
-    clock.turn(1.0)
-    with pytest.raises(anyio.WouldBlock):
-        queue.get_nowait()
-    queue.done("foo")
-    assert await queue.get() == "foo"
 
 
 def test_what_waits_is_neither_counted_nor_measured_until_it_is_ready(

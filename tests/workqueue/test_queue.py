@@ -194,19 +194,6 @@ async def test_an_order_of_ones_own_decides_who_is_next() -> None:
     assert [await queue.get() for _ in range(3)] == ["c", "b", "a"]
 
 
-async def test_done_with_what_nobody_holds_changes_nothing() -> None:
-    queue: Queue[str] = Queue()
-    queue.add("foo")
-
-    queue.done("foo")
-    queue.done("bar")
-
-    assert len(queue) == 1
-    assert queue.get_nowait() == "foo"
-    with pytest.raises(anyio.WouldBlock):
-        queue.get_nowait()
-
-
 async def test_get_without_waiting_tells_empty_from_shut_down() -> None:
     queue: Queue[str] = Queue("pods")
     with pytest.raises(anyio.WouldBlock):
@@ -218,38 +205,6 @@ async def test_get_without_waiting_tells_empty_from_shut_down() -> None:
     assert queue.get_nowait() == "foo"
     with pytest.raises(ShutDown, match="pods"):
         queue.get_nowait()
-
-
-async def test_shut_down_hands_out_what_is_left_and_then_says_so() -> None:
-    queue: Queue[str] = Queue()
-    queue.add("foo")
-    assert not queue.shutting_down
-
-    queue.shut_down()
-
-    assert queue.shutting_down
-    assert await queue.get() == "foo"
-    with pytest.raises(ShutDown):
-        await queue.get()
-
-
-async def test_shut_down_sends_every_waiting_worker_home() -> None:
-    queue: Queue[str] = Queue()
-    home = 0
-
-    async def work() -> None:
-        nonlocal home
-        with pytest.raises(ShutDown):
-            await queue.get()
-        home += 1
-
-    async with anyio.create_task_group() as workers:
-        for _ in range(3):
-            workers.start_soon(work)
-        await anyio.wait_all_tasks_blocked()
-        queue.shut_down()
-
-    assert home == 3
 
 
 async def test_drain_waits_until_workers_are_done_with_what_they_hold() -> None:
@@ -276,24 +231,6 @@ async def test_drain_waits_until_workers_are_done_with_what_they_hold() -> None:
         queue.done(second)
 
     assert drained.is_set()
-
-
-async def test_drain_waits_for_what_no_worker_has_taken_yet() -> None:
-    queue: Queue[str] = Queue()
-    worked = []
-
-    async def work() -> None:
-        async for item in queue:
-            with queue.processing(item):
-                await anyio.lowlevel.checkpoint()
-                worked.append(item)
-
-    async with anyio.create_task_group() as workers:
-        workers.start_soon(work)
-        queue.add("foo")
-        queue.add("bar")
-        await queue.shut_down_with_drain()
-        assert worked == ["foo", "bar"]
 
 
 async def test_others_have_a_turn_after_each_64_items_that_were_ready() -> None:
@@ -410,80 +347,6 @@ async def test_the_next_worker_gets_an_item_if_the_first_is_cancelled() -> None:
     assert first.cancelled()
 
 
-async def test_the_next_worker_gets_an_item_if_the_first_was_just_cancelled() -> None:
-    queue: Queue[str] = Queue()
-    first, second = await two_workers_in_line(queue)
-
-    first.cancel()
-    queue.add("foo")
-
-    assert await second == "foo"
-    assert first.cancelled()
-
-
-async def test_an_item_stays_if_all_workers_are_cancelled_before_it() -> None:
-    queue: Queue[str] = Queue()
-    first, second = await two_workers_in_line(queue)
-
-    queue.add("foo")
-    first.cancel()
-    second.cancel()
-    await asyncio.wait([first, second])
-
-    assert first.cancelled()
-    assert second.cancelled()
-    assert queue.get_nowait() == "foo"
-
-
-async def test_a_cancelled_worker_passes_nothing_on_if_another_took_it() -> None:
-    queue: Queue[str] = Queue()
-    first, second = await two_workers_in_line(queue)
-
-    queue.add("foo")
-    assert queue.get_nowait() == "foo"
-    first.cancel()
-    await anyio.wait_all_tasks_blocked()
-    assert not second.done()
-
-    queue.add("bar")
-    assert await second == "bar"
-
-
-async def test_a_worker_in_a_cancelled_scope_gets_its_item_or_leaves_it() -> None:
-    queue: Queue[str] = Queue()
-    got = []
-
-    async def work() -> None:
-        got.append(await queue.get())
-
-    async with anyio.create_task_group() as workers:
-        workers.start_soon(work)
-        await anyio.wait_all_tasks_blocked()
-        queue.add("foo")
-        workers.cancel_scope.cancel()
-
-    assert len(got) + len(queue) == 1
-
-
-async def test_a_worker_that_is_told_to_look_and_finds_nothing_waits_on() -> None:
-    queue: Queue[str] = Queue()
-    got = []
-
-    async def work() -> None:
-        got.append(await queue.get())
-
-    async with anyio.create_task_group() as workers:
-        workers.start_soon(work)
-        await anyio.wait_all_tasks_blocked()
-        queue.add("foo")
-        assert queue.get_nowait() == "foo"
-        await anyio.wait_all_tasks_blocked()
-        assert got == []
-        queue.add("bar")
-
-    assert got == ["bar"]
-
-
 async def test_a_wait_with_a_deadline_leaves_the_line_without_a_trace() -> None:
     queue: Queue[str] = Queue()
 
@@ -494,24 +357,6 @@ async def test_a_wait_with_a_deadline_leaves_the_line_without_a_trace() -> None:
     queue.add("foo")
 
     assert await queue.get() == "foo"
-
-
-async def test_a_worker_that_never_waits_still_lets_other_tasks_run() -> None:
-    queue: Queue[int] = Queue()
-    for item in range(1000):
-        queue.add(item)
-    queue.shut_down()
-    left = []
-
-    async def bystander() -> None:
-        left.append(len(queue))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bystander)
-        async for item in queue:
-            queue.done(item)
-
-    assert 800 < left[0] < 1000
 
 
 async def test_an_items_context_ends_its_work_even_when_it_fails() -> None:
