@@ -35,6 +35,7 @@ from kinformer.manager import (
     Sharding,
     SyncError,
 )
+from kinformer.manager.health import HealthCheck
 from kinformer.models import V1ConfigMap, V1Lease, V1Namespace, V1ObjectMeta, V1Secret
 from kinformer.operator import Reconciler
 from kinformer.operator.webhooks import Webhooks
@@ -196,6 +197,21 @@ async def test_a_cluster_that_dies_stops_no_other_and_returns(
 
     assert 'kinformer_cluster_ready{cluster="east"} 0.0' in told
     assert fleet.managers == {}
+
+
+async def test_a_manager_that_a_restart_would_mend_is_named(
+    servers: dict[str, Server], clock: FakeClock, noted: Noted
+) -> None:
+    source = ClusterList([servers["east"].cluster, servers["west"].cluster])
+    fleet = Fleet(source, known={"noted": noted.make}, clock=clock, endpoint=("127.0.0.1", 0))
+    async with running(fleet):
+        await eventually(lambda: set(states(fleet).values()) == {"ready"}, clock)
+        fleet.managers["east"].checks[0].append(HealthCheck("stuck", lambda: "nothing moves"))
+        assert fleet.endpoint is not None
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{fleet.endpoint.port}") as session:
+            answer = await session.get("/livez/clusters")
+            assert answer.status == 500
+            assert "east: nothing moves" in await answer.text()
 
 
 async def test_a_cluster_that_is_broken_from_the_start_is_tried_again(
