@@ -15,6 +15,7 @@ the beginning are compressed with zlib, and large ones are not compressed.
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import struct
 import tempfile
@@ -115,8 +116,10 @@ class Segment:
     """
 
     def __init__(self, path: Path, limit: int) -> None:
-        for left in path.parent.glob(f".{path.name}.*.tmp"):
-            left.unlink(missing_ok=True)  # of a process that was killed: only one writes here
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+            # Of a process that was killed: only one writes here. Another recording's name may begin like this one.
+            if "." not in left.name.removeprefix(f".{path.name}.").removesuffix(".tmp"):
+                left.unlink(missing_ok=True)
         self._path = path
         self._limit = limit
         self._pack = _packer()
@@ -257,8 +260,9 @@ def read_recording(path: Path) -> Recorded:
     """
     first, *rest = _read(path)
     segments = [(first, rest)]
-    number = int(path.suffix[1:]) if path.suffix[1:].isdecimal() and len(path.suffix) == 2 else 0
-    name = path.with_suffix("") if number else path
+    name = Path(os.path.realpath(path))
+    number = int(name.suffix[1:]) if name.suffix[1:].isdecimal() and len(name.suffix) == 2 else 0
+    name = name.with_suffix("") if number else name
     while segments[0][0].is_gapless and number < SEGMENTS - 1:
         number += 1
         if not _older(name, number).exists():

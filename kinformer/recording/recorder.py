@@ -84,7 +84,7 @@ class Recorder:
     """
 
     def __init__(self, options: Recording, clock: Clock) -> None:
-        self.path = Path(options.path).absolute()
+        self.path = Path(os.path.realpath(options.path))  # a link stays one
         self._options = options
         self._clock = clock
         self._began = clock.monotonic()

@@ -2,7 +2,8 @@
 
 These are the values in Secrets' ``data`` and ``stringData``, tokens, and the values of annotations that were asked for.
 Names stay, so that a controller finds them. The annotation in which ``kubectl apply`` keeps an object is looked into,
-too: in a Secret it is taken out. What cannot be read is left out as a whole.
+too. In a Secret, all annotations with JSON are taken out: kopf keeps a copy of the object in one of them. What cannot
+be read is left out as a whole.
 """
 
 from __future__ import annotations
@@ -81,12 +82,14 @@ class Redactor:
         cleaned: dict[str, Any] = {name: _emptied(value) if name in _DATA else value for name, value in found.items()}
         if isinstance(cleaned.get("object"), dict):
             cleaned["object"] = self._secret(cleaned["object"])
-        if isinstance(cleaned.get("items"), list):
-            cleaned["items"] = [self._secret(item) for item in cleaned["items"]]
+        for several in ("items", "rows"):
+            if isinstance(cleaned.get(several), list):
+                cleaned[several] = [self._secret(item) for item in cleaned[several]]
         metadata = cleaned.get("metadata")
         annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-        if isinstance(metadata, dict) and isinstance(annotations, dict) and _APPLIED in annotations:
-            cleaned["metadata"] = {**metadata, "annotations": {**annotations, _APPLIED: REDACTED}}
+        if isinstance(metadata, dict) and isinstance(annotations, dict):
+            kept = {name: REDACTED if _may_be_copy(name, value) else value for name, value in annotations.items()}
+            cleaned["metadata"] = {**metadata, "annotations": kept}
         return self._walked(cleaned)
 
     def _walked(self, value: Any) -> Any:
@@ -110,6 +113,13 @@ class Redactor:
 def _emptied(value: Any) -> Any:
     """The same names, with nothing of the values."""
     return dict.fromkeys(value, REDACTED) if isinstance(value, dict) else REDACTED
+
+
+def _may_be_copy(name: str, value: Any) -> bool:
+    """Whether an annotation may be a copy of the object, as kubectl and kopf keep it: it is no plain text."""
+    if not isinstance(value, str):
+        return value is not None  # a patch removes the annotation
+    return name == _APPLIED or value.lstrip().startswith(("{", "["))
 
 
 def _is_secret(method: str, path: str) -> bool:

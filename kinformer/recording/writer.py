@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -79,7 +80,7 @@ class Writer:
     """
 
     def __init__(self, options: Recording) -> None:
-        self._path = Path(options.path)
+        self._path = Path(os.path.realpath(options.path))
         self._limit = options.size // SEGMENTS
         self._redactor = Redactor(options.redact)
         self._segment: Segment | None = None

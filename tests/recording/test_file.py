@@ -55,6 +55,16 @@ def test_only_the_owner_may_read_a_segment(path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_a_recording_leaves_what_another_one_is_writing(path: Path) -> None:
+    other, left = path.with_name(f".{path.name}.b.abcdefgh.tmp"), path.with_name(f".{path.name}.abcdefgh.tmp")
+    for there in (other, left):
+        there.touch()
+
+    segment(path, begin())
+
+    assert {it.name for it in path.parent.iterdir()} == {path.name, other.name}
+
+
 def test_large_caches_are_compressed_without_zstandard(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     cached = Cached(0.0, "/api/v1/pods", "7", "", ("", ""), b"{}\n" * 2**18)

@@ -89,6 +89,25 @@ async def test_a_cancelled_recorder_writes_what_it_has(path: Path, clock: FakeCl
     assert data(path) == LINE
 
 
+@pytest.fixture
+def place(path: Path) -> Path:
+    """Where a link leads to that is in the place of the recording."""
+    place = path.parent / "volume" / "shops.rec"
+    place.parent.mkdir()
+    path.symlink_to(place)
+    return place
+
+
+async def test_a_link_to_another_place_is_followed(path: Path, place: Path, clock: FakeClock) -> None:
+    for _ in range(2):
+        async with recording(path, clock) as recorder:
+            recorder.came(watch(recorder), [LINE])
+
+    assert inode(path) == inode(place)
+    assert {it.name for it in place.parent.iterdir()} == {"shops.rec", "shops.rec.1"}
+    assert data(path) == LINE
+
+
 async def test_only_whole_lines_are_written(path: Path, clock: FakeClock) -> None:
     async with recording(path, clock) as recorder:
         number = watch(recorder)

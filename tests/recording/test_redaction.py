@@ -14,11 +14,12 @@ PASSWORD = "hunter2-of-the-shop"
 ENCODED = base64.b64encode(PASSWORD.encode()).decode()
 SECRETS = "/api/v1/namespaces/default/secrets"
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+COPY = json.dumps({"data": {"password": ENCODED}})
 SECRET: dict[str, Any] = {
     "kind": "Secret",
     "metadata": {
         "name": "shop",
-        "annotations": {APPLIED: json.dumps({"data": {"password": ENCODED}}), "owner": "us"},
+        "annotations": {APPLIED: COPY, "kopf.zalando.org/last-handled-configuration": f"\n{COPY}\n", "owner": "us"},
     },
     "data": {"password": ENCODED},
     "stringData": {"password": PASSWORD},
@@ -35,6 +36,7 @@ def cleaned(body: Any, path: str = SECRETS, method: str = "POST", redact: tuple[
     [
         SECRET,
         {"kind": "SecretList", "items": [SECRET]},
+        {"kind": "Table", "rows": [{"cells": ["shop"], "object": SECRET}]},
         {"type": "MODIFIED", "object": SECRET},
         {"data": {"password": ENCODED}},
         [{"op": "replace", "path": "/data/password", "value": ENCODED}],
@@ -42,7 +44,7 @@ def cleaned(body: Any, path: str = SECRETS, method: str = "POST", redact: tuple[
         f"data: {{password: {ENCODED}}} # {PASSWORD}".encode(),
         json.dumps(ENCODED).encode(),
     ],
-    ids=["object", "list", "event", "merge patch", "JSON patch", "refusal", "YAML", "text"],
+    ids=["object", "list", "table", "event", "merge patch", "JSON patch", "refusal", "YAML", "text"],
 )
 def test_no_body_of_a_secret_has_its_data(body: Any) -> None:
     found = cleaned(body)
@@ -56,7 +58,14 @@ def test_a_secret_keeps_its_names_and_other_annotations() -> None:
 
     assert found["data"] == {"password": REDACTED}
     assert found["metadata"]["name"] == "shop"
-    assert found["metadata"]["annotations"] == {APPLIED: REDACTED, "owner": "us"}
+    assert found["metadata"]["annotations"]["owner"] == "us"
+    assert list(found["metadata"]["annotations"]) == list(SECRET["metadata"]["annotations"])
+
+
+def test_the_removal_of_an_annotation_stays_one() -> None:
+    patch = {"metadata": {"annotations": {"copy": None}}}
+
+    assert json.loads(cleaned(patch)) == patch
 
 
 @pytest.mark.parametrize(
