@@ -35,6 +35,7 @@ from kinformer.manager.beside import AloneCheck, KubeControllerManagerRuns
 from kinformer.manager.loading import builtin_controllers
 from kinformer.models import CoreV1Event, V1ConfigMap, V1Lease, V1LeaseSpec, V1ObjectMeta
 from kinformer.record import NORMAL
+from kinformer.spec import ControllerSpec
 
 
 @pytest.fixture
@@ -303,6 +304,21 @@ async def test_builtin_controllers_run_when_named_and_the_star_means_others(
     assert made("job") == ["job"]
     assert made("builtin") == ["job", "quota"]
     assert made("*", "builtin", "-job") == ["mine", "quota"]
+
+
+class WithReconciler:
+    """A controller whose author calls a part of it its reconciler."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self.reconciler = object()
+
+    async def run(self) -> None: ...
+
+
+async def test_a_controller_may_call_a_part_of_it_its_reconciler(client: Client) -> None:
+    spec = ControllerSpec(name="own", factory=f"{__name__}:{WithReconciler.__name__}")
+
+    assert list(Manager(client, known={"own": spec}).controllers) == ["own"]
 
 
 def test_the_projects_own_controllers_are_builtin() -> None:
