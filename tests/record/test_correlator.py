@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from kinformer.clock import FakeClock
-from kinformer.lru import LRU
 from kinformer.record import CorrelatorOptions, EventCorrelator
 from tests.record.events import make_event
 
@@ -80,16 +79,3 @@ def test_how_much_is_too_much_can_be_said(clock: FakeClock) -> None:
     assert correlator.correlate(make_event(clock)).skip
     clock.turn(1)
     assert not correlator.correlate(make_event(clock)).skip
-
-
-def test_what_was_not_used_for_longest_is_forgotten_first() -> None:
-    cache: LRU[str, int] = LRU(2)
-    cache.put("a", 1)
-    cache.put("b", 2)
-    cache.get("a")
-
-    cache.put("c", 3)
-
-    assert (cache.get("a"), cache.get("b"), cache.get("c")) == (1, None, 3)
-    with pytest.raises(ValueError, match="at least 1"):
-        LRU(0)

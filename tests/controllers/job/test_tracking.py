@@ -330,6 +330,15 @@ async def test_a_pod_without_its_finalizer_is_not_counted_twice() -> None:
     assert len(world.pods.patches) == 1
 
 
+async def test_pods_that_an_earlier_sync_released_are_still_awaited() -> None:
+    world = World(job_of(completions=2, parallelism=2), [pod_of("Failed", uid="a"), pod_of()])
+    world.controller.released.expect(JOB, deletions=["b"])
+
+    await world.sync()
+
+    assert world.controller.released.awaited_deletions(JOB) == {"a", "b"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "event"),
     [
