@@ -84,6 +84,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     parser.add_argument("--profile", action="store_true", help="profile the first run of each instead, in one process")
     options = parser.parse_args()
+    if options.repeat is not None and options.repeat < 1:
+        parser.error(f"--repeat is {options.repeat}: want at least 1")
     try:
         chosen = chosen_cases(options.names or usual, every)
         cases = {name: changed(case, dict(options.arguments)) for name, case in chosen.items()}

@@ -7,8 +7,8 @@ threads, and what the recording takes of one core. Each is measured three times 
 
 from __future__ import annotations
 
+import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -120,9 +120,13 @@ def measure(seconds: float = 4.0, rate: float = 5000.0) -> tuple[float, float, f
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seconds", type=float, nargs="?", default=4.0)
+    parser.add_argument("rate", type=float, nargs="?", default=5000.0, help="events a second")
+    options = parser.parse_args()
     relax()
-    seconds, rate = [*map(float, sys.argv[1:]), *(4.0, 5000.0)[len(sys.argv) - 1 :]]
-    without, recorded, size = measure(seconds, rate)
+    rate = options.rate
+    without, recorded, size = measure(options.seconds, rate)
     share = (recorded - without) * rate / 1e4
     print(
         f"{without:.1f} µs an event, recorded {recorded:.1f} µs: "
