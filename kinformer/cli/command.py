@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import PathType, duration, host
+from kinformer.cli.flags import NumberRange, PathType, duration, host
 from kinformer.cli.manager_command import manager
 from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.cli.running import logging_flags, run_command, with_logging
@@ -183,9 +183,7 @@ def new(**options: Any) -> None:
     help="A YAML file, or a folder with YAML files, to apply instead of the examples of the documentation.",
 )
 @click.option("--nodes", type=click.IntRange(1, 1000), default=3, show_default=True, help="The number of fake nodes.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds for each step."
-)
+@click.option("--timeout", type=NumberRange(min=0.1), default=30.0, show_default=True, help="Seconds for each step.")
 @logging_flags
 def demo(**options: Any) -> None:
     """Watch a ReplicationController get its pods and a Deployment be rolled out, on an API server in this process."""
@@ -226,7 +224,7 @@ def demo(**options: Any) -> None:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0.1),
+    type=NumberRange(min=0.1),
     default=30.0,
     show_default=True,
     help="How long to watch the cluster of --kubeconfig.",

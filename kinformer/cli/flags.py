@@ -22,6 +22,8 @@ __all__ = (
     "NAMES",
     "VARIABLE",
     "ControllersCommand",
+    "NumberRange",
+    "NumberType",
     "PathType",
     "duration",
     "host",
@@ -71,6 +73,22 @@ def host(text: str) -> str:
     if not text:
         raise click.BadParameter("it is empty: want an address, such as 127.0.0.1")
     return text
+
+
+class NumberType(click.types.FloatParamType):
+    """A number, and not NaN: no limit would hold, as each comparison with NaN is false."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return number
+
+
+class NumberRange(NumberType, click.FloatRange):
+    """A number between bounds."""
 
 
 class PathType(click.Path):
@@ -249,7 +267,7 @@ def _type_of(it: Option, kind: type) -> Any:
     if kind is int:
         least, most = (None if limit is None else int(limit) for limit in (it.minimum, it.maximum))
         return click.IntRange(least, most)
-    return click.FloatRange(it.minimum, it.maximum)
+    return NumberRange(it.minimum, it.maximum)
 
 
 def _metavar(it: Option) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kinformer.cli.flags import NAMES
+from kinformer.cli.flags import NAMES, NumberRange, NumberType
 from kinformer.cli.groups import FlagGroup, duration_flag, flag, names_flag, path_flag
 
 __all__ = ("ManagerFlags",)
@@ -80,11 +80,11 @@ class ManagerFlags(FlagGroup):
         metavar="NAME=VALUE",
     )
     kube_api_qps: float | None = flag(
-        None, "Requests per second to the server; 0 or less for no limit.  [no limit]", type=float
+        None, "Requests per second to the server; 0 or less for no limit.  [no limit]", type=NumberType()
     )
     kube_api_burst: int = flag(30, "Requests in a burst.", type=click.IntRange(1))
     kube_api_delete_qps: float = flag(
-        50.0, "Objects per second that all controllers together delete; 0 for no limit.", type=click.FloatRange(0)
+        50.0, "Objects per second that all controllers together delete; 0 for no limit.", type=NumberRange(0)
     )
     kube_api_delete_burst: int = flag(100, "Deletions in a burst.", type=click.IntRange(1))
     server_probe_interval: float = duration_flag(

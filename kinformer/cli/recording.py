@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kinformer.cli.flags import NumberRange
 from kinformer.cli.groups import FlagGroup, flag, names_flag
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class RecordingFlags(FlagGroup):
         metavar="FILE",
     )
     record_minutes: float = flag(
-        10.0, "How many minutes are kept at least, if they fit into the size.", type=click.FloatRange(min=0.1)
+        10.0, "How many minutes are kept at least, if they fit into the size.", type=NumberRange(min=0.1)
     )
     record_size: int = flag(
         256, "How many MiB all files of the recording have together at most.", type=click.IntRange(1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kinformer.cli.flags import PathType
+from kinformer.cli.flags import NumberRange, PathType
 from kinformer.cli.running import exit_with, logging_flags, with_logging
 from kinformer.cli.simulation_flags import exploration_flags, schema_flags, simulation_flags
 from kinformer.cli.subcommands import WithSubcommands
@@ -60,7 +60,7 @@ def simulate_kopf(**options: Any) -> None:
 )
 @click.option(
     "--quiet",
-    type=click.FloatRange(min=0.1),
+    type=NumberRange(min=0.1),
     default=2.0,
     show_default=True,
     help="Seconds without a change after which everything has settled. It has to be longer than the command waits "
@@ -68,7 +68,7 @@ def simulate_kopf(**options: Any) -> None:
 )
 @click.option(
     "--hurry",
-    type=click.FloatRange(min=0.1),
+    type=NumberRange(min=0.1),
     default=10.0,
     show_default=True,
     help="By how much the times of faults are divided.",

@@ -113,7 +113,7 @@ def test_a_controllers_flags_and_their_help_are_made_from_its_options(monkeypatc
     assert "--concurrent-fleet-syncs INTEGER RANGE fleets synced at once. [5] [x>=1]" in shown
     assert "--fleet-period DURATION How often. [1m30s]" in shown
     assert "--fleet-colour [red|blue] Which. [red]" in shown
-    assert "--fleet-share FLOAT RANGE How much. [0.5] [x<=1.0]" in shown
+    assert "--fleet-share NUMBER How much. [0.5] [x<=1.0]" in shown
     assert "--fleet-sails [=BOOL] Whether. [false]" in shown
     assert "--fleet-name TEXT What it is called. [none]" in shown
 
@@ -235,3 +235,13 @@ def test_an_empty_host_is_an_error_and_not_every_address(command: str) -> None:
 
     assert done.exit_code == 2
     assert "Invalid value for '--host': it is empty: want an address, such as 127.0.0.1" in done.output
+
+
+@pytest.mark.parametrize(
+    "command", [["manager", "--kube-api-qps"], ["manager", "--record-minutes"], ["demo", "--timeout"]]
+)
+def test_what_is_no_number_is_an_error_of_the_flag(command: list[str]) -> None:
+    done = CliRunner().invoke(main, [*command, "nan"])
+
+    assert done.exit_code == 2
+    assert f"Invalid value for '{command[-1]}': 'nan' is not a valid number." in done.output
