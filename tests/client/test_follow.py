@@ -158,7 +158,10 @@ async def test_watches_that_end_at_once_begin_a_second_apart(clock: FakeClock) -
     changes = follow(scripted(source), "", ListOptions(), clock)
     await anext(changes)
 
-    async with running(lambda: anext(changes)):
+    async def wait_for_a_change() -> None:
+        await anext(changes)
+
+    async with running(wait_for_a_change):
         await clock.settle()
         assert source.taken() == [("list", ""), ("watch", "1")]
 
