@@ -29,7 +29,7 @@ from kinformer.models._lazy import LazyField, Reader
 from kinformer.models._open import OpenStruct, Whole, open_struct, whole_of
 from kinformer.models._recurring import SHARERS
 from kinformer.models._source import CONTAINER, Shape, model_names, shape_of
-from kinformer.models._twins import twin_of
+from kinformer.models._twins import can_retype, twin_of
 
 __all__ = ("MICRO_TIMES", "Builder", "decode_hook", "exclusively", "make_decoder", "slots_can_be_covered")
 
@@ -157,8 +157,10 @@ class Builder:
 
         return read_and_share
 
-    def _reader_of_all(self, type_: str) -> Reader:
+    def _reader_of_all(self, type_: str) -> Reader | None:
         with _building:
+            if not can_retype():
+                return None
             found, settle = twin_of(type_, self.type_of)
             decode = make_decoder(found if found is Any else found | None).decode
         share = SHARERS.get(type_)
@@ -189,7 +191,7 @@ class _Group:
         module: str,
         type_of: Callable[[str], Any],
         make_reader: Callable[[str], Reader],
-        make_reader_of_all: Callable[[str], Reader],
+        make_reader_of_all: Callable[[str], Reader | None],
     ):
         self.made: dict[str, type[Model]] = {}
         self._finished = finished

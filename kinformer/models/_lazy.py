@@ -93,7 +93,7 @@ class LazyField:
     :param json_name: the field's name in errors
     :param type_of: returns the type of the field, with all types that it refers to; the first call may take long
     :param make_reader: called once, when such a field is first read; any thread may use its result
-    :param make_reader_of_all: the same for a reader that leaves no field in the value lazy
+    :param make_reader_of_all: the same for a reader that leaves no field in the value lazy; None if there is none
     """
 
     __slots__ = (
@@ -116,7 +116,7 @@ class LazyField:
         json_name: str,
         type_of: Callable[[], Any],
         make_reader: Callable[[], Reader],
-        make_reader_of_all: Callable[[], Reader],
+        make_reader_of_all: Callable[[], Reader | None],
     ):
         self.slot = slot
         #: Reads the slot of an object as it is: :class:`msgspec.Raw` if the field was not read yet.
@@ -160,10 +160,10 @@ class LazyField:
         read = self._read_all
         if read is None:
             self._times += 1
-            if self._times <= _OFTEN:
-                self._fill(obj, value)
-                return False
-            self._read_all = read = self._make_reader_of_all()
+            if self._times == _OFTEN:
+                self._read_all = self._make_reader_of_all()
+            self._fill(obj, value)
+            return False
         with suppress(*DECODE_ERRORS):
             whole = read(json_of(value) if dictionaries else value)
             return self._store(obj, value, whole) is whole

@@ -11,6 +11,7 @@ import kinformer.models
 from kinformer.models import (
     ObjectDecodeError,
     V1Pod,
+    _build,
     complete,
     decoder_for,
     detacher_for,
@@ -128,3 +129,15 @@ def test_an_eager_informer_soon_decodes_each_part_in_one_pass(monkeypatch: pytes
         old = new
     assert by_parts == []
     assert old.status.conditions[0].message == str(_OFTEN + 1)
+
+
+def test_where_a_class_cannot_be_set_all_is_decoded_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = V1Pod.__lazy_fields__["spec"]
+    monkeypatch.setattr(_build, "can_retype", lambda: False)
+    monkeypatch.setattr(field, "_read_all", None)
+    monkeypatch.setattr(field, "_times", 0)
+
+    for pod in pods(*[{}] * (_OFTEN + 2)):
+        assert not field.read_all(pod)
+        assert [found for _, found in unread(pod.spec)] != []
+        assert complete(pod).spec.containers[0].name == "c"
