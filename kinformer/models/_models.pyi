@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.models._base import Model
-from kinformer.models._encoding import MicroTime
 
 class PartialObjectMetadata(Model):
     """What the server sends of an object to whoever asks for its metadata only."""
@@ -57,7 +56,7 @@ class CoreV1Event(Model):
     action: str | None = None
     api_version: str | None = None
     count: int | None = None
-    event_time: MicroTime | None = None
+    event_time: datetime | None = None
     first_timestamp: datetime | None = None
     involved_object: V1ObjectReference = ...
     kind: str | None = None
@@ -80,7 +79,7 @@ class CoreV1EventList(Model):
 
 class CoreV1EventSeries(Model):
     count: int | None = None
-    last_observed_time: MicroTime | None = None
+    last_observed_time: datetime | None = None
 
 class CoreV1ResourceClaim(Model):
     name: str = ...
@@ -99,7 +98,7 @@ class EventsV1Event(Model):
     deprecated_first_timestamp: datetime | None = None
     deprecated_last_timestamp: datetime | None = None
     deprecated_source: V1EventSource | None = None
-    event_time: MicroTime = ...
+    event_time: datetime = ...
     kind: str | None = None
     metadata: V1ObjectMeta = ...
     note: str | None = None
@@ -119,7 +118,7 @@ class EventsV1EventList(Model):
 
 class EventsV1EventSeries(Model):
     count: int = ...
-    last_observed_time: MicroTime = ...
+    last_observed_time: datetime = ...
 
 class FlowcontrolV1Subject(Model):
     group: V1GroupSubject | None = None
@@ -1588,12 +1587,12 @@ class V1LeaseList(Model):
     metadata: V1ListMeta = ...
 
 class V1LeaseSpec(Model):
-    acquire_time: MicroTime | None = None
+    acquire_time: datetime | None = None
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     lease_transitions: int | None = None
     preferred_holder: str | None = None
-    renew_time: MicroTime | None = None
+    renew_time: datetime | None = None
     strategy: str | None = None
 
 class V1Lifecycle(Model):
@@ -3623,8 +3622,8 @@ class V1alpha2LeaseCandidateSpec(Model):
     binary_version: str = ...
     emulation_version: str | None = None
     lease_name: str = ...
-    ping_time: MicroTime | None = None
-    renew_time: MicroTime | None = None
+    ping_time: datetime | None = None
+    renew_time: datetime | None = None
     strategy: str = ...
 
 class V1alpha2PodGroup(Model):
@@ -3992,8 +3991,8 @@ class V1beta1LeaseCandidateSpec(Model):
     binary_version: str = ...
     emulation_version: str | None = None
     lease_name: str = ...
-    ping_time: MicroTime | None = None
-    renew_time: MicroTime | None = None
+    ping_time: datetime | None = None
+    renew_time: datetime | None = None
     strategy: str = ...
 
 class V1beta1MatchCondition(Model):

@@ -13,7 +13,6 @@ import re
 from pathlib import Path
 
 from kinformer import models
-from kinformer.models._build import MICRO_TIMES
 from kinformer.models._source import CONTAINER, _files, _folder, model_names, shape_of
 
 __all__ = ("STUB", "stub")
@@ -37,7 +36,6 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.models._base import Model
-from kinformer.models._encoding import MicroTime
 
 class PartialObjectMetadata(Model):
     """What the server sends of an object to whoever asks for its metadata only."""
@@ -62,7 +60,8 @@ def _class(name: str) -> str:
     lines = [f"\nclass {name}(Model):\n"]
     for attribute, type_ in types.items():
         assert not keyword.iskeyword(attribute), attribute
-        shown = "MicroTime" if (name, attribute) in MICRO_TIMES else _shown(type_)
+        # A field of MicroTime is a plain datetime here: any is taken, and it is written with six digits.
+        shown = _shown(type_)
         # A field that is called like a type hides it.
         shown = re.sub(r"\b(str|int|float|bool)\b", lambda found: "builtins." * (found[0] in types) + found[0], shown)
         plain = attribute in required or shown == "Any"
