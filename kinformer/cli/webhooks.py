@@ -109,8 +109,9 @@ def namespaced_name(flag: str, text: str) -> tuple[str, str] | None:
     """
     The namespace and the name in the value of a flag; None if it is empty.
 
-    :raises OptionError: if it is not of the form ``NAMESPACE/NAME``
+    :raises OptionError: if it is not of the form ``NAMESPACE/NAME``, or no server has such names
     """
+    from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
     from kinformer.options import OptionError
 
     if not text:
@@ -118,4 +119,6 @@ def namespaced_name(flag: str, text: str) -> tuple[str, str] | None:
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
         raise OptionError(f"{flag} is {text!r}: want NAMESPACE/NAME")
+    if problems := [*dns1123_label_errors(namespace), *dns1123_subdomain_errors(name)]:
+        raise OptionError(f"{flag} is {text!r}: {problems[0]}")
     return namespace, name

@@ -362,6 +362,14 @@ async def test_rbac_for_an_unknown_controller_or_account_is_one_line() -> None:
     assert nobody.err == "kinformer: --service-account is 'me': want NAMESPACE/NAME\n"
 
 
+@pytest.mark.parametrize("account", ["Default/me", "default/Me"])
+async def test_rbac_refuses_an_account_that_no_server_can_have(account: str) -> None:
+    done = await kinformer("rbac", "deployment", "--service-account", account)
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith(f"kinformer: --service-account is {account!r}: a lowercase RFC 1123 ")
+
+
 async def test_the_demo_converges_and_says_how_fast() -> None:
     done = await kinformer("demo")
 
