@@ -27,7 +27,7 @@ class Planted:
     A kind of mistake.
 
     :param name: what the mistake is
-    :param found: a single fault that shows it, of the kind that its first word names
+    :param found: the single fault that shows it first, of the kind that its first word names
     :param says: what the oracles say of it
     :param broken: makes the trial of the controller that has it
     :param mended: makes the trial of its twin
