@@ -168,7 +168,7 @@ def _lazy_fields(type_: type[Any]) -> tuple[LazyField, ...]:
 
 
 def _eager_decoder_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any], None]:
-    """Make the function that decodes all fields of an object, but those that are a stored object's already."""
+    """Make the function that decodes all fields but those that a stored object has handed over: these are decoded."""
     fields = _lazy_fields(type_)
     raw = msgspec.Raw
 
@@ -282,7 +282,7 @@ def _successor_for(
         succeed(old, new)
         decode(new)
 
-    #: Gives a part its own bytes. A part that is decoded at once does not need any.
+    #: Gives a part its own bytes. A part that is decoded at once needs none.
     own = _as_it_is if eager else _copied
     decode = _eager_decoder_for(type_, keep_managed_fields)
     return succeed_eagerly if eager else succeed

@@ -129,7 +129,7 @@ class LazyField:
         self._make_reader_of_all = make_reader_of_all
         self._reader: Reader | None = None
         self._read_all: Reader | None = None
-        #: How often all of such a field was read without a reader for that. Threads may lose a count.
+        #: How often such a field was decoded completely, but part by part. Threads may lose a count.
         self._times = 0
         #: How the lazy fields of a decoded value are read and stored.
         self._below: tuple[tuple[Callable[[Any], Any], Callable[[Any, Any], None]], ...] = ()
@@ -151,8 +151,8 @@ class LazyField:
         """
         Decode the field if it was not read before, if possible with all lazy fields in it.
 
-        :return: whether no field in the value is lazy any more for sure
-        :raises ObjectDecodeError: if it does not fit its type. It may still contain lazy fields that do not
+        :return: True if everything in the value is decoded. False if that has yet to be looked at
+        :raises ObjectDecodeError: if it does not fit its type. If False is returned, lazy fields in it may not fit
         """
         value = self.peek(obj)
         if type(value) is not msgspec.Raw:
