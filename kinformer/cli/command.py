@@ -79,7 +79,7 @@ def apiserver(**options: Any) -> None:
     """Serve an embedded API server until interrupted."""
     from kinformer.cli.apiserver import serve
 
-    run_command(partial(serve, **with_logging(options)))
+    run_command(partial(serve, **with_logging(options)), serves=True)
 
 
 main.add_command(manager)

@@ -75,4 +75,4 @@ def run_manager(
     command = partial(run, interruption=interruption, shown_flags=shown, **groups, **with_logging(options))
     if report is not None:
         report()
-    run_command(command, interruption=interruption)
+    run_command(command, serves=True, interruption=interruption)

@@ -8,6 +8,7 @@ second.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,11 +44,17 @@ def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, A
 
 
 def run_command(
-    command: Callable[[], Awaitable[int]], *, interrupted: int = 0, interruption: Interruption | None = None
+    command: Callable[[], Awaitable[int]],
+    *,
+    serves: bool = False,
+    interrupted: int = 0,
+    interruption: Interruption | None = None,
 ) -> None:
     """
     Run a command, and exit with its status.
 
+    :param serves: whether it runs until it is stopped. Then it runs on uvloop if that is installed: it takes less CPU,
+        and 15 ms longer to import
     :param interrupted: the exit status if a signal has ended the command
     :param interruption: what a signal does instead of cancelling the command
     """
@@ -55,7 +62,8 @@ def run_command(
     from kinformer.collector import keep
 
     keep()
-    exit_with(lambda: run_until_signal(command, interrupted, interruption))
+    fast = serves and importlib.util.find_spec("uvloop") is not None
+    exit_with(lambda: run_until_signal(command, interrupted, interruption, use_uvloop=fast))
 
 
 def exit_with(work: Callable[[], int]) -> None:

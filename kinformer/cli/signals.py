@@ -43,7 +43,11 @@ class Interruption:
 
 
 def run_until_signal(
-    command: Callable[[], Awaitable[int]], interrupted: int, interruption: Interruption | None = None
+    command: Callable[[], Awaitable[int]],
+    interrupted: int,
+    interruption: Interruption | None = None,
+    *,
+    use_uvloop: bool = False,
 ) -> int:
     """
     Run a command.
@@ -52,9 +56,11 @@ def run_until_signal(
 
     :param interrupted: the result if a signal has cancelled the command
     :param interruption: what the first signal does instead of cancelling the command
+    :param use_uvloop: whether to run it on uvloop's event loop in place of asyncio's own
     :return: the status that the command returned, or `interrupted`
     """
-    return anyio.run(_until_signal, command, interrupted, interruption or Interruption())
+    options = {"use_uvloop": use_uvloop}
+    return anyio.run(_until_signal, command, interrupted, interruption or Interruption(), backend_options=options)
 
 
 async def _until_signal(command: Callable[[], Awaitable[int]], interrupted: int, interruption: Interruption) -> int:

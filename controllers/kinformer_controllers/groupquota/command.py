@@ -73,7 +73,7 @@ def quota_webhook(**options: Any) -> None:
 
     Several replicas need --leader-elect: all of them answer, and the one that holds the Lease recounts.
     """
-    run_command(partial(_run, election=ElectionFlags.taken_from(options), **with_logging(options)))
+    run_command(partial(_run, election=ElectionFlags.taken_from(options), **with_logging(options)), serves=True)
 
 
 async def _run(
