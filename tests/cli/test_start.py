@@ -133,7 +133,6 @@ def test_the_help_needs_nothing_of_what_commands_run() -> None:
     # The commands of other packages, without what they run.
     assert {name for name in loaded if name.startswith("kinformer_controllers.")} == {
         "kinformer_controllers.groupquota",
-        "kinformer_controllers.groupquota.certificates",
         "kinformer_controllers.groupquota.command",
         "kinformer_controllers.kubecontrollermanager",
         "kinformer_controllers.kubecontrollermanager.command",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -14,6 +16,7 @@ from structlog.testing import capture_logs
 from kinformer.clock import FakeClock
 from kinformer.envtest.certificates import Authority
 from kinformer.manager.serving.certificates import CertificateError, ServingCertificate
+from kinformer.manager.serving.tls import ServerTls
 from tests.cache.informers import running
 
 
@@ -57,6 +60,34 @@ def shown(context: ssl.SSLContext) -> x509.Certificate:
     return x509.load_der_x509_certificate(found)
 
 
+def client_of(authority: Authority, file: Path, version: ssl.TLSVersion) -> ssl.SSLContext:
+    """A client with a certificate of this authority."""
+    pair = authority.issue("client")
+    file.write_bytes(pair.certificate + pair.key)
+    client = ssl.create_default_context()
+    client.check_hostname, client.verify_mode, client.maximum_version = False, ssl.CERT_NONE, version
+    client.load_cert_chain(file)
+    return client
+
+
+def asked(context: ssl.SSLContext, client: ssl.SSLContext, session: Any = None) -> Any:
+    """The session of a connection over which the server has answered; an OSError if it has refused the client."""
+    ours, theirs = socket.socketpair()
+
+    def serve() -> None:
+        with suppress(OSError), ours, context.wrap_socket(ours, server_side=True) as connection:
+            connection.send(b"x" if connection.getpeercert() else b"")
+
+    server = threading.Thread(target=serve)
+    server.start()
+    try:
+        with theirs, client.wrap_socket(theirs, session=session) as connection:
+            assert connection.recv(1) == b"x"
+            return connection.session
+    finally:
+        server.join()
+
+
 def name_of(certificate: x509.Certificate) -> str:
     return certificate.subject.rfc4514_string().removeprefix("CN=")
 
@@ -90,6 +121,23 @@ async def test_files_that_change_are_shown_to_the_next_client(files: Files) -> N
         await clock.advance(10)
         assert name_of(shown(context)) == "second"
         assert certificate.context() is context
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_client_of_a_replaced_authority_is_refused_even_with_a_session(files: Files, version: ssl.TLSVersion) -> None:
+    files.write("server")
+    old, new, authorities = Authority(), Authority(), files.cert.with_name("clients.crt")
+    authorities.write_bytes(old.certificate)
+    certificate = ServingCertificate(cert_file=files.cert, key_file=files.key, tls=ServerTls(authorities))
+    context, client = certificate.context(), client_of(old, files.cert.with_name("client.pem"), version)
+    session = asked(context, client)
+
+    authorities.write_bytes(new.certificate)
+    certificate.refresh()
+
+    with pytest.raises(OSError):
+        asked(context, client, session)
+    assert asked(context, client_of(new, files.cert.with_name("client.pem"), version))
 
 
 async def test_half_of_a_pair_leaves_the_old_one_and_is_told_once(files: Files) -> None:

@@ -9,13 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.flags import PathType, duration, host
 from kinformer.cli.running import logging_flags, run_command, version_of, with_logging
-from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
 __all__ = ("quota_webhook",)
 
@@ -45,7 +43,7 @@ __all__ = ("quota_webhook",)
 )
 @click.option(
     "--client-names",
-    default=DEFAULT_CLIENT,
+    default="kube-apiserver",
     show_default=True,
     help="Common names or DNS names, of which the client's certificate must have one; several with commas.",
 )
@@ -93,6 +91,9 @@ async def _run(
 ) -> int:
     from kinformer.client import connect
     from kinformer.manager import OptionError
+    from kinformer.manager.serving.tls import ServerTls
+    from kinformer.operator.webhooks import CertificateFiles
+    from kinformer.tasks import plain_task_group
     from kinformer_controllers.groupquota.server import LOOPBACK, WebhookServer
     from kinformer_controllers.groupquota.webhook import QuotaWebhook
 
@@ -104,10 +105,10 @@ async def _run(
     names = frozenset(name.strip() for name in client_names.split(",") if name.strip())
     if not names:
         raise OptionError("--client-names: want at least one name")
-    tls = None
+    certificate = None
     if tls_cert_file is not None and tls_private_key_file is not None and not insecure:
-        tls = TLSFiles(tls_cert_file, tls_private_key_file, client_ca_file, names)
-        tls.context()  # so that an error in the files comes first
+        certificate = CertificateFiles(tls_cert_file, tls_private_key_file, tls=ServerTls(client_ca_file))
+        await certificate.context()  # so that an error in the files comes first
     if host is None:
         host = LOOPBACK if client_ca_file is None else "0.0.0.0"
     async with AsyncExitStack() as stack:
@@ -117,15 +118,14 @@ async def _run(
             settings = replace(settings, client=await stack.enter_async_context(connect(kubeconfig, context)))
         version = await version_of(client)
         webhook = QuotaWebhook(client, reservation=reservation, period=period, election=settings)
-        server = WebhookServer(webhook, tls, host, port)
-        server.bind()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(webhook.run)
+        server = WebhookServer(webhook, certificate, host, port, clients=names if client_ca_file else None)
+        async with plain_task_group() as tasks:
             tasks.start_soon(server.run)
+            tasks.start_soon(webhook.run)
             await server.listening.wait()
             # These objects stay, so the collector ignores them. Checking them again delayed answers by 200 ms.
             gc.collect()
             gc.freeze()
-            scheme = "http" if tls is None else "https"
+            scheme = "http" if certificate is None else "https"
             click.echo(f"serving {scheme}://{host}:{server.port}/validate for {client.server} ({version})")
     return 0

@@ -1,8 +1,8 @@
-"""Certificates of the endpoint. They come from files that are read again when they change, or are self-signed.
+"""Certificates of a server. They come from files that are read again when they change, or are self-signed.
 
-The endpoint uses one :class:`ssl.SSLContext` all the time. A new certificate is loaded into this context. Every new
-connection gets the new certificate, and open connections continue. If only one of the two files has changed yet, they
-do not match. Then the old certificate stays, and the files are read again later.
+The server listens with one :class:`ssl.SSLContext` all the time. A new connection gets the newest certificate, and is
+checked against the newest authorities of clients; open connections continue. If only one of the files has changed yet,
+they do not match. Then the old ones stay, and the files are read again later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ("CertificateError", "ServingCertificate", "is_loopback", "self_signed
 log = get_logger(__name__)
 
 #: Seconds after which the files are read again.
-_LOOK_EVERY: Final = 10.0
+_LOOK_EVERY: Final = 1.0
 
 #: The common name of a self-signed certificate, and the time after which it is replaced.
 _NAME: Final = "kinformer-manager"
@@ -40,11 +40,11 @@ class CertificateError(Exception):
 @dataclass(eq=False, slots=True, kw_only=True)
 class ServingCertificate:
     """
-    The certificate that the endpoint shows its clients.
+    The certificate that a server shows its clients, and the authorities of the clients' certificates.
 
     :param cert_file: the certificate and its intermediate certificates in PEM; None: a self-signed one is made
     :param key_file: the private key in PEM. Give both files, or neither
-    :param host: the address that the endpoint listens on. A self-signed certificate is valid for it
+    :param host: the address that the server listens on. A self-signed certificate is valid for it
     :param tls: the other settings of TLS
     :param clock: for the times of reading and renewing
     """
@@ -55,9 +55,12 @@ class ServingCertificate:
     tls: ServerTls = field(default_factory=ServerTls)
     clock: Clock = field(default_factory=RealClock)
     _context: ssl.SSLContext | None = field(default=None, init=False)
-    _loaded: bytes = field(default=b"", init=False)
-    _refused: bytes = field(default=b"", init=False)
-    _renew_at: datetime = field(default=datetime.max.replace(tzinfo=UTC), init=False)
+    #: What new connections use.
+    _newest: ssl.SSLContext | None = field(default=None, init=False)
+    _loaded: tuple[bytes, bytes] = field(default=(b"", b""), init=False)
+    _refused: str = field(default="", init=False)
+    _self_signed: bytes = field(default=b"", init=False)
+    _renew_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
 
     def context(self) -> ssl.SSLContext:
         """
@@ -67,9 +70,10 @@ class ServingCertificate:
             certificate can be made
         """
         if self._context is None:
-            pem = self._read()
-            self._context = _loaded(pem, self._empty())
-            self._loaded = pem
+            read = self._read()
+            self._newest = self._context = self._made(read)
+            self._context.sni_callback = self._use_newest
+            self._loaded = read
         return self._context
 
     async def run(self) -> None:
@@ -80,55 +84,55 @@ class ServingCertificate:
 
     def refresh(self) -> None:
         """Load the files if they have changed and match. Replace a self-signed certificate when it is time to."""
-        context = self.context()
+        self.context()
         try:
-            if self.cert_file is None and self.clock.now() < self._renew_at:
+            read = self._read()
+            if read == self._loaded:
                 return
-            pem = self._read()
-            if pem == self._loaded:
-                return
-            _loaded(
-                pem, self._empty()
-            )  # into a new context first: a failure must not leave the old context half changed
+            self._newest = self._made(read)
         except CertificateError as error:
-            told = str(error).encode()
-            if told != self._refused:
-                self._refused = told
-                log.warning("serving_certificate_not_reloaded", error=str(error))
+            if str(error) != self._refused:
+                self._refused = str(error)
+                log.warning("serving_certificate_not_reloaded", error=self._refused)
             return
-        load_identity(context, pem)
-        self._loaded, self._refused = pem, b""
+        self._loaded, self._refused = read, ""
         log.info("serving_certificate_reloaded", file=str(self.cert_file or "made for this process"))
 
-    def _empty(self) -> ssl.SSLContext:
+    def _use_newest(self, connection: ssl.SSLObject, _name: object, _context: ssl.SSLContext) -> None:
+        # Called in each handshake, also if the client names no server.
+        assert self._newest is not None
+        connection.context = self._newest
+
+    def _made(self, read: tuple[bytes, bytes]) -> ssl.SSLContext:
         try:
-            return self.tls.context()
+            context = self.tls.context()
         except ValueError as error:
             raise CertificateError(str(error)) from error
         except OSError as error:  # ssl.SSLError is one
-            raise CertificateError(f"{self.tls.client_ca_file}: {error.strerror or error}") from error
+            told = f"{self.tls.client_ca_file}: not certificates of authorities: {error.strerror or error}"
+            raise CertificateError(told) from error
+        try:
+            load_identity(context, read[0])
+        except ValueError as error:
+            where = f"{self.cert_file}, {self.key_file}: " if self.cert_file is not None else ""
+            raise CertificateError(f"{where}no certificate with its key: {error}") from error
+        return context
 
-    def _read(self) -> bytes:
-        if self.cert_file is None:
-            self._renew_at = self.clock.now() + _RENEWED_AFTER
-            return self_signed(self.host)
-        assert self.key_file is not None
-        return b"\n".join(_content(path) for path in (self.cert_file, self.key_file))
+    def _read(self) -> tuple[bytes, bytes]:
+        """The certificate with its key, and the authorities."""
+        authorities = _content(self.tls.client_ca_file)
+        if self.cert_file is not None:
+            return b"\n".join(map(_content, (self.cert_file, self.key_file))), authorities
+        if self.clock.now() >= self._renew_at:
+            self._self_signed, self._renew_at = self_signed(self.host), self.clock.now() + _RENEWED_AFTER
+        return self._self_signed, authorities
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path | None) -> bytes:
     try:
-        return path.read_bytes()
+        return path.read_bytes() if path is not None else b""
     except OSError as error:
         raise CertificateError(f"{path}: {error.strerror or error}") from error
-
-
-def _loaded(pem: bytes, context: ssl.SSLContext) -> ssl.SSLContext:
-    try:
-        load_identity(context, pem)
-    except ValueError as error:
-        raise CertificateError(f"no certificate with its key: {error}") from error
-    return context
 
 
 def self_signed(host: str) -> bytes:

@@ -85,6 +85,9 @@ class ServerTls:
         if self.client_ca_file is not None:
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_verify_locations(self.client_ca_file)
+            # A session that is resumed is not checked again, so it would outlive the authority that let it in.
+            context.options |= ssl.OP_NO_TICKET
+            context.num_tickets = 0
         return context
 
 

@@ -31,6 +31,7 @@ from kinformer.client.tls import load_identity
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.serving.certificates import CertificateError, ServingCertificate
+from kinformer.manager.serving.tls import ServerTls
 from kinformer.models import V1ObjectMeta, V1Secret
 
 __all__ = ("Certificate", "CertificateError", "CertificateFiles", "ClusterCertificate", "service_hosts")
@@ -75,12 +76,21 @@ class CertificateFiles:
     :param cert_file: the certificate and its intermediate certificates, in PEM
     :param key_file: the private key, in PEM, without a passphrase
     :param authorities_file: the certificates of the authorities, in PEM. There may be no such file
+    :param tls: the other settings of TLS, such as the authorities of clients
     """
 
     def __init__(
-        self, cert_file: Path, key_file: Path, authorities_file: Path | None = None, *, clock: Clock | None = None
+        self,
+        cert_file: Path,
+        key_file: Path,
+        authorities_file: Path | None = None,
+        *,
+        tls: ServerTls | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        self._serving = ServingCertificate(cert_file=cert_file, key_file=key_file, clock=clock or RealClock())
+        self._serving = ServingCertificate(
+            cert_file=cert_file, key_file=key_file, tls=tls or ServerTls(), clock=clock or RealClock()
+        )
         self._authorities_file = authorities_file
 
     async def context(self) -> ssl.SSLContext:

@@ -152,8 +152,7 @@ class Replicas:
             clock=program.clock,
         )
         self.webhooks[program.name] = webhook
-        listener = program.listener(PORT)
-        server = WebhookServer(webhook, None, program.host, PORT, listener=listener, clock=program.clock)
+        server = WebhookServer(webhook, None, program.host, PORT, clock=program.clock)
         async with plain_task_group() as tasks:
             tasks.start_soon(webhook.run)
             tasks.start_soon(server.run)
