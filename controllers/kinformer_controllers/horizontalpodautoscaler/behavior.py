@@ -211,47 +211,35 @@ def _at_allowed_rate(
     now: float,
 ) -> tuple[int, Because]:
     if stable > current:
-        limit = max(_up_limit(history, up, current, now), current)
+        limit = max(_limit(history, up, current, now, is_up=True), current)
         if stable > min(limit, most):
             return min(limit, most), Because(*(_UP_LIMIT if most > limit else _TOO_MANY))
     elif stable < current:
-        limit = min(_down_limit(history, down, current, now), current)
+        limit = min(_limit(history, down, current, now, is_up=False), current)
         if stable < max(limit, least):
             return max(limit, least), Because(*(_DOWN_LIMIT if least < limit else _TOO_FEW))
     return stable, Because(*_IN_RANGE)
 
 
-def _up_limit(history: History, rules: V2HPAScalingRules | None, current: int, now: float) -> int:
-    """The greatest number of pods that the policies allow."""
+def _limit(history: History, rules: V2HPAScalingRules | None, current: int, now: float, *, is_up: bool) -> int:
+    """The greatest number of pods that the policies allow, or the least one for scaling down."""
     if rules is None or rules.select_policy == "Disabled":
         return current
     proposals = []
     for policy in rules.policies or ():
-        start = _at_start(history, policy.period_seconds, current, now)
+        start, change = (
+            _at_start(history, policy.period_seconds, current, now),
+            policy.value if is_up else -policy.value,
+        )
         if policy.type == "Pods":
-            proposals.append(start + policy.value)
+            proposals.append(start + change)
         else:
-            # Rounded up: otherwise a percentage of few pods would never add one.
-            proposals.append(math.ceil(start * (1 + policy.value / 100)))
-    if rules.select_policy == "Min":
+            # Rounded up and, as a number of pods to keep, down: so a percentage of few pods is at least one.
+            rounded = math.ceil if is_up else int
+            proposals.append(rounded(start * (1 + change / 100)))
+    if (rules.select_policy == "Min") is is_up:
         return min(proposals, default=MAX_INT32)
     return max(proposals, default=_MIN_INT32)
-
-
-def _down_limit(history: History, rules: V2HPAScalingRules | None, current: int, now: float) -> int:
-    """The least number of pods that the policies allow."""
-    if rules is None or rules.select_policy == "Disabled":
-        return current
-    proposals = []
-    for policy in rules.policies or ():
-        start = _at_start(history, policy.period_seconds, current, now)
-        if policy.type == "Pods":
-            proposals.append(start - policy.value)
-        else:
-            proposals.append(int(start * (1 - policy.value / 100)))
-    if rules.select_policy == "Min":
-        return max(proposals, default=_MIN_INT32)
-    return min(proposals, default=MAX_INT32)
 
 
 def _at_start(history: History, period: float, current: int, now: float) -> int:

@@ -33,7 +33,7 @@ from kinformer_controllers.horizontalpodautoscaler.behavior import History, limi
 from kinformer_controllers.horizontalpodautoscaler.measuring import MetricsClient
 from kinformer_controllers.horizontalpodautoscaler.metrics import AUTOSCALERS, DESIRED, Evaluation
 from kinformer_controllers.horizontalpodautoscaler.proposals import MetricFailed, Target, measure, propose
-from kinformer_controllers.horizontalpodautoscaler.replicas import Timing, Tolerances
+from kinformer_controllers.horizontalpodautoscaler.replicas import Terms, Timing, Tolerances
 from kinformer_controllers.horizontalpodautoscaler.scales import Scale, Scales
 from kinformer_controllers.horizontalpodautoscaler.selectors import TargetSelectors
 from kinformer_controllers.horizontalpodautoscaler.spec import HpaOptions
@@ -230,7 +230,7 @@ class HorizontalPodAutoscalerController:
         status, now = hpa.status, self._clock.now()
         specs = hpa.spec.metrics or ()
         target = self._target_of(hpa, scale, now)
-        tolerances = self._tolerances(hpa)
+        terms = Terms(self._tolerances(hpa), self._timing, now)
         evaluation.statuses = statuses = [V2MetricStatus(type="") for _ in specs]
         replicas, metric = 0, ""
         failures: list[MetricFailed] = []
@@ -238,7 +238,7 @@ class HorizontalPodAutoscalerController:
             with evaluation.of_metric(spec.type, status.current_replicas or 0) as computation:
                 try:
                     measured = await measure(self._metrics, spec, target)
-                    found = propose(spec, measured, target, tolerances, self._timing, now)
+                    found = propose(spec, measured, target, terms)
                 except MetricFailed as error:
                     computation.failed(is_spec=error.is_spec)
                     self._event(hpa, error.reason, error.cause)

@@ -7,7 +7,6 @@ with the texts of the Event and of the condition. :func:`measure` asks the metri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector
@@ -31,8 +30,7 @@ from kinformer_controllers.horizontalpodautoscaler.replicas import (
     PodMetric,
     Proposal,
     ReplicaError,
-    Timing,
-    Tolerances,
+    Terms,
     replicas_by_average,
     replicas_by_ratio,
     replicas_by_total,
@@ -135,36 +133,24 @@ async def measure(client: MetricsClient, spec: V2MetricSpec, target: Target) -> 
     raise MetricFailed("InvalidMetricSourceType", cause, cause, is_spec=True)
 
 
-def propose(
-    spec: V2MetricSpec, measured: Measured, target: Target, tolerances: Tolerances, timing: Timing, now: datetime
-) -> MetricProposal:
+def propose(spec: V2MetricSpec, measured: Measured, target: Target, terms: Terms) -> MetricProposal:
     """
     Compute what a metric asks for.
 
     :raises MetricFailed: if this cannot be computed
     """
     try:
-        return _PROPOSE[spec.type](spec, measured, target, tolerances, timing, now)
+        return _PROPOSE[spec.type](spec, measured, target, terms)
     except ReplicaError as error:
         raise _failed(spec, str(error)) from error
 
 
-def _of_resource(
-    spec: V2MetricSpec, measured: Any, target: Target, tolerances: Tolerances, timing: Timing, now: datetime
-) -> MetricProposal:
+def _of_resource(spec: V2MetricSpec, measured: Any, target: Target, terms: Terms) -> MetricProposal:
     source: Any = spec.resource if spec.type == "Resource" else spec.container_resource
     wanted: V2MetricTarget = source.target
     if wanted.average_value is not None:
-        found = replicas_by_average(
-            target.pods,
-            measured,
-            target.replicas,
-            _milli(wanted.average_value),
-            resource=source.name,
-            tolerances=tolerances,
-            timing=timing,
-            now=now,
-        )
+        average = _milli(wanted.average_value)
+        found = replicas_by_average(target.pods, measured, target.replicas, average, resource=source.name, terms=terms)
         name = f"{source.name} resource"
     elif wanted.average_utilization is not None:
         found = replicas_by_utilization(
@@ -174,9 +160,7 @@ def _of_resource(
             wanted.average_utilization,
             resource=source.name,
             container=source.container if spec.type == "ContainerResource" else "",
-            tolerances=tolerances,
-            timing=timing,
-            now=now,
+            terms=terms,
         )
         container = "container " if spec.type == "ContainerResource" else ""
         name = f"{source.name} {container}resource utilization (percentage of request)"
@@ -199,36 +183,24 @@ def _of_resource(
     return MetricProposal(found.replicas, name, status)
 
 
-def _of_pods(
-    spec: V2MetricSpec, measured: Any, target: Target, tolerances: Tolerances, timing: Timing, now: datetime
-) -> MetricProposal:
+def _of_pods(spec: V2MetricSpec, measured: Any, target: Target, terms: Terms) -> MetricProposal:
     assert spec.pods is not None
     metric, wanted = spec.pods.metric, spec.pods.target
     if wanted.average_value is None:
         raise ReplicaError("invalid pods metric source: no average value target was set")
-    found = replicas_by_average(
-        target.pods,
-        measured,
-        target.replicas,
-        _milli(wanted.average_value),
-        tolerances=tolerances,
-        timing=timing,
-        now=now,
-    )
+    found = replicas_by_average(target.pods, measured, target.replicas, _milli(wanted.average_value), terms=terms)
     status = V2PodsMetricStatus(metric=_identifier(metric), current=_average(found))
     return MetricProposal(found.replicas, f"pods metric {metric.name}", V2MetricStatus(type="Pods", pods=status))
 
 
-def _of_object(
-    spec: V2MetricSpec, measured: Any, target: Target, tolerances: Tolerances, timing: Timing, now: datetime
-) -> MetricProposal:
+def _of_object(spec: V2MetricSpec, measured: Any, target: Target, terms: Terms) -> MetricProposal:
     assert spec.object is not None
     about, metric, wanted = spec.object.described_object, spec.object.metric, spec.object.target
     if wanted.type == "Value" and wanted.value is not None:
-        found = replicas_by_ratio(target.pods, target.replicas, measured, _milli(wanted.value), tolerances=tolerances)
+        found = replicas_by_ratio(target.pods, target.replicas, measured, _milli(wanted.value), terms=terms)
         name, current = f"{about.kind} metric {metric.name}", _whole(found)
     elif wanted.type == "AverageValue" and wanted.average_value is not None:
-        found = replicas_by_total(target.observed, measured, _milli(wanted.average_value), tolerances=tolerances)
+        found = replicas_by_total(target.observed, measured, _milli(wanted.average_value), terms=terms)
         name, current = f"external metric {metric.name}({selector_text(metric.selector)})", _average(found)
     else:
         raise ReplicaError("invalid object metric source: neither a value target nor an average value target was set")
@@ -236,16 +208,14 @@ def _of_object(
     return MetricProposal(found.replicas, name, V2MetricStatus(type="Object", object=status))
 
 
-def _of_external(
-    spec: V2MetricSpec, measured: Any, target: Target, tolerances: Tolerances, timing: Timing, now: datetime
-) -> MetricProposal:
+def _of_external(spec: V2MetricSpec, measured: Any, target: Target, terms: Terms) -> MetricProposal:
     assert spec.external is not None
     metric, wanted = spec.external.metric, spec.external.target
     if wanted.average_value is not None:
-        found = replicas_by_total(target.observed, measured, _milli(wanted.average_value), tolerances=tolerances)
+        found = replicas_by_total(target.observed, measured, _milli(wanted.average_value), terms=terms)
         current = _average(found)
     elif wanted.value is not None:
-        found = replicas_by_ratio(target.pods, target.replicas, measured, _milli(wanted.value), tolerances=tolerances)
+        found = replicas_by_ratio(target.pods, target.replicas, measured, _milli(wanted.value), terms=terms)
         current = _whole(found)
     else:
         raise ReplicaError("invalid external metric source: neither a value target nor an average value target was set")

@@ -30,6 +30,7 @@ __all__ = (
     "PodMetric",
     "Proposal",
     "ReplicaError",
+    "Terms",
     "Timing",
     "Tolerances",
     "replicas_by_average",
@@ -83,6 +84,18 @@ class Timing(NamedTuple):
     initial_readiness: float
 
 
+class Terms(NamedTuple):
+    """
+    What holds for all metrics of one evaluation.
+
+    :param now: the time of the evaluation
+    """
+
+    tolerances: Tolerances
+    timing: Timing
+    now: datetime
+
+
 class Proposal(NamedTuple):
     """
     What one metric asks for.
@@ -117,9 +130,7 @@ def replicas_by_utilization(
     *,
     resource: str,
     container: str = "",
-    tolerances: Tolerances,
-    timing: Timing,
-    now: datetime,
+    terms: Terms,
 ) -> Proposal:
     """
     Aim at a percentage of the pods' requests.
@@ -145,7 +156,7 @@ def replicas_by_utilization(
     def if_missing(name: str) -> int:
         return _quotient(requests()[name] * max(100, target), 100)
 
-    return _by_pods(pods, metrics, current, usage, if_missing, resource, tolerances, timing, now)
+    return _by_pods(pods, metrics, current, usage, if_missing, resource, terms)
 
 
 def replicas_by_average(
@@ -155,9 +166,7 @@ def replicas_by_average(
     target: int,
     *,
     resource: str = "",
-    tolerances: Tolerances,
-    timing: Timing,
-    now: datetime,
+    terms: Terms,
 ) -> Proposal:
     """
     Aim at an average value of each pod.
@@ -171,7 +180,7 @@ def replicas_by_average(
         average = _quotient(sum(metric.value for metric in measured.values()), len(measured))
         return _Usage(_ratio(average, target), average)
 
-    return _by_pods(pods, metrics, current, usage, lambda _: target, resource, tolerances, timing, now)
+    return _by_pods(pods, metrics, current, usage, lambda _: target, resource, terms)
 
 
 def _by_pods(
@@ -181,13 +190,11 @@ def _by_pods(
     usage_of: Callable[[Mapping[str, PodMetric]], _Usage],
     if_missing: Callable[[str], int],
     resource: str,
-    tolerances: Tolerances,
-    timing: Timing,
-    now: datetime,
+    terms: Terms,
 ) -> Proposal:
     if not pods:
         raise ReplicaError("no pods returned by selector while calculating replica count")
-    groups = _grouped(pods, metrics, resource, timing, now)
+    groups, tolerances = _grouped(pods, metrics, resource, terms), terms.tolerances
     left_out = groups.ignored | groups.unready
     measured = {name: metric for name, metric in metrics.items() if name not in left_out}
     if not measured:
@@ -214,9 +221,7 @@ def _by_pods(
     return unchanged._replace(replicas=replicas)
 
 
-def replicas_by_ratio(
-    pods: Iterable[V1Pod], current: int, usage: int, target: int, *, tolerances: Tolerances
-) -> Proposal:
+def replicas_by_ratio(pods: Iterable[V1Pod], current: int, usage: int, target: int, *, terms: Terms) -> Proposal:
     """
     Aim at a value that all pods share: an Object or External metric with a ``Value``.
 
@@ -227,7 +232,7 @@ def replicas_by_ratio(
     ratio = _ratio(usage, target)
     if current == 0:
         return Proposal(_int32(ratio), usage)
-    if tolerances.cover(ratio):
+    if terms.tolerances.cover(ratio):
         return Proposal(current, usage)
     pods = list(pods)
     if not pods:
@@ -238,22 +243,20 @@ def replicas_by_ratio(
     return Proposal(_int32(ratio * ready), usage)
 
 
-def replicas_by_total(current: int, usage: int, target: int, *, tolerances: Tolerances) -> Proposal:
+def replicas_by_total(current: int, usage: int, target: int, *, terms: Terms) -> Proposal:
     """
     Aim at a value for each pod of something that is measured as a whole: a metric with an ``AverageValue``.
 
     :param current: the number of pods in the target's status
     """
     ratio = _ratio(usage, target * current)
-    replicas = current if tolerances.cover(ratio) else _int32(_ratio(usage, target))
+    replicas = current if terms.tolerances.cover(ratio) else _int32(_ratio(usage, target))
     # Without pods there is no average. Kubernetes then shows a number that means nothing.
     average = math.ceil(usage / current) if current and usage < MAX_INT64 else usage
     return Proposal(replicas, average)
 
 
-def _grouped(
-    pods: Iterable[V1Pod], metrics: Mapping[str, PodMetric], resource: str, timing: Timing, now: datetime
-) -> _Groups:
+def _grouped(pods: Iterable[V1Pod], metrics: Mapping[str, PodMetric], resource: str, terms: Terms) -> _Groups:
     groups = _Groups(0, set(), set(), set())
     ready = 0
     for pod in pods:
@@ -264,24 +267,24 @@ def _grouped(
             groups.unready.add(name)
         elif (metric := metrics.get(name)) is None:
             groups.missing.add(name)
-        elif resource == "cpu" and _is_starting(pod, metric, timing, now):
+        elif resource == "cpu" and _is_starting(pod, metric, terms):
             groups.unready.add(name)
         else:
             ready += 1
     return groups._replace(ready=ready)
 
 
-def _is_starting(pod: V1Pod, metric: PodMetric, timing: Timing, now: datetime) -> bool:
+def _is_starting(pod: V1Pod, metric: PodMetric, terms: Terms) -> bool:
     """Whether a pod's CPU sample says nothing yet about its load."""
     condition, started = ready_condition(pod), pod.status.start_time
     if condition is None or started is None:
         return True
     since = condition.last_transition_time
-    if started + timedelta(seconds=timing.cpu_initialization) > now:
+    if started + timedelta(seconds=terms.timing.cpu_initialization) > terms.now:
         # One window must have been measured since the pod has become ready.
         window = timedelta(seconds=metric.window)
         return condition.status == "False" or (metric.timestamp or _NO_TIME) < (since or _NO_TIME) + window
-    never_ready = since is None or started + timedelta(seconds=timing.initial_readiness) > since
+    never_ready = since is None or started + timedelta(seconds=terms.timing.initial_readiness) > since
     return condition.status == "False" and never_ready
 
 

@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from kinformer.models import V1Pod, from_dict
-from kinformer_controllers.horizontalpodautoscaler.replicas import PodMetric, Timing, Tolerances
+from kinformer_controllers.horizontalpodautoscaler.replicas import PodMetric, Terms, Timing, Tolerances
 
-__all__ = ("NOW", "TIMING", "TOLERANCES", "metrics", "pod", "pods", "pods_in_states")
+__all__ = ("NOW", "TERMS", "metrics", "pod", "pods", "pods_in_states")
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-TIMING = Timing(300.0, 30.0)
-TOLERANCES = Tolerances(0.1, 0.1)
+TERMS = Terms(Tolerances(0.1, 0.1), Timing(300.0, 30.0), NOW)
 
 
 def ago(seconds: float) -> str:

@@ -20,7 +20,7 @@ from kinformer.models import V2MetricSpec, from_dict
 from kinformer_controllers.horizontalpodautoscaler.measuring import MetricsClient
 from kinformer_controllers.horizontalpodautoscaler.proposals import MetricFailed, Target, measure, propose
 from kinformer_controllers.horizontalpodautoscaler.replicas import ReplicaError
-from tests.controllers.horizontalpodautoscaler.pods import NOW, TIMING, TOLERANCES, pods
+from tests.controllers.horizontalpodautoscaler.pods import TERMS, pods
 
 APP = parse_selector("app=a")
 ALL = Selector()
@@ -205,7 +205,7 @@ async def test_a_proposal_has_the_metrics_name_and_its_status(
     target = Target("ns", pods(2), APP, 2, 2)
 
     measured = await measure(server.metrics, of(spec), target)
-    found = propose(of(spec), measured, target, TOLERANCES, TIMING, NOW)
+    found = propose(of(spec), measured, target, TERMS)
 
     assert (found.name, found.replicas) == (name, 8 if name.endswith("})") else 4)
     if current is not None:
@@ -220,9 +220,9 @@ async def test_memory_is_shown_in_powers_of_1024(resource: str, usage: str) -> N
     target = Target("ns", pods(1), APP, 1, 1)
     source = {"name": resource, "target": {"type": "AverageValue", "averageValue": usage}}
     spec = of({"type": "Resource", "resource": source})
-    timing = TIMING._replace(cpu_initialization=0.0)
+    timing = TERMS.timing._replace(cpu_initialization=0.0)
 
-    found = propose(spec, await measure(server.metrics, spec, target), target, TOLERANCES, timing, NOW)
+    found = propose(spec, await measure(server.metrics, spec, target), target, TERMS._replace(timing=timing))
 
     assert found.status.resource is not None
     assert found.status.resource.current.average_value == usage
@@ -233,7 +233,7 @@ async def test_a_failure_has_the_texts_of_event_and_error() -> None:
 
     async def failure(spec: dict[str, Any]) -> tuple[str, str, str]:
         with pytest.raises(MetricFailed) as raised:
-            propose(of(spec), await measure(server.metrics, of(spec), target), target, TOLERANCES, TIMING, NOW)
+            propose(of(spec), await measure(server.metrics, of(spec), target), target, TERMS)
         return raised.value.reason, raised.value.cause, raised.value.text
 
     none = "no metrics returned from resource metrics API"

@@ -14,6 +14,7 @@ from kinformer_controllers.horizontalpodautoscaler.replicas import (
     PodMetric,
     Proposal,
     ReplicaError,
+    Terms,
     Timing,
     Tolerances,
     replicas_by_average,
@@ -193,9 +194,7 @@ def test_a_load_asks_for_as_many_pods_as_in_kubernetes(case: Load) -> None:
             case.target,
             resource="cpu",
             container=container,
-            tolerances=Tolerances(*case.tolerances),
-            timing=TIMING,
-            now=NOW,
+            terms=Terms(Tolerances(*case.tolerances), TIMING, NOW),
         )
 
     if isinstance(case.wanted, str):
@@ -212,11 +211,11 @@ def test_a_metric_asks_for_as_many_pods_as_in_kubernetes(case: Metric) -> None:
     there, whole = current(case, pods), min(sum(levels), MAX_INT64)
     if case.kind == "pods":
         values = {f"p{index}": PodMetric(level, NOW) for index, level in enumerate(levels)}
-        found = replicas_by_average(pods, values, there, case.target, tolerances=tolerances, timing=TIMING, now=NOW)
+        found = replicas_by_average(pods, values, there, case.target, terms=Terms(tolerances, TIMING, NOW))
     elif case.kind == "value":
-        found = replicas_by_ratio(pods, there, whole, case.target, tolerances=tolerances)
+        found = replicas_by_ratio(pods, there, whole, case.target, terms=Terms(tolerances, TIMING, NOW))
     else:
-        found = replicas_by_total(there, whole, case.target, tolerances=tolerances)
+        found = replicas_by_total(there, whole, case.target, terms=Terms(tolerances, TIMING, NOW))
 
     assert found == Proposal(*case.wanted)
 
@@ -227,7 +226,7 @@ def test_a_change_just_beyond_the_tolerance_counts(target: int, replicas: int) -
     requests = [f"{300 + more}m" for more in (100, -100, 10, -10, 2, -2, 1, -1, 0, 0)]
     pods, values = pods_in_states("r" * 10, *requests), {f"p{index}": PodMetric(300, NOW) for index in range(10)}
     found = replicas_by_utilization(
-        pods, values, 10, target, resource="cpu", tolerances=Tolerances(0.1, 0.1), timing=TIMING, now=NOW
+        pods, values, 10, target, resource="cpu", terms=Terms(Tolerances(0.1, 0.1), TIMING, NOW)
     )
 
     assert found == Proposal(replicas, 300, 50)

@@ -14,7 +14,7 @@ from kinformer_controllers.horizontalpodautoscaler.replicas import (
     replicas_by_total,
     replicas_by_utilization,
 )
-from tests.controllers.horizontalpodautoscaler.pods import NOW, TIMING, TOLERANCES, metrics, pod, pods
+from tests.controllers.horizontalpodautoscaler.pods import TERMS, metrics, pod, pods
 
 
 def by_utilization(
@@ -27,14 +27,12 @@ def by_utilization(
         target,
         resource=resource,
         container=container,
-        tolerances=TOLERANCES,
-        timing=TIMING,
-        now=NOW,
+        terms=TERMS,
     )
 
 
 def by_average(there: list[V1Pod], measured: dict[str, PodMetric], target: int) -> Proposal:
-    return replicas_by_average(there, measured, len(there), target, tolerances=TOLERANCES, timing=TIMING, now=NOW)
+    return replicas_by_average(there, measured, len(there), target, terms=TERMS)
 
 
 @pytest.mark.parametrize(
@@ -101,18 +99,18 @@ def test_requests_of_sidecars_and_of_the_pod_as_a_whole_count() -> None:
 def test_an_objects_value_counts_for_the_pods_that_are_ready() -> None:
     there = [*pods(3), pod("p3", ready=False), pod("p4", phase="Pending")]
 
-    assert replicas_by_ratio(there, 5, 20_000, 10_000, tolerances=TOLERANCES) == Proposal(6, 20_000)
-    assert replicas_by_ratio(there, 5, 10_500, 10_000, tolerances=TOLERANCES) == Proposal(5, 10_500)
+    assert replicas_by_ratio(there, 5, 20_000, 10_000, terms=TERMS) == Proposal(6, 20_000)
+    assert replicas_by_ratio(there, 5, 10_500, 10_000, terms=TERMS) == Proposal(5, 10_500)
     with pytest.raises(ReplicaError, match="unable to calculate ready pods: no pods returned by selector"):
-        replicas_by_ratio([], 5, 20_000, 10_000, tolerances=TOLERANCES)
+        replicas_by_ratio([], 5, 20_000, 10_000, terms=TERMS)
 
 
 def test_a_target_without_pods_gets_one_for_each_target_value() -> None:
-    assert replicas_by_ratio([], 0, 25_000, 10_000, tolerances=TOLERANCES).replicas == 3
-    assert replicas_by_ratio([], 0, 0, 10_000, tolerances=TOLERANCES).replicas == 0
+    assert replicas_by_ratio([], 0, 25_000, 10_000, terms=TERMS).replicas == 3
+    assert replicas_by_ratio([], 0, 0, 10_000, terms=TERMS).replicas == 0
 
 
 def test_a_value_for_each_pod_divides_the_whole() -> None:
-    assert replicas_by_total(3, 8_600, 2_000, tolerances=TOLERANCES) == Proposal(5, 2_867)
-    assert replicas_by_total(4, 8_600, 2_000, tolerances=TOLERANCES) == Proposal(4, 2_150)
-    assert replicas_by_total(0, 8_600, 2_000, tolerances=TOLERANCES) == Proposal(5, 8_600)
+    assert replicas_by_total(3, 8_600, 2_000, terms=TERMS) == Proposal(5, 2_867)
+    assert replicas_by_total(4, 8_600, 2_000, terms=TERMS) == Proposal(4, 2_150)
+    assert replicas_by_total(0, 8_600, 2_000, terms=TERMS) == Proposal(5, 8_600)
