@@ -11,6 +11,7 @@ attachments that were lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio.lowlevel
@@ -40,6 +41,7 @@ _ADD_PERIOD: Final = 180.0
 _BATCH: Final = 200
 
 
+@dataclass(eq=False, slots=True)
 class Checks:
     """
     Checks of the two states.
@@ -48,49 +50,36 @@ class Checks:
     :param write: has the status of a node written, if that has to change
     """
 
-    def __init__(
-        self,
-        caches: Caches,
-        desired: DesiredState,
-        actual: ActualState,
-        pending: PendingOperations,
-        resolver: Resolver,
-        follower: Follower,
-        attachments: VolumeAttachments,
-        look: Callable[[Iterable[str]], None],
-        write: Callable[[str], None],
-        clock: Clock,
-    ) -> None:
-        self._caches = caches
-        self._desired = desired
-        self._actual = actual
-        self._pending = pending
-        self._resolver = resolver
-        self._follower = follower
-        self._attachments = attachments
-        self._look = look
-        self._write = write
-        self._clock = clock
-        self._recovered = False
-        self._added_at: float | None = None
+    caches: Caches
+    desired: DesiredState
+    actual: ActualState
+    pending: PendingOperations
+    resolver: Resolver
+    follower: Follower
+    attachments: VolumeAttachments
+    look: Callable[[Iterable[str]], None]
+    write: Callable[[str], None]
+    clock: Clock
+    _recovered: bool = field(default=False, init=False)
+    _added_at: float | None = field(default=None, init=False)
 
     def recover(self) -> None:
         """Learn what is attached. Only the first call does something; it must come before the first decision."""
         if self._recovered:
             return
         self._recovered = True
-        for node in self._caches.nodes.list():
+        for node in self.caches.nodes.list():
             name = node.metadata.name
             for listed in (node.status.volumes_attached if node.status is not None else None) or ():
-                self._actual.mark(listed.name, None, name, confirmed=True, device_path=listed.device_path or "")
-            self._follower.take_node(node)
-            self._write(name)
-        for attachment in self._caches.attachments.list():
+                self.actual.mark(listed.name, None, name, confirmed=True, device_path=listed.device_path or "")
+            self.follower.take_node(node)
+            self.write(name)
+        for attachment in self.caches.attachments.list():
             self._recover_attachment(attachment)
-        for _, pod in self._caches.pods_with_volumes():
-            self._follower.take_pod(pod)
+        for _, pod in self.caches.pods_with_volumes():
+            self.follower.take_pod(pod)
             self._recover_specs(pod)
-        self._look({volume for volume, _, _ in self._actual.volumes()})
+        self.look({volume for volume, _, _ in self.actual.volumes()})
 
     def attachment_seen(self, attachment: V1VolumeAttachment) -> None:
         """
@@ -103,89 +92,89 @@ class Checks:
         if (volume := self._recover_attachment(attachment, own_name=True)) is not None:
             node = attachment.spec.node_name
             # The status may list the volume, and the cache not show it yet.
-            self._actual.must_list(node)
-            self._write(node)
-            self._look([volume])
+            self.actual.must_list(node)
+            self.write(node)
+            self.look([volume])
 
     def _recover_attachment(self, attachment: V1VolumeAttachment, *, own_name: bool = False) -> str | None:
         """Returns the volume if it was not known that it is attached to the node."""
         name, node = attachment.spec.source.persistent_volume_name, attachment.spec.node_name
-        volume = self._caches.volumes.get_by_key(name) if name else None
+        volume = self.caches.volumes.get_by_key(name) if name else None
         try:
             spec = spec_of_volume(volume) if volume is not None else None
         except Untranslatable as error:
             log.warning("volume_not_translated", volume=name, error=str(error))
             return None
-        if spec is None or not self._resolver.is_attachable(spec):
+        if spec is None or not self.resolver.is_attachable(spec):
             log.debug("volume_attachment_left", attachment=attachment.metadata.name, node=node, volume=name)
             return None
         if own_name and attachment.metadata.name != attachment_name(spec.handle, node):
             return None
         key = key_of(spec.unique_name, node, spec)
-        if self._pending.is_running(key) or self._actual.attachment(spec.unique_name, node) is not None:
+        if self.pending.is_running(key) or self.actual.attachment(spec.unique_name, node) is not None:
             return None
-        self._actual.mark(spec.unique_name, spec, node, confirmed=False)
-        if (found := self._caches.nodes.get_by_key(node)) is not None:
+        self.actual.mark(spec.unique_name, spec, node, confirmed=False)
+        if (found := self.caches.nodes.get_by_key(node)) is not None:
             # It had the time to say whether it uses the volume.
-            self._actual.set_in_use(node, volumes_in_use(found))
+            self.actual.set_in_use(node, volumes_in_use(found))
         return spec.unique_name
 
     def _recover_specs(self, pod: V1Pod) -> None:
         """Note what the volumes are that a node lists: the list has only their names."""
         node = (pod.spec.node_name if pod.spec is not None else None) or ""
-        for spec in self._resolver.attachable(pod) if node else ():
-            found, there = self._actual.get(spec.unique_name), self._actual.attachment(spec.unique_name, node)
+        for spec in self.resolver.attachable(pod) if node else ():
+            found, there = self.actual.get(spec.unique_name), self.actual.attachment(spec.unique_name, node)
             if found is not None and there is not None and there.confirmed:
                 path = found.device_path
-                self._actual.mark(spec.unique_name, spec, node, confirmed=True, device_path=path)
+                self.actual.mark(spec.unique_name, spec, node, confirmed=True, device_path=path)
 
     async def resync(self) -> None:
         """Remove from the desired state what does not belong there, and every few minutes add what it lacks."""
         self.recover()
         await self._look_at_attachments()
-        for pod in {pod.metadata.uid: pod for pod in self._desired.pods()}.values():
+        for pod in {pod.metadata.uid: pod for pod in self.desired.pods()}.values():
             meta = pod.metadata
-            cached = self._caches.pods.get_by_key(f"{meta.namespace}/{meta.name}")
+            cached = self.caches.pods.get_by_key(f"{meta.namespace}/{meta.name}")
             if cached is None or cached.metadata.uid != meta.uid or is_pod_done(cached):
-                self._look(self._desired.remove_pod(meta.uid or ""))
-        for volume, node, wanted in list(self._desired.volumes()):
-            if not self._resolver.is_attachable(wanted.spec):
+                self.look(self.desired.remove_pod(meta.uid or ""))
+        for volume, node, wanted in list(self.desired.volumes()):
+            if not self.resolver.is_attachable(wanted.spec):
                 log.info("volume_not_attachable", volume=volume, node=node)
-                self._desired.remove_volume(volume, node)
-                self._look([volume])
-        now = self._clock.monotonic()
+                self.desired.remove_volume(volume, node)
+                self.look([volume])
+        now = self.clock.monotonic()
         if self._added_at is not None and now - self._added_at < _ADD_PERIOD:
             return
         self._added_at = now
-        for n, (_, pod) in enumerate(list(self._caches.pods_with_volumes())):
+        for n, (_, pod) in enumerate(list(self.caches.pods_with_volumes())):
             if n % _BATCH == 0:
                 await anyio.lowlevel.checkpoint()
             # It may be gone since the list was made.
-            cached = self._caches.pods.get_by_key(f"{pod.metadata.namespace}/{pod.metadata.name}")
+            cached = self.caches.pods.get_by_key(f"{pod.metadata.namespace}/{pod.metadata.name}")
             if cached is not None and not is_pod_done(cached):
-                self._follower.take_pod(cached)
+                self.follower.take_pod(cached)
 
     async def _look_at_attachments(self) -> None:
         """Note attachments that the last process has made whose PersistentVolumes were not in the cache until now."""
-        for n, attachment in enumerate(self._caches.attachments.list()):
+        for n, attachment in enumerate(self.caches.attachments.list()):
             if n % _BATCH == _BATCH - 1:
                 await anyio.lowlevel.checkpoint()
             # It may be gone since the list was made.
-            if self._caches.attachments.get_by_key(attachment.metadata.name) is not None:
+            if self.caches.attachments.get_by_key(attachment.metadata.name) is not None:
                 self.attachment_seen(attachment)
 
     async def verify(self) -> None:
         """Have volumes attached again whose VolumeAttachments are gone, or say that they are not attached."""
         self.recover()
-        for volume, node, found in list(self._actual.volumes()):
+        for volume, node, found in list(self.actual.volumes()):
             there, spec = found.nodes.get(node), found.spec
             if there is None or not there.confirmed or spec is None or spec.plugin != CSI:
                 continue
-            if self._pending.is_running(Key(volume, node)) or not self._resolver.is_attachable(spec):
+            if self.pending.is_running(Key(volume, node)) or not self.resolver.is_attachable(spec):
                 continue
-            is_attached = await self._attachments.is_attached(spec.handle, node)
-            if is_attached is False and not self._pending.is_running(Key(volume, node)):
+            is_attached = await self.attachments.is_attached(spec.handle, node)
+            if is_attached is False and not self.pending.is_running(Key(volume, node)):
                 log.warning("volume_no_longer_attached", volume=volume, node=node)
-                self._actual.unmark(volume, node)
-                self._write(node)
-                self._look([volume])
+                self.actual.unmark(volume, node)
+                self.write(node)
+                self.look([volume])

@@ -58,6 +58,7 @@ def volumes_in_use(node: V1Node | None) -> list[str]:
     return (node.status.volumes_in_use if node is not None and node.status is not None else None) or []
 
 
+@dataclass(eq=False, slots=True)
 class Follower:
     """
     Keeps the states up to date.
@@ -66,25 +67,16 @@ class Follower:
     :param write: has the status of a node written, if that has to change
     """
 
-    def __init__(
-        self,
-        caches: Caches,
-        desired: DesiredState,
-        actual: ActualState,
-        resolver: Resolver,
-        look: Callable[[Iterable[str]], None],
-        write: Callable[[str], None],
-    ) -> None:
-        self._caches = caches
-        self._desired = desired
-        self._actual = actual
-        self._resolver = resolver
-        self._look = look
-        self._write = write
+    caches: Caches
+    desired: DesiredState
+    actual: ActualState
+    resolver: Resolver
+    look: Callable[[Iterable[str]], None]
+    write: Callable[[str], None]
 
     def pod_changed(self, old: V1Pod | None, new: V1Pod | None) -> None:
         if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
-            self._look(self._desired.remove_pod(old.metadata.uid or ""))
+            self.look(self.desired.remove_pod(old.metadata.uid or ""))
         if new is not None:
             self.take_pod(new)
 
@@ -94,34 +86,34 @@ class Follower:
         if not spec.node_name or has_only_local_volumes(pod):
             return
         if is_pod_done(pod):
-            self._look(self._desired.remove_pod(pod.metadata.uid or ""))
-        elif self._desired.manages(spec.node_name):
-            self._look(self._desired.add_pod(pod, self._resolver.attachable(pod)))
+            self.look(self.desired.remove_pod(pod.metadata.uid or ""))
+        elif self.desired.manages(spec.node_name):
+            self.look(self.desired.add_pod(pod, self.resolver.attachable(pod)))
 
     def node_seen(self, node: V1Node) -> None:
         self.take_node(node)
         # The node may have been made anew, without a list.
-        self._actual.must_write(node.metadata.name)
-        self._write(node.metadata.name)
+        self.actual.must_write(node.metadata.name)
+        self.write(node.metadata.name)
 
     def node_changed(self, old: V1Node, new: V1Node) -> None:
         self.take_node(new)
         if is_ready(old) != is_ready(new) or is_out_of_service(old) != is_out_of_service(new):
-            self._look(self._actual.volumes_on(new.metadata.name))
+            self.look(self.actual.volumes_on(new.metadata.name))
 
     def take_node(self, node: V1Node) -> None:
         """Note which volumes a node uses, and that it is managed."""
         name = node.metadata.name
-        self._look(self._actual.set_in_use(name, volumes_in_use(node)))
-        if MANAGED in (node.metadata.annotations or {}) and self._desired.add_node(name):
+        self.look(self.actual.set_in_use(name, volumes_in_use(node)))
+        if MANAGED in (node.metadata.annotations or {}) and self.desired.add_node(name):
             # Kubernetes adds these pods with their next change, or some minutes later.
-            for pod in self._caches.pods.by_index(NODE_INDEX, name):
+            for pod in self.caches.pods.by_index(NODE_INDEX, name):
                 self.take_pod(pod)
 
     def node_gone(self, obj: Any) -> None:
         node = last_state(obj)
         if node is not None:
             name = node.metadata.name
-            self._desired.delete_node(name)
-            self._look(self._actual.volumes_on(name))
-            self._actual.forget_node(name)
+            self.desired.delete_node(name)
+            self.look(self.actual.volumes_on(name))
+            self.actual.forget_node(name)

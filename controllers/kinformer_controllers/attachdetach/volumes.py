@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from kinformer.models import V1CSIDriver, V1PersistentVolume, V1PersistentVolumeClaim, V1Pod
@@ -46,6 +47,7 @@ def attachment_name(handle: str, node: str) -> str:
     return f"csi-{hashlib.sha256(f'{volume}{driver}{node}'.encode()).hexdigest()}"
 
 
+@dataclass(eq=False, slots=True)
 class Resolver:
     """
     Finds the volumes of pods in caches.
@@ -54,21 +56,15 @@ class Resolver:
         by its name. Each returns None if the cache has none
     """
 
-    def __init__(
-        self,
-        claim: Callable[[str], V1PersistentVolumeClaim | None],
-        volume: Callable[[str], V1PersistentVolume | None],
-        driver: Callable[[str], V1CSIDriver | None],
-    ) -> None:
-        self._claim = claim
-        self._volume = volume
-        self._driver = driver
+    claim: Callable[[str], V1PersistentVolumeClaim | None]
+    volume: Callable[[str], V1PersistentVolume | None]
+    driver: Callable[[str], V1CSIDriver | None]
 
     def is_attachable(self, spec: VolumeSpec) -> bool:
         """Whether a volume is attached at all. A driver without a CSIDriver object has its volumes attached."""
         if spec.plugin != CSI:
             return True
-        driver = self._driver(spec.driver)
+        driver = self.driver(spec.driver)
         return driver is None or driver.spec.attach_required is not False
 
     def specs(self, pod: V1Pod) -> Iterator[VolumeSpec]:
@@ -81,7 +77,7 @@ class Resolver:
             return
         for volume in (pod.spec.volumes if pod.spec is not None else None) or ():
             try:
-                bound = bound_volume(pod, volume, self._claim, self._volume)
+                bound = bound_volume(pod, volume, self.claim, self.volume)
                 if bound is not None:
                     found = spec_of_volume(bound)
                 else:

@@ -7,6 +7,7 @@ and taints count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from kinformer.cache import NAMESPACE_INDEX, Indexer, SharedIndexInformer
 from kinformer.controllerutil.expectations import Expectations
@@ -32,6 +33,7 @@ __all__ = (
 )
 
 
+@dataclass(eq=False, slots=True)
 class DaemonSetWatches:
     """
     The event handlers of the DaemonSet controller.
@@ -39,15 +41,9 @@ class DaemonSetWatches:
     :param controller: the controller whose queue gets the keys
     """
 
-    def __init__(
-        self,
-        controller: Controller,
-        daemonsets: SharedIndexInformer[V1DaemonSet],
-        expectations: Expectations,
-    ) -> None:
-        self._controller = controller
-        self._daemonsets = daemonsets
-        self._expectations = expectations
+    controller: Controller
+    daemonsets: SharedIndexInformer[V1DaemonSet]
+    expectations: Expectations
 
     def attach(
         self,
@@ -61,13 +57,13 @@ class DaemonSetWatches:
 
         :param node_updates: the controller for changed nodes; the DaemonSet controller only waits for their first list
         """
-        controller, queue, indexer = self._controller, self._controller.queue, self._daemonsets.indexer
+        controller, queue, indexer = self.controller, self.controller.queue, self.daemonsets.indexer
         owners = OwnersByReference(
             V1DaemonSet, KIND.kind, indexer, min_ready_seconds=lambda one: one.spec.min_ready_seconds
         )
         add_pod_node_index(pods)
-        controller.handle(self._daemonsets, OwnerHandler(queue.add, self._expectations.forget))
-        controller.handle(pods, PodHandler(queue, self._expectations, owners))
+        controller.handle(self.daemonsets, OwnerHandler(queue.add, self.expectations.forget))
+        controller.handle(pods, PodHandler(queue, self.expectations, owners))
         controller.watch_owned(revisions, V1DaemonSet, _concerns_owner)
         controller.watch_mapped(revisions, self._adopters_of, _is_orphaned)
         controller.wait_for(nodes)
@@ -75,7 +71,7 @@ class DaemonSetWatches:
 
     def _adopters_of(self, revision: V1ControllerRevision) -> list[str]:
         """Return the keys of the DaemonSets that select a revision."""
-        there = self._daemonsets.indexer.by_index(NAMESPACE_INDEX, revision.metadata.namespace)
+        there = self.daemonsets.indexer.by_index(NAMESPACE_INDEX, revision.metadata.namespace)
         return [meta_namespace_key(daemonset) for daemonset in there if selects(daemonset.spec.selector, revision)]
 
 
@@ -106,6 +102,7 @@ def is_news_of_node(old: V1Node | None, new: V1Node | None) -> bool:
     return (old.metadata.labels or {}) != (new.metadata.labels or {}) or _taints(old) != _taints(new)
 
 
+@dataclass(eq=False, slots=True)
 class NodeUpdates:
     """
     Queues the DaemonSets that a changed node concerns.
@@ -114,24 +111,17 @@ class NodeUpdates:
     :param add: called with the key of each such DaemonSet
     """
 
-    def __init__(
-        self,
-        nodes: Indexer[V1Node],
-        daemonsets: Indexer[V1DaemonSet],
-        pods: Indexer[V1Pod],
-        add: Callable[[str], object],
-    ) -> None:
-        self._nodes = nodes
-        self._daemonsets = daemonsets
-        self._pods = pods
-        self._add = add
+    nodes: Indexer[V1Node]
+    daemonsets: Indexer[V1DaemonSet]
+    pods: Indexer[V1Pod]
+    add: Callable[[str], object]
 
     async def sync(self, name: str) -> None:
         """Sync one node. A node that is gone is ignored: the pod garbage collector deletes its pods."""
-        node = self._nodes.get_by_key(name)
+        node = self.nodes.get_by_key(name)
         if node is not None:
-            for key in concerned(node, self._daemonsets.list(), self._pods):
-                self._add(key)
+            for key in concerned(node, self.daemonsets.list(), self.pods):
+                self.add(key)
 
 
 def concerned(node: V1Node, daemonsets: Iterable[V1DaemonSet], pods: Indexer[V1Pod]) -> list[str]:

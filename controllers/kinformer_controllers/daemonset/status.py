@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from kinformer.cache import Indexer
@@ -106,6 +107,7 @@ def _counts(status: V1DaemonSetStatus) -> tuple[int, ...]:
     )
 
 
+@dataclass(eq=False, slots=True)
 class DaemonSetStatusWriter:
     """
     Writes the statuses of DaemonSets.
@@ -114,17 +116,10 @@ class DaemonSetStatusWriter:
     :param placements: the placements of DaemonSets on nodes
     """
 
-    def __init__(
-        self,
-        server: Resource[V1DaemonSet],
-        nodes: Indexer[V1Node],
-        placements: Placements,
-        clock: Clock,
-    ) -> None:
-        self._server = server
-        self._nodes = nodes
-        self._placements = placements
-        self._clock = clock
+    server: Resource[V1DaemonSet]
+    nodes: Indexer[V1Node]
+    placements: Placements
+    clock: Clock
 
     async def write(self, daemonset: V1DaemonSet, pods: Sequence[V1Pod], hash_: str, *, observed: bool) -> float | None:
         """
@@ -134,14 +129,14 @@ class DaemonSetStatusWriter:
         :param observed: whether the sync acted on this generation of the spec
         :return: seconds until the next ready pod becomes available; None if there is none
         """
-        there, now = pods_by_node(pods), self._clock.now()
-        nodes = self._placements.of(daemonset, self._nodes.list())
+        there, now = pods_by_node(pods), self.clock.now()
+        nodes = self.placements.of(daemonset, self.nodes.list())
         status = count_nodes(daemonset, nodes, there, hash_, now, observed=observed)
         if not same_counts(daemonset, status):
-            await write_status(self._server, daemonset, status, same=lambda *_: False, rebase=rebased)
+            await write_status(self.server, daemonset, status, same=lambda *_: False, rebase=rebased)
         min_ready_seconds = daemonset.spec.min_ready_seconds or 0
         if min_ready_seconds <= 0 or (status.number_ready or 0) == (status.number_available or 0):
             return None
         # kube-controller-manager waits for the full minReadySeconds after each sync.
-        check = next_availability_check(pods, min_ready_seconds, now, self._clock)
+        check = next_availability_check(pods, min_ready_seconds, now, self.clock)
         return check if check is not None else float(min_ready_seconds)

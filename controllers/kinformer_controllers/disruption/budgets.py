@@ -8,6 +8,8 @@ with one of the budget's labels. A budget is queued when it changes, or when a p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kinformer.cache import Deleted, Indexer, last_state
 from kinformer.clock import Clock
 from kinformer.controllerutil.pods import counts_otherwise
@@ -95,6 +97,7 @@ class Budgets:
         return selector
 
 
+@dataclass(eq=False, slots=True)
 class PodHandler:
     """
     An event handler for pods.
@@ -103,19 +106,11 @@ class PodHandler:
     :param stale_pods: gets the key of a pod whose DisruptionTarget condition is or will be stale
     """
 
-    def __init__(
-        self,
-        queue: RateLimitingQueue[str],
-        stale_pods: RateLimitingQueue[str],
-        budgets: Budgets,
-        recorder: EventRecorder,
-        clock: Clock,
-    ) -> None:
-        self._queue = queue
-        self._stale_pods = stale_pods
-        self._budgets = budgets
-        self._recorder = recorder
-        self._clock = clock
+    queue: RateLimitingQueue[str]
+    stale_pods: RateLimitingQueue[str]
+    budgets: Budgets
+    recorder: EventRecorder
+    clock: Clock
 
     def on_add(self, obj: V1Pod, is_in_initial_list: bool, /) -> None:
         self._enqueue_budgets_of(obj)
@@ -137,9 +132,9 @@ class PodHandler:
             self._enqueue_budgets_of(pod)
 
     def _look_again_when_stale(self, pod: V1Pod) -> None:
-        wait = stale_in(pod, self._clock.now())
+        wait = stale_in(pod, self.clock.now())
         if wait is not None:
-            self._stale_pods.add_after(meta_namespace_key(pod), wait.total_seconds())
+            self.stale_pods.add_after(meta_namespace_key(pod), wait.total_seconds())
 
     def _enqueue_budgets_of(self, pod: V1Pod) -> None:
         """
@@ -148,10 +143,10 @@ class PodHandler:
         kube-controller-manager queues only one of them. The counts of the others go stale, and an eviction of their
         last healthy pod is allowed.
         """
-        budgets = self._budgets.of_pod(pod)
+        budgets = self.budgets.of_pod(pod)
         if len(budgets) > 1:
             meta = pod.metadata
-            self._recorder.event(
+            self.recorder.event(
                 pod,
                 WARNING,
                 "MultiplePodDisruptionBudgets",
@@ -159,4 +154,4 @@ class PodHandler:
                 f'Chose "{budgets[0].metadata.name}" arbitrarily.',
             )
         for budget in budgets:
-            self._queue.add(meta_namespace_key(budget))
+            self.queue.add(meta_namespace_key(budget))

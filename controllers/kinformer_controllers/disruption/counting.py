@@ -100,6 +100,7 @@ async def _expected_scale(pods: Iterable[V1Pod], scales: ScaleFinder) -> _Expect
     return _ExpectedScale(sum(wanted.values()), unmanaged)
 
 
+@dataclass(eq=False)
 class ScaleFinder:
     """
     Finds controllers and their scales. Those of Kubernetes' own kinds are found in caches.
@@ -107,19 +108,11 @@ class ScaleFinder:
     :param client: reads the scale of other kinds
     """
 
-    def __init__(
-        self,
-        client: Client,
-        replication_controllers: Indexer[V1ReplicationController],
-        replica_sets: Indexer[V1ReplicaSet],
-        deployments: Indexer[V1Deployment],
-        stateful_sets: Indexer[V1StatefulSet],
-    ) -> None:
-        self._client = client
-        self._replication_controllers = replication_controllers
-        self._replica_sets = replica_sets
-        self._deployments = deployments
-        self._stateful_sets = stateful_sets
+    client: Client
+    replication_controllers: Indexer[V1ReplicationController]
+    replica_sets: Indexer[V1ReplicaSet]
+    deployments: Indexer[V1Deployment]
+    stateful_sets: Indexer[V1StatefulSet]
 
     async def find(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         """
@@ -135,27 +128,27 @@ class ScaleFinder:
     def _find_cached(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         group, kind = _group_of(reference), reference.kind
         if (group, kind) == ("", "ReplicationController"):
-            return _found(_get(self._replication_controllers, reference, namespace))
+            return _found(_get(self.replication_controllers, reference, namespace))
         if kind == "ReplicaSet" and group in _APPS:
             return self._of_replica_set(reference, namespace)
         if (group, kind) == ("apps", "StatefulSet"):
-            return _found(_get(self._stateful_sets, reference, namespace))
+            return _found(_get(self.stateful_sets, reference, namespace))
         return None
 
     def _of_replica_set(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        replica_set = _get(self._replica_sets, reference, namespace)
+        replica_set = _get(self.replica_sets, reference, namespace)
         if replica_set is None:
             return None
         owner = controller_of(replica_set)
         if owner is None or owner.kind != "Deployment":
             return _found(replica_set)
-        return _found(_get(self._deployments, owner, namespace)) if _group_of(owner) in _APPS else None
+        return _found(_get(self.deployments, owner, namespace)) if _group_of(owner) in _APPS else None
 
     async def _ask(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        served = await self._client.discovery.resource_for_kind(
+        served = await self.client.discovery.resource_for_kind(
             GroupVersionKind(*GroupVersion.parse(reference.api_version), reference.kind)
         )
-        resource = self._client.resource(dict[str, Any], served.gvr, namespaced=served.namespaced)
+        resource = self.client.resource(dict[str, Any], served.gvr, namespaced=served.namespaced)
         try:
             scale = await resource.get_scale(reference.name, namespace)
         except NotFound:

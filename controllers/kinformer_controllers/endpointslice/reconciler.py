@@ -59,6 +59,7 @@ class _Changes:
     notices: list[Notice] = field(default_factory=list)
 
 
+@dataclass(eq=False, slots=True)
 class Reconciler:
     """
     Writes the slices of services.
@@ -71,23 +72,13 @@ class Reconciler:
     :param record: records an Event about a service
     """
 
-    def __init__(
-        self,
-        slices: Resource[V1EndpointSlice],
-        nodes: Nodes,
-        zones: ZoneHints,
-        tracker: SliceTracker,
-        metrics: SliceMetrics,
-        max_per_slice: int,
-        record: Callable[[V1Service, str, str, str], object],
-    ) -> None:
-        self._slices = slices
-        self._nodes = nodes
-        self._zones = zones
-        self._tracker = tracker
-        self._metrics = metrics
-        self._max_per_slice = max_per_slice
-        self._record = record
+    slices: Resource[V1EndpointSlice]
+    nodes: Nodes
+    zones: ZoneHints
+    tracker: SliceTracker
+    metrics: SliceMetrics
+    max_per_slice: int
+    record: Callable[[V1Service, str, str, str], object]
 
     async def reconcile(
         self,
@@ -109,7 +100,7 @@ class Reconciler:
         errors: list[Exception] = []
         unknown: dict[str, None] = {}
         distribution = traffic_distribution(service)
-        self._metrics.distribution(key, distribution)
+        self.metrics.distribution(key, distribution)
         for address_type in types:
             of_type = [view for view in existing if view.slice.address_type == address_type]
             changes, missing = self._plan(key, service, pods, of_type, address_type, distribution)
@@ -119,18 +110,18 @@ class Reconciler:
                 SyncError(f"skipping Pod {pod.name} for Service {key}: Node {pod.node_name} Not Found")
                 for pod in missing
             ]
-        self._nodes.wait_for(key, unknown)
+        self.nodes.wait_for(key, unknown)
         for changes in plans:
             try:
                 errors += await self._write(key, service, changes, triggered, distribution)
             except Exception as error:  # of any type: the other address types must be written, too
                 errors.append(error)
             for notice in changes.notices:
-                self._record(service, *notice)
+                self.record(service, *notice)
         # Slices of an address type that the service no longer has.
         unwanted = [view.slice for view in existing if view.slice.address_type not in types]
         for slice_ in unwanted:
-            self._zones.forget(key, slice_.address_type)
+            self.zones.forget(key, slice_.address_type)
         errors += await self._delete_all(unwanted, "error deleting {} EndpointSlice for Service {}", key)
         if errors:
             raise ExceptionGroup(f"slices of {key}", errors)
@@ -164,7 +155,7 @@ class Reconciler:
             count = len(endpoints)
             relabelled = {view.name for view in there if needs_labels(view.slice, service)}
             compared = list(map(without_hints, there)) if by_zone else there
-            placement = place(compared, endpoints, self._max_per_slice, relabelled)
+            placement = place(compared, endpoints, self.max_per_slice, relabelled)
             added += placement.added
             removed += placement.removed
             counts[ports] = (count, len(there) + len(placement.create) - len(placement.delete))
@@ -178,10 +169,10 @@ class Reconciler:
             done = {slice_.metadata.name for slice_ in changes.delete} | {view.name for view, _ in update}
             unchanged = [view for view in existing if view.name not in done]
             written = [placed for _, placed in (*create, *update)]
-            rewritten, changes.notices = self._zones.give(key, address_type, written, unchanged)
+            rewritten, changes.notices = self.zones.give(key, address_type, written, unchanged)
             update += rewritten
         else:
-            changes.notices = self._zones.forget(key, address_type)
+            changes.notices = self.zones.forget(key, address_type)
         changes.create += [_new_slice(service, labels, address_type, *each) for each in create]
         changes.update += [_updated(view, labels, placed) for view, placed in update]
         if len(changes.delete) == len(existing) and not changes.create:
@@ -192,8 +183,8 @@ class Reconciler:
             else:
                 changes.create.append(_new_slice(service, labels, address_type, (), []))
         _reuse(changes, service)
-        self._metrics.placed(added, removed)
-        self._metrics.counts(key, address_type, counts)
+        self.metrics.placed(added, removed)
+        self.metrics.counts(key, address_type, counts)
         return changes, missing
 
     def _desired(
@@ -217,7 +208,7 @@ class Reconciler:
                 endpoints = desired.setdefault(ports_key(ports), {})
             node_name = pod.node_name
             if node_name not in zones:
-                zones[node_name] = self._nodes.zone_of(node_name)
+                zones[node_name] = self.nodes.zone_of(node_name)
             zone = zones[node_name]
             if zone is None and not publish_all:
                 missing.append(pod)
@@ -250,25 +241,25 @@ class Reconciler:
         for slice_ in changes.create:
             _annotate(slice_, triggered)
             try:
-                created = await self._slices.create(slice_)
+                created = await self.slices.create(slice_)
             except ClientError as error:
                 if is_namespace_terminating(error):
                     return []  # nothing can be created in the namespace any more; this is no error
                 raise SyncError(f"failed to create EndpointSlice for Service {key}: {error}") from error
-            self._tracker.written(created)
-            self._metrics.changed("create")
+            self.tracker.written(created)
+            self.metrics.changed("create")
         for slice_ in changes.update:
             _annotate(slice_, triggered)
             try:
-                self._tracker.written(await self._slices.update(slice_))
+                self.tracker.written(await self.slices.update(slice_))
             except ClientError as error:
                 name = slice_.metadata.name
                 raise SyncError(f"failed to update {name} EndpointSlice for Service {key}: {error}") from error
-            self._metrics.changed("update")
+            self.metrics.changed("update")
         errors = await self._delete_all(changes.delete, "failed to delete {} EndpointSlice for Service {}", key)
         if not errors:
             topology = "Auto" if asks_for_zone_hints(service) else "Disabled"
-            self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), topology, distribution)
+            self.metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), topology, distribution)
         return errors
 
     async def _delete_all(self, slices: Iterable[V1EndpointSlice], failure: str, key: str) -> list[Exception]:
@@ -281,17 +272,17 @@ class Reconciler:
         errors: list[Exception] = []
         for slice_ in slices:
             try:
-                with self._tracker.deleting(slice_):
+                with self.tracker.deleting(slice_):
                     await self._delete(slice_.metadata)
             except ClientError as error:
                 errors.append(SyncError(f"{failure.format(slice_.metadata.name, key)}: {error}"))
             else:
-                self._metrics.changed("delete")
+                self.metrics.changed("delete")
         return errors
 
     async def _delete(self, meta: V1ObjectMeta) -> None:
         try:
-            await self._slices.delete(meta.name, meta.namespace)
+            await self.slices.delete(meta.name, meta.namespace)
         except NotFound:
             log.debug("slice_already_deleted", slice=f"{meta.namespace}/{meta.name}")
 

@@ -8,6 +8,7 @@ an object that gets another owner at that moment is not deleted.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
 from typing import Final
 
 from kinformer.client.errors import Conflict, NoKindMatch, NotFound
@@ -27,6 +28,7 @@ log = get_logger(__name__)
 _AT_ONCE: Final = 20
 
 
+@dataclass(eq=False)
 class Collector:
     """
     Checks objects, by their uids.
@@ -36,21 +38,15 @@ class Collector:
     :param catch_up: waits until the caches are current, and returns the names of those that are not
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        objects: Objects,
-        cached: Callable[[Node], HeadMeta | None],
-        look_at: Callable[[Node], None],
-        catch_up: Callable[[], Awaitable[Collection[str]]],
-    ) -> None:
-        self._graph = graph
-        self._objects = objects
-        self._cached = cached
-        self._look_at = look_at
-        self._catch_up = catch_up
-        #: The delays for objects that exist and were not seen in a watch yet, and for those whose kind is not served.
-        self._later = ItemExponentialFailureRateLimiter(0.005, 1000.0)
+    graph: Graph
+    objects: Objects
+    cached: Callable[[Node], HeadMeta | None]
+    look_at: Callable[[Node], None]
+    catch_up: Callable[[], Awaitable[Collection[str]]]
+    #: The delays for objects that exist and were not seen in a watch yet, and for those whose kind is not served.
+    _later: ItemExponentialFailureRateLimiter = field(
+        default_factory=lambda: ItemExponentialFailureRateLimiter(0.005, 1000.0), init=False
+    )
 
     async def collect(self, uid: str) -> float | None:
         """
@@ -60,7 +56,7 @@ class Collector:
         :return: seconds after which to check it again; None if that is not needed
         :raises ClientError: if the server refuses a request
         """
-        node = self._graph.nodes.get(uid)
+        node = self.graph.nodes.get(uid)
         if node is None:
             self._later.forget(uid)
             return None
@@ -75,7 +71,7 @@ class Collector:
             # reference is removed.
             log.debug("cluster_wide_object_names_namespaced_owner", object=str(node.identity))
             return self._later.when(uid)
-        if node.is_virtual and self._graph.nodes.get(uid) is node:
+        if node.is_virtual and self.graph.nodes.get(uid) is node:
             # It exists on the server. If it was created and deleted while a watch was broken, no event will come, so it
             # is checked again.
             return self._later.when(uid)
@@ -92,10 +88,10 @@ class Collector:
         :raises SyncError: if a cache stays behind, or the reference could not be removed from all dependents
         :raises ClientError: if the finalizer could not be removed
         """
-        owner = self._graph.nodes.get(uid)
+        owner = self.graph.nodes.get(uid)
         if owner is None or owner.phase is not Phase.ORPHANING:
             return
-        if late := await self._catch_up():
+        if late := await self.catch_up():
             why = f"the caches of {', '.join(late)} are behind and may lack some"
             raise SyncError(f"dependents of owner {owner.identity} are not orphaned yet: {why}")
         dependents = list(owner.dependents or ())
@@ -104,7 +100,7 @@ class Collector:
         async def let_go(number: int) -> None:
             identity = dependents[number].identity
             try:
-                await self._objects.disown(identity, (uid,))
+                await self.objects.disown(identity, (uid,))
             except NotFound:
                 pass
             except Exception as error:
@@ -121,7 +117,7 @@ class Collector:
         if node.is_waiting:
             await self._end_waiting(node)
             return
-        meta = None if node.is_virtual else self._cached(node)
+        meta = None if node.is_virtual else self.cached(node)
         if meta is not None:
             # The cache saves a request. If it is old, the precondition on its version makes the write fail.
             try:
@@ -138,11 +134,11 @@ class Collector:
         """Return the object's metadata from the server. If it does not exist, tell the graph and return None."""
         identity = node.identity
         try:
-            meta = await self._objects.get(identity)
+            meta = await self.objects.get(identity)
         except NotFound:
             meta = None
         if meta is None or meta.uid != identity.uid:
-            self._graph.absent(identity)
+            self.graph.absent(identity)
             return None
         return meta
 
@@ -159,41 +155,41 @@ class Collector:
         blocks = any(reference.block_owner_deletion for reference in meta.owner_references or ())
         try:
             if isinstance(verdict, Delete) and verdict.unblock and blocks:
-                await self._objects.unblock(identity, meta)
+                await self.objects.unblock(identity, meta)
                 # It has a new version now, perhaps with other changes, so everything is checked again.
                 if (now := await self._live(node)) is not None:
                     await self._decide(node, now, is_live=True)
             elif isinstance(verdict, Delete):
                 await self._delete(identity, verdict, meta, is_live=is_live)
             elif verdict.disown:
-                await self._objects.disown(identity, verdict.disown)
+                await self.objects.disown(identity, verdict.disown)
         except NotFound:
-            self._graph.absent(node.identity)
+            self.graph.absent(node.identity)
 
     async def _delete(self, identity: Identity, verdict: Delete, meta: HeadMeta, *, is_live: bool) -> None:
         version = meta.resource_version
         try:
-            await self._objects.delete(identity, verdict.propagation, version)
+            await self.objects.delete(identity, verdict.propagation, version)
         except Conflict:
             if not is_live:
                 raise
-            now = await self._objects.get(identity)
+            now = await self.objects.get(identity)
             same = now.uid == identity.uid and now.owner_references == meta.owner_references
             if not same or now.resource_version == version:
                 raise
             # Its owners have not changed, but it changes so often that a precondition on the version always fails.
-            await self._objects.delete(identity, verdict.propagation)
+            await self.objects.delete(identity, verdict.propagation)
 
     async def _standing(self, item: Identity, reference: Reference) -> Standing:
-        absents = self._graph.absents
+        absents = self.graph.absents
         wanted = Identity(reference.api_version, reference.kind, "", reference.name, reference.uid)
         if absents.get(wanted) or absents.get(wanted := wanted._replace(namespace=item.namespace)):
             return Standing.DANGLING
-        kind = await self._objects.kind_of(reference.api_version, reference.kind)
+        kind = await self.objects.kind_of(reference.api_version, reference.kind)
         if not kind.namespaced:
             wanted = wanted._replace(namespace="")
         try:
-            owner = await self._objects.get(wanted)
+            owner = await self.objects.get(wanted)
         except NotFound:
             owner = None
         if owner is None or owner.uid != reference.uid:
@@ -210,7 +206,7 @@ class Collector:
             await self._finish(node, FOREGROUND)
         for dependent in blocking:
             if not dependent.is_waiting:
-                self._look_at(dependent)
+                self.look_at(dependent)
 
     async def _finish(self, owner: Node, finalizer: str) -> None:
         """
@@ -220,4 +216,4 @@ class Collector:
         """
         meta = await self._live(owner)
         if meta is not None:
-            await self._objects.take_finalizer(owner.identity, meta, finalizer)
+            await self.objects.take_finalizer(owner.identity, meta, finalizer)

@@ -110,6 +110,7 @@ class _Snapshot:
         return version_of(version)
 
 
+@dataclass(eq=False)
 class GroupRecounter:
     """
     Recounts GroupQuotas.
@@ -118,23 +119,13 @@ class GroupRecounter:
     :param newest_version: reads a resource's newest version from the server
     """
 
-    def __init__(
-        self,
-        accessor: GroupQuotaAccessor,
-        namespaces: Namespaces,
-        ledger: ReservationLedger,
-        sightings: Sightings,
-        registry: Registry,
-        newest_version: NewestVersion,
-        clock: Clock,
-    ) -> None:
-        self._accessor = accessor
-        self._namespaces = namespaces
-        self._ledger = ledger
-        self._sightings = sightings
-        self._registry = registry
-        self._newest_version = newest_version
-        self._clock = clock
+    accessor: GroupQuotaAccessor
+    namespaces: Namespaces
+    ledger: ReservationLedger
+    sightings: Sightings
+    registry: Registry
+    newest_version: NewestVersion
+    clock: Clock
 
     async def recount(self, name: str, client: Client, began: Callable[[], object] = lambda: None) -> Recounted:
         """
@@ -148,11 +139,11 @@ class GroupRecounter:
         :raises EvaluationTimedOut: if the write took too long
         """
         result = Recounted()
-        obj = self._accessor.newest(name)
+        obj = self.accessor.newest(name)
         if obj is None:
             return result
         result.obj = obj
-        with self._ledger.measuring(name):
+        with self.ledger.measuring(name):
             snapshot = await self._snapshot(obj, began)
             result.errors = snapshot.errors
             stored = await self._measure(snapshot)
@@ -163,7 +154,7 @@ class GroupRecounter:
         """Read the objects from the caches, with the version of each cache that has no pending changes."""
         quota, hard = self._read(obj), hard_of(obj)
         evaluators = [
-            (evaluator, names) for evaluator in self._registry.list() if (names := evaluator.matching_resources(hard))
+            (evaluator, names) for evaluator in self.registry.list() if (names := evaluator.matching_resources(hard))
         ]
         for _ in range(_PATIENCE):
             if all(evaluator.source.version() for evaluator, _ in evaluators):
@@ -174,7 +165,7 @@ class GroupRecounter:
         snapshot = _Snapshot(quota, hard)
         selects = quota.selects
         assert isinstance(selects, Selects), "every GroupQuota has its selector"
-        namespaces = [namespace for namespace in self._namespaces.names if selects.namespace(namespace)]
+        namespaces = [namespace for namespace in self.namespaces.names if selects.namespace(namespace)]
         for evaluator, names in evaluators:
             version = version_of(evaluator.source.version())
             try:
@@ -210,12 +201,12 @@ class GroupRecounter:
     async def _correct(self, name: str, snapshot: _Snapshot, stored: ResourceList, client: Client) -> None:
         """Write the measured usage, with the reservations at the time of the write."""
         for tries_left in range(_TRIES - 1, -1, -1):
-            async with self._ledger.counting():
-                obj = await self._accessor.read_surely(name)
+            async with self.ledger.counting():
+                obj = await self.accessor.read_surely(name)
                 if obj is None or obj["metadata"]["uid"] != snapshot.quota.uid:
                     return
                 before = self._read(obj)
-                now = self._ledger.presented(before)
+                now = self.ledger.presented(before)
                 await self._check_versions(now, snapshot)
                 record = now.record.without(*self._counted(now.record, snapshot))
                 if not record.is_kept:
@@ -226,8 +217,8 @@ class GroupRecounter:
                     return
                 try:
                     # There is a time limit, because charges wait for this write.
-                    with time_limit(_WRITE_TIMEOUT, self._clock):
-                        await self._accessor.write(after, client)
+                    with time_limit(_WRITE_TIMEOUT, self.clock):
+                        await self.accessor.write(after, client)
                 except Conflict:
                     if not tries_left:
                         raise
@@ -247,7 +238,7 @@ class GroupRecounter:
             if version >= wanted:
                 continue
             try:
-                newest = await self._newest_version(resource)
+                newest = await self.newest_version(resource)
             except LookupError:
                 newest = wanted
             if newest >= wanted:
@@ -260,7 +251,7 @@ class GroupRecounter:
         for one in record.reservations.values():
             version = snapshot.shown_as(one)
             if version is None:
-                version = self._sightings.stored_as(one)
+                version = self.sightings.stored_as(one)
                 if version is None or version > snapshot.versions.get(one.resource, -1):
                     continue
             ids.add(one.id)
@@ -275,12 +266,12 @@ class GroupRecounter:
         """
         status = before.source.get("status") or {}
         more = remove_zeros(mask(subtract_non_negative(load(status.get("used")), stored), stored))
-        one = self._ledger.inherited(more)
+        one = self.ledger.inherited(more)
         return Record({one.id: one} if more else {})
 
     def _read(self, obj: dict[str, Any]) -> GroupQuota:
         try:
-            return self._accessor.understood(obj)
+            return self.accessor.understood(obj)
         except MalformedStatus as error:
             log.warning("group_quota_status_replaced", quota=obj["metadata"]["name"], error=str(error))
-            return read_group_quota({**obj, "status": {}}, self._namespaces.labels)
+            return read_group_quota({**obj, "status": {}}, self.namespaces.labels)

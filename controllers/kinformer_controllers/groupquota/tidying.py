@@ -10,6 +10,7 @@ server. If it exists, the reservation stays until the cache has the object.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kinformer.client import Client, NotFound
@@ -45,6 +46,7 @@ class Objects(Protocol):
         """
 
 
+@dataclass(eq=False, slots=True)
 class RecordTidier:
     """
     Tidies records. The leader has one.
@@ -52,19 +54,11 @@ class RecordTidier:
     :param client: the client to write with
     """
 
-    def __init__(
-        self,
-        accessor: GroupQuotaAccessor,
-        ledger: ReservationLedger,
-        sightings: Sightings,
-        objects: Objects,
-        client: Client,
-    ) -> None:
-        self._accessor = accessor
-        self._ledger = ledger
-        self._objects = objects
-        self._client = client
-        self._sightings = sightings
+    accessor: GroupQuotaAccessor
+    ledger: ReservationLedger
+    sightings: Sightings
+    objects: Objects
+    client: Client
 
     async def tidy(self, name: str) -> float | None:
         """
@@ -74,18 +68,18 @@ class RecordTidier:
         :raises GroupQuotaError: if the quota is invalid
         :raises ClientError: if a read or a write failed
         """
-        written = await self._accessor.countable(name)
+        written = await self.accessor.countable(name)
         if written is None:
             return None
-        over = await self._never_stored(self._overdue(name, self._ledger.presented(written).record))
-        async with self._ledger.counting():
-            written = await self._accessor.countable(name)
+        over = await self._never_stored(self._overdue(name, self.ledger.presented(written).record))
+        async with self.ledger.counting():
+            written = await self.accessor.countable(name)
             if written is None:
                 return None
-            quota = self._ledger.presented(written)
+            quota = self.ledger.presented(written)
             tidied = releasing(quota, {id_ for id_ in over if id_ in quota.record.reservations})
             if len(tidied.record.reservations) < len(written.record.reservations):
-                await self._accessor.write(tidied, self._client)
+                await self.accessor.write(tidied, self.client)
         if over:
             log.info("reservations_given_back", quota=name, count=len(over))
         # A reservation whose time is over stays while its object exists. It is looked at again, but not at once.
@@ -95,7 +89,7 @@ class RecordTidier:
         return [one for one in record.reservations.values() if self._left(name, one) <= 0]
 
     def _left(self, name: str, one: Reservation) -> float:
-        return self._ledger.seconds - self._sightings.seen_for(name, one.id)
+        return self.ledger.seconds - self.sightings.seen_for(name, one.id)
 
     async def _never_stored(self, reservations: list[Reservation]) -> set[str]:
         """Return the ids of the reservations whose objects do not exist and will not be stored any more."""
@@ -107,7 +101,7 @@ class RecordTidier:
 
     async def _is_stored(self, reservation: Reservation) -> bool:
         try:
-            found = await self._objects.find(reservation.resource, reservation.namespace, reservation.name)
+            found = await self.objects.find(reservation.resource, reservation.namespace, reservation.name)
         except LookupError as error:
             log.warning("reservation_kept", object=f"{reservation.namespace}/{reservation.name}", why=str(error))
             return True

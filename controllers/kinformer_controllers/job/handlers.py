@@ -7,6 +7,7 @@ that no longer belongs to a Job and still has the tracking finalizer goes into t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
@@ -90,6 +91,7 @@ class JobHandler:
             self._add_after(key, (start + timedelta(seconds=min(seconds, 2**33)) - self._clock.now()).total_seconds())
 
 
+@dataclass(eq=False, slots=True)
 class PodHandler:
     """
     An event handler for pods.
@@ -99,21 +101,12 @@ class PodHandler:
     :param released: by uid, the pods whose finalizers are being removed
     """
 
-    def __init__(
-        self,
-        jobs: Indexer[V1Job],
-        add_after: _AddsAfter,
-        orphans: Callable[[str], object],
-        candidates: Callable[[V1Pod], list[str]],
-        expectations: Expectations,
-        released: Expectations,
-    ) -> None:
-        self._jobs = jobs
-        self._add_after = add_after
-        self._orphans = orphans
-        self._candidates = candidates
-        self._expectations = expectations
-        self._released = released
+    jobs: Indexer[V1Job]
+    add_after: _AddsAfter
+    orphans: Callable[[str], object]
+    candidates: Callable[[V1Pod], list[str]]
+    expectations: Expectations
+    released: Expectations
 
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
         count_tracked_terminated_pod(None, pod)
@@ -126,7 +119,7 @@ class PodHandler:
             self._orphan(pod)
             self._offer(pod)
         elif (job := self._job_of(pod.metadata.namespace, reference)) is not None:
-            self._expectations.creation_observed(owner_id(job))
+            self.expectations.creation_observed(owner_id(job))
             self._wake(job)
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
@@ -158,7 +151,7 @@ class PodHandler:
             self._going(pod, final=True)
 
     def _job_of(self, namespace: str, reference: V1OwnerReference | None) -> V1Job | None:
-        return named_owner(self._jobs, KIND.kind, namespace, reference)
+        return named_owner(self.jobs, KIND.kind, namespace, reference)
 
     def _going(self, pod: V1Pod, *, final: bool) -> None:
         """
@@ -173,9 +166,9 @@ class PodHandler:
             # reference.
             self._orphan(pod)
             return
-        self._expectations.deletion_observed(owner_id(job), meta_namespace_key(pod))
+        self.expectations.deletion_observed(owner_id(job), meta_namespace_key(pod))
         if final:
-            self._released.deletion_observed(owner_id(job), pod.metadata.uid)
+            self.released.deletion_observed(owner_id(job), pod.metadata.uid)
         else:
             self._shown(job, pod)
         self._wake(job)
@@ -183,15 +176,15 @@ class PodHandler:
     def _shown(self, job: V1Job, pod: V1Pod) -> None:
         """Note that the cache shows a pod without its finalizer, if it does."""
         if not is_tracked(pod):
-            self._released.deletion_observed(owner_id(job), pod.metadata.uid)
+            self.released.deletion_observed(owner_id(job), pod.metadata.uid)
 
     def _wake(self, job: V1Job) -> None:
-        self._add_after(meta_namespace_key(job), BATCH_SECONDS)
+        self.add_after(meta_namespace_key(job), BATCH_SECONDS)
 
     def _orphan(self, pod: V1Pod) -> None:
         if is_tracked(pod):
-            self._orphans(OrphanKey.of_pod(pod).text)
+            self.orphans(OrphanKey.of_pod(pod).text)
 
     def _offer(self, pod: V1Pod) -> None:
-        for key in self._candidates(pod):
-            self._add_after(key, BATCH_SECONDS)
+        for key in self.candidates(pod):
+            self.add_after(key, BATCH_SECONDS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, NamedTuple
 
 from kinformer.clock import Clock
@@ -80,6 +81,7 @@ class Managed(NamedTuple):
     error: Exception | None = None
 
 
+@dataclass(eq=False, slots=True)
 class PodManager:
     """
     Creates and deletes the pods of Jobs.
@@ -88,20 +90,12 @@ class PodManager:
     :param most: the largest number of pods that one sync creates or deletes
     """
 
-    def __init__(
-        self,
-        pods: PodControl,
-        expectations: Expectations,
-        look_again: Callable[[str, float], object],
-        clock: Clock,
-        *,
-        most: int = MAX_PODS_PER_SYNC,
-    ) -> None:
-        self._pods = pods
-        self._expectations = expectations
-        self._look_again = look_again
-        self._clock = clock
-        self._most = most
+    pods: PodControl
+    expectations: Expectations
+    look_again: Callable[[str, float], object]
+    clock: Clock
+    _: KW_ONLY
+    most: int = MAX_PODS_PER_SYNC
 
     async def manage(self, stock: JobPods) -> Managed:
         """Delete surplus pods. If there are none, create missing pods, as far as the backoff allows."""
@@ -109,14 +103,14 @@ class PodManager:
         if is_suspended(stock.job):
             return await self._delete(stock, active_pods_to_remove(stock.job, stock.active, active))
         wanted = _wanted_active(stock)
-        doomed = active_pods_to_remove(stock.job, stock.active, max(active - wanted, 0))[: self._most]
+        doomed = active_pods_to_remove(stock.job, stock.active, max(active - wanted, 0))[: self.most]
         if doomed:
             return await self._delete(stock, doomed)
         # If only failed pods are replaced, a terminating pod counts until it has ended.
         waited_for = stock.terminating if replaces_only_failed(stock.job) else 0
         missing = wanted - waited_for - active
         if missing > 0:
-            return await self._create(stock, min(missing, self._most))
+            return await self._create(stock, min(missing, self.most))
         return Managed(active, "tracking")
 
     async def _delete(self, stock: JobPods, doomed: Sequence[V1Pod]) -> Managed:
@@ -127,19 +121,19 @@ class PodManager:
             nonlocal ready
             meta = pod.metadata
             if is_tracked(pod):
-                await self._pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
+                await self.pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
             ready += is_pod_ready(pod)
-            await self._pods.delete(meta.namespace, meta.name, stock.job)
+            await self.pods.delete(meta.namespace, meta.name, stock.job)
 
         written = await write_children(
-            self._expectations, owner_id(stock.job), deletions=doomed, delete=delete, key_of=meta_namespace_key
+            self.expectations, owner_id(stock.job), deletions=doomed, delete=delete, key_of=meta_namespace_key
         )
         stock.terminating += written.deleted
         stock.ready -= ready
         return Managed(len(stock.active) - written.deleted, "pods_deleted", written.error)
 
     async def _create(self, stock: JobPods, count: int) -> Managed:
-        job, now = stock.job, self._clock.now()
+        job, now = stock.job, self.clock.now()
         waits = [] if limits_failures_per_index(job) else [stock.backoff.remaining(now)]
         indexes: list[int | None] = [None] * count
         if is_indexed(job) and not any(waits):
@@ -150,7 +144,7 @@ class PodManager:
                 waits = [] if indexes else list(waiting.values())
         wait = min(waits, default=0.0)
         if wait > 0:
-            self._look_again(meta_namespace_key(job), max(wait, BATCH_SECONDS))
+            self.look_again(meta_namespace_key(job), max(wait, BATCH_SECONDS))
             # Kubernetes sets 0 here. But the API refuses a number of active pods that is below that of ready pods.
             return Managed(len(stock.active) if stock.ready else 0, "pods_created")
         if not indexes:
@@ -161,13 +155,13 @@ class PodManager:
         async def create(index: int | None) -> None:
             nonlocal made, failed
             try:
-                await self._pods.create(make(index), job)
+                await self.pods.create(make(index), job)
             except Exception as error:
                 failed += not is_namespace_terminating(error)
                 raise
             made += 1
 
-        written = await write_children(self._expectations, owner_id(job), creations=indexes, create=create)
+        written = await write_children(self.expectations, owner_id(job), creations=indexes, create=create)
         count_pod_creations(stock, made, failed)
         return Managed(len(stock.active) + written.created, "pods_created", written.error)
 

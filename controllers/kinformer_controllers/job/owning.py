@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kinformer.cache import Indexer
@@ -140,6 +141,7 @@ class OrphanKey(NamedTuple):
         return "/".join(self)
 
 
+@dataclass(eq=False, slots=True)
 class Orphans:
     """
     Syncs orphans.
@@ -147,15 +149,9 @@ class Orphans:
     :param job_of: returns the Job that an owner reference names; None if there is none
     """
 
-    def __init__(
-        self,
-        pods: Indexer[V1Pod],
-        control: PodControl,
-        job_of: Callable[[str, V1OwnerReference | None], V1Job | None],
-    ) -> None:
-        self._pods = pods
-        self._control = control
-        self._job_of = job_of
+    pods: Indexer[V1Pod]
+    control: PodControl
+    job_of: Callable[[str, V1OwnerReference | None], V1Job | None]
 
     async def sync(self, text: str) -> None:
         """
@@ -177,7 +173,7 @@ class Orphans:
         key = OrphanKey.parse(text)
         if key.kind == _JOB:
             return KeyShard(key.value.partition(" ")[0])
-        pod = self._pods.get_by_key(f"{key.namespace}/{key.value}")
+        pod = self.pods.get_by_key(f"{key.namespace}/{key.value}")
         if pod is None:
             return None
         reference = controller_of(pod)
@@ -186,11 +182,11 @@ class Orphans:
 
     def _named(self, key: OrphanKey) -> list[V1Pod]:
         if key.kind == _POD:
-            pod = self._pods.get_by_key(f"{key.namespace}/{key.value}")
+            pod = self.pods.get_by_key(f"{key.namespace}/{key.value}")
             return [pod] if pod is not None else []
         uid, _, text = key.value.partition(" ")
         selector = parse_selector(text) if text != _NOTHING else Nothing
-        mine, of_nobody = pods_of_uid(self._pods, key.namespace, uid), pods_of_nobody(self._pods, key.namespace)
+        mine, of_nobody = pods_of_uid(self.pods, key.namespace, uid), pods_of_nobody(self.pods, key.namespace)
         return [*mine, *(pod for pod in of_nobody if selector.matches(pod.metadata.labels or {}))]
 
     async def _release(self, pod: V1Pod) -> None:
@@ -198,7 +194,7 @@ class Orphans:
             return
         meta = pod.metadata
         try:
-            await self._control.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
+            await self.control.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
         except NotFound:
             return  # it is gone
 
@@ -208,7 +204,7 @@ class Orphans:
             return True
         if reference.kind != KIND.kind or reference.api_version != _API_VERSION:
             return False  # an owner of another kind may use the finalizer in its own way
-        job = self._job_of(pod.metadata.namespace, reference)
+        job = self.job_of(pod.metadata.namespace, reference)
         if job is None:
             return True
         return external_manager(job) is None and is_finished(job)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import anyio
@@ -30,6 +31,7 @@ from kinformer_controllers.job.outcome import ensure_condition, failed_for, is_c
 __all__ = ("JobTracker",)
 
 
+@dataclass(eq=False, slots=True)
 class JobTracker:
     """
     Counts the ended pods of Jobs, and ends Jobs.
@@ -37,22 +39,13 @@ class JobTracker:
     :param remember: called with the Job's key and backoff when its failures are in the status
     """
 
-    def __init__(
-        self,
-        jobs: Resource[V1Job],
-        pods: PodControl,
-        released: Expectations,
-        recorder: EventRecorder,
-        clock: Clock,
-        *,
-        remember: Callable[[str, Backoff], object],
-    ) -> None:
-        self._jobs = jobs
-        self._pods = pods
-        self._released = released
-        self._recorder = recorder
-        self._clock = clock
-        self._remember = remember
+    jobs: Resource[V1Job]
+    pods: PodControl
+    released: Expectations
+    recorder: EventRecorder
+    clock: Clock
+    _: KW_ONLY
+    remember: Callable[[str, Backoff], object]
 
     async def declare(self, stock: JobPods) -> None:
         """
@@ -72,7 +65,7 @@ class JobTracker:
         status.conditions = [*(status.conditions or ()), finished]
         stock.job = await self._write(stock.job)
         if finished.type == "FailureTarget":
-            stock.finished = failed_for(finished, self._clock.now())
+            stock.finished = failed_for(finished, self.clock.now())
 
     async def track(self, stock: JobPods, changed: bool) -> None:
         """
@@ -90,7 +83,7 @@ class JobTracker:
         finished = self._interim(stock, accounts)
         if changed or accounts.changed:
             stock.job = await self._write(stock.job)
-            self._remember(key, stock.backoff)
+            self.remember(key, stock.backoff)
             count_finished_pods(stock.job, before)
             before = copy.deepcopy(stock.job.status)
         for action, count in accounts.actions.items():
@@ -116,7 +109,7 @@ class JobTracker:
 
         :return: the final condition
         """
-        finished, status, now = stock.finished, stock.job.status, self._clock.now()
+        finished, status, now = stock.finished, stock.job.status, self.clock.now()
         if finished is None:
             return None
         if finished.type == "FailureTarget":
@@ -136,15 +129,15 @@ class JobTracker:
         """
         job = owner_id(stock.job)
         errors: list[Exception] = []
-        released = {*self._released.awaited_deletions(job), *(pod.metadata.uid for pod in accounts.release)}
-        self._released.expect(job, deletions=released)
+        released = {*self.released.awaited_deletions(job), *(pod.metadata.uid for pod in accounts.release)}
+        self.released.expect(job, deletions=released)
 
         async def release(pod: V1Pod) -> None:
             meta = pod.metadata
             try:
-                await self._pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
+                await self.pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
             except Exception as error:  # of any type: the other pods must be released, too; then the sync fails
-                self._released.deletion_observed(job, meta.uid)
+                self.released.deletion_observed(job, meta.uid)
                 if not isinstance(error, NotFound):
                     errors.append(error)
                     return
@@ -161,17 +154,17 @@ class JobTracker:
     def _tell(self, job: V1Job, finished: V1JobCondition) -> None:
         mode = completion_mode(job)
         if finished.type != "Complete":
-            self._recorder.event(job, WARNING, finished.reason or "", finished.message or "")
+            self.recorder.event(job, WARNING, finished.reason or "", finished.message or "")
             FINISHED.labels(mode, "failed", finished.reason).inc()
             return
         if job.spec.completions is not None and (job.status.succeeded or 0) > job.spec.completions:
             message = "Too many succeeded pods running after completion count reached"
-            self._recorder.event(job, WARNING, "TooManySucceededPods", message)
-        self._recorder.event(job, NORMAL, "Completed", "Job completed")
+            self.recorder.event(job, WARNING, "TooManySucceededPods", message)
+        self.recorder.event(job, NORMAL, "Completed", "Job completed")
         FINISHED.labels(mode, "succeeded", finished.reason).inc()
 
     async def _write(self, job: V1Job) -> V1Job:
-        written = await self._jobs.update_status(job)
+        written = await self.jobs.update_status(job)
         uncounted_of(written.status)
         return written
 

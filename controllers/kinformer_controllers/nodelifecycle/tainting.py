@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -150,6 +151,7 @@ class ZoneQueue:
         return None
 
 
+@dataclass(eq=False, slots=True)
 class NoExecuteTainter:
     """
     Taints nodes.
@@ -158,22 +160,21 @@ class NoExecuteTainter:
     :param rate: the rate of a new zone, in nodes a second
     """
 
-    def __init__(self, writer: NodeWriter, nodes: Indexer[V1Node], rate: float, clock: Clock) -> None:
-        self._writer = writer
-        self._nodes = nodes
-        self._rate = rate
-        self._clock = clock
-        self.zones: dict[str, ZoneQueue] = {}
-        #: The waiting nodes in the monitor's last version, because the cache may not show the monitor's writes yet.
-        self._asked: dict[str, V1Node] = {}
-        #: The names of those that were reported since the last release.
-        self._new: list[str] = []
-        self._changed = anyio.Event()
+    writer: NodeWriter
+    nodes: Indexer[V1Node]
+    rate: float
+    clock: Clock
+    zones: dict[str, ZoneQueue] = field(default_factory=dict, init=False)
+    #: The waiting nodes in the monitor's last version, because the cache may not show the monitor's writes yet.
+    _asked: dict[str, V1Node] = field(default_factory=dict, init=False)
+    #: The names of those that were reported since the last release.
+    _new: list[str] = field(default_factory=list, init=False)
+    _changed: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     def add_zone(self, zone: str) -> None:
         """Add a queue for a zone, if it has none."""
         if zone not in self.zones:
-            self.zones[zone] = ZoneQueue(self._rate, self._clock)
+            self.zones[zone] = ZoneQueue(self.rate, self.clock)
             EVICTIONS.labels(zone)  # so that the metric is shown with 0
 
     def set_rate(self, zone: str, rate: float) -> None:
@@ -231,7 +232,7 @@ class NoExecuteTainter:
         :raises ClientError: if the taints could not be removed
         """
         if node.spec.taints:
-            await self._writer.remove_taints(node.metadata.name, *_BOTH, cached=node)
+            await self.writer.remove_taints(node.metadata.name, *_BOTH, cached=node)
         self.calmed(node.metadata.name, zone_key(node))
 
     def calmed(self, name: str, zone: str) -> None:
@@ -253,7 +254,7 @@ class NoExecuteTainter:
             for queue in list(self.zones.values()):
                 await queue.drain(self._try)
             waits = [each for queue in self.zones.values() if (each := queue.seconds_until_next()) is not None]
-            timer = self._clock.call_later(min(waits), self._changed.set) if waits else None
+            timer = self.clock.call_later(min(waits), self._changed.set) if waits else None
             try:
                 await self._changed.wait()
             finally:
@@ -292,7 +293,7 @@ class NoExecuteTainter:
 
     def _newest(self, name: str) -> V1Node | None:
         """Return the newer version of a node: from the cache or from the monitor; None if it is gone."""
-        cached, asked = self._nodes.get_by_key(name), self._asked.get(name)
+        cached, asked = self.nodes.get_by_key(name), self._asked.get(name)
         if cached is None or asked is None or asked.metadata.uid != cached.metadata.uid:
             return cached
         return asked if is_older(cached.metadata.resource_version, asked.metadata.resource_version) else cached
@@ -303,7 +304,7 @@ class NoExecuteTainter:
             return condition is not None and condition.status in _TAINTS
 
         try:
-            await self._writer.swap_taints(node, [taint], [opposite], still=still)
+            await self.writer.swap_taints(node, [taint], [opposite], still=still)
         except ClientError as error:
             log.error("node_not_tainted", node=node.metadata.name, taint=taint.key, error=str(error))
             return False

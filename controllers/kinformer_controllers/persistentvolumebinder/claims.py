@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from kinformer.cache import Indexer
 from kinformer.manager import SyncError
@@ -46,6 +47,7 @@ class BindingError(SyncError):
     """A claim cannot be bound, for a reason that may pass."""
 
 
+@dataclass(eq=False, slots=True)
 class Claims:
     """
     Syncs claims.
@@ -54,25 +56,14 @@ class Claims:
     :param provision: starts to provision a volume for a claim
     """
 
-    def __init__(
-        self,
-        binder: Binder,
-        volumes: Latest[Volume],
-        groups: Callable[[], list[str]],
-        classes: Indexer[V1StorageClass],
-        pods: Indexer[V1Pod],
-        recorder: EventRecorder,
-        times: OperationTimes,
-        provision: Callable[[Claim], None],
-    ) -> None:
-        self._binder = binder
-        self._volumes = volumes
-        self._groups = groups
-        self._classes = classes
-        self._pods = pods
-        self._recorder = recorder
-        self._times = times
-        self._provision = provision
+    binder: Binder
+    volumes: Latest[Volume]
+    groups: Callable[[], list[str]]
+    classes: Indexer[V1StorageClass]
+    pods: Indexer[V1Pod]
+    recorder: EventRecorder
+    times: OperationTimes
+    provision: Callable[[Claim], None]
 
     async def sync(self, claim: Claim) -> None:
         """
@@ -82,7 +73,7 @@ class Claims:
         :raises BindingError: if the claim or its class is invalid
         """
         if (annotations := migration_of_claim(claim.metadata.annotations)) is not None:
-            claim = await self._binder.annotate_claim(claim, annotations)
+            claim = await self.binder.annotate_claim(claim, annotations)
         if annotation_of(claim, BIND_COMPLETED) is not None:
             await self._sync_bound(claim)
         elif claim.spec.volume_name:
@@ -96,51 +87,51 @@ class Claims:
         try:
             volume = best_match(
                 claim,
-                self._groups(),
-                lambda modes: self._volumes.by_index(MODES_INDEX, modes),
+                self.groups(),
+                lambda modes: self.volumes.by_index(MODES_INDEX, modes),
                 delay_binding=delay,
             )
         except ValueError as error:
             raise BindingError(f"error finding PV for claim {claim_key(claim)!r}: {error}") from error
         if volume is not None:
             # A claim that got a new volume is provisioned when it is bound to it.
-            with self._times.failures(claim_key(claim)):
-                await self._binder.bind(volume, claim)
-            self._times.end(claim_key(claim))
+            with self.times.failures(claim_key(claim)):
+                await self.binder.bind(volume, claim)
+            self.times.end(claim_key(claim))
             return
         if await self._gave_class(claim):
             return
         if delay and annotation_of(claim, SELECTED_NODE) is None:
             self._tell_what_it_waits_for(claim)
         elif class_of_claim(claim):
-            self._provision(claim)
+            self.provision(claim)
             return
         else:
-            self._recorder.event(
+            self.recorder.event(
                 claim,
                 NORMAL,
                 "FailedBinding",
                 "no persistent volumes available for this claim and no storage class is set",
             )
-        await self._binder.set_claim_phase(claim, "Pending")
+        await self.binder.set_claim_phase(claim, "Pending")
 
     async def _sync_reserving(self, claim: Claim, name: str) -> None:
         """Sync a claim that names a certain volume."""
-        volume = self._volumes.get(name)
+        volume = self.volumes.get(name)
         if volume is None:
-            await self._binder.set_claim_phase(claim, "Pending")
+            await self.binder.set_claim_phase(claim, "Pending")
         elif volume.spec.claim_ref is None:
             if problem := mismatch(volume, claim):
                 message = f'Cannot bind to requested volume "{name}": {problem}'
-                self._recorder.event(claim, WARNING, "VolumeMismatch", message)
-                await self._binder.set_claim_phase(claim, "Pending")
+                self.recorder.event(claim, WARNING, "VolumeMismatch", message)
+                await self.binder.set_claim_phase(claim, "Pending")
             else:
-                await self._binder.bind(volume, claim)
+                await self.binder.bind(volume, claim)
         elif is_bound_to(volume, claim):
-            await self._binder.bind(volume, claim)
+            await self.binder.bind(volume, claim)
         else:
             message = f'volume "{name}" already bound to a different claim.'
-            self._recorder.event(claim, WARNING, "FailedBinding", message)
+            self.recorder.event(claim, WARNING, "FailedBinding", message)
             if annotation_of(claim, BOUND_BY_CONTROLLER) is not None:
                 # A user has removed the annotation `bind-completed` from a claim that the controller had bound.
                 reference = volume.spec.claim_ref
@@ -148,27 +139,27 @@ class Claims:
                     f"invalid binding of claim {claim_key(claim)!r} to volume {name!r}: volume already claimed by "
                     f"{reference.namespace}/{reference.name}"
                 )
-            await self._binder.set_claim_phase(claim, "Pending")
+            await self.binder.set_claim_phase(claim, "Pending")
 
     async def _sync_bound(self, claim: Claim) -> None:
         """Sync a claim whose binding was completed."""
         name = claim.spec.volume_name
-        volume = self._volumes.get(name) if name else None
+        volume = self.volumes.get(name) if name else None
         if not name:
             why = "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
         elif volume is None:
             why = "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
         elif volume.spec.claim_ref is None or volume.spec.claim_ref.uid == claim.metadata.uid:
-            await self._binder.bind(volume, claim)
+            await self.binder.bind(volume, claim)
             return
         else:
             why = "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
         if claim.status is None or claim.status.phase != "Lost":
-            await self._binder.set_claim_phase(claim, "Lost", event=(WARNING, *why))
+            await self.binder.set_claim_phase(claim, "Lost", event=(WARNING, *why))
 
     def _waits_for_pod(self, claim: Claim) -> bool:
         name = class_of_claim(claim)
-        found = self._classes.get_by_key(name) if name else None
+        found = self.classes.get_by_key(name) if name else None
         if found is None:
             return False
         if found.volume_binding_mode is None:
@@ -181,14 +172,14 @@ class Claims:
 
         :return: whether the claim was written
         """
-        if has_class(claim) or (found := default_class(self._classes.list())) is None:
+        if has_class(claim) or (found := default_class(self.classes.list())) is None:
             return False
         written = copy.copy(claim)
         written.spec = copy.copy(claim.spec)
         written.spec.storage_class_name = found.metadata.name
         RETROACTIVE_CLASSES.inc()
         try:
-            await self._binder.update_claim(written)
+            await self.binder.update_claim(written)
         except Exception:
             RETROACTIVE_CLASS_ERRORS.inc()
             raise
@@ -197,12 +188,12 @@ class Claims:
     def _tell_what_it_waits_for(self, claim: Claim) -> None:
         waiting = [
             pod.metadata.name
-            for pod in pods_of_claim(self._pods, claim_key(claim))
+            for pod in pods_of_claim(self.pods, claim_key(claim))
             if not is_pod_done(pod) and not (pod.spec is not None and pod.spec.node_name)
         ]
         if not waiting:
             message = "waiting for first consumer to be created before binding"
-            self._recorder.event(claim, NORMAL, "WaitForFirstConsumer", message)
+            self.recorder.event(claim, NORMAL, "WaitForFirstConsumer", message)
             return
         pods = f"pod {waiting[0]}" if len(waiting) == 1 else f"pods {','.join(waiting)}"
-        self._recorder.event(claim, NORMAL, "WaitForPodScheduled", f"waiting for {pods} to be scheduled")
+        self.recorder.event(claim, NORMAL, "WaitForPodScheduled", f"waiting for {pods} to be scheduled")

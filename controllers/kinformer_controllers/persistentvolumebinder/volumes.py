@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from kinformer.client import Resource
@@ -33,6 +34,7 @@ _EXTERNAL_FINALIZER: Final = "external-provisioner.volume.kubernetes.io/finalize
 _ENDED: Final = ("Released", "Failed")
 
 
+@dataclass(eq=False, slots=True)
 class Volumes:
     """
     Syncs volumes.
@@ -42,21 +44,12 @@ class Volumes:
     :param reclaim: starts to reclaim a released volume
     """
 
-    def __init__(
-        self,
-        binder: Binder,
-        claims: Latest[Claim],
-        server_claims: Resource[Claim],
-        recorder: EventRecorder,
-        sync_claim: Callable[[str], object],
-        reclaim: Callable[[Volume], None],
-    ) -> None:
-        self._binder = binder
-        self._claims = claims
-        self._server_claims = server_claims
-        self._recorder = recorder
-        self._sync_claim = sync_claim
-        self._reclaim = reclaim
+    binder: Binder
+    claims: Latest[Claim]
+    server_claims: Resource[Claim]
+    recorder: EventRecorder
+    sync_claim: Callable[[str], object]
+    reclaim: Callable[[Volume], None]
 
     async def sync(self, volume: Volume) -> None:
         """
@@ -68,7 +61,7 @@ class Volumes:
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid:
             # It has no claim, or is reserved for a claim that does not exist yet.
-            await self._binder.set_volume_phase(volume, "Available")
+            await self.binder.set_volume_phase(volume, "Available")
             return
         claim = await self._claim_of(volume)
         if claim is None:
@@ -76,26 +69,26 @@ class Volumes:
         elif not claim.spec.volume_name:
             self._finish_binding(volume, claim)
         elif claim.spec.volume_name == volume.metadata.name:
-            await self._binder.set_volume_phase(volume, "Bound")
+            await self.binder.set_volume_phase(volume, "Bound")
         elif annotation_of(volume, PROVISIONED_BY) is not None and _policy(volume) == "Delete":
             # It was made for the claim, but the claim has got another volume since.
             await self._release(volume)
         else:
-            await self._binder.unbind(volume)
+            await self.binder.unbind(volume)
 
     def _finish_binding(self, volume: Volume, claim: Claim) -> None:
         if same_volume_mode(claim, volume):
-            self._sync_claim(claim_key(claim))
+            self.sync_claim(claim_key(claim))
             return
         name, asked = volume.metadata.name, claim.metadata.name
         why = "due to incompatible volumeMode."
-        self._recorder.event(
+        self.recorder.event(
             volume,
             WARNING,
             "VolumeMismatch",
             f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{asked}" {why}',
         )
-        self._recorder.event(
+        self.recorder.event(
             claim,
             WARNING,
             "VolumeMismatch",
@@ -105,10 +98,10 @@ class Volumes:
     async def _release(self, volume: Volume) -> None:
         # The phase Failed stays visible to the user while reclaiming is retried.
         if volume.status is None or volume.status.phase not in _ENDED:
-            volume = await self._binder.set_volume_phase(volume, "Released")
-        self._reclaim(volume)
+            volume = await self.binder.set_volume_phase(volume, "Released")
+        self.reclaim(volume)
         if _policy(volume) not in ("Retain", "Recycle", "Delete"):
-            await self._binder.set_volume_phase(
+            await self.binder.set_volume_phase(
                 volume,
                 "Failed",
                 "Volume has unrecognized PersistentVolumeReclaimPolicy",
@@ -122,13 +115,13 @@ class Volumes:
         reference = volume.spec.claim_ref
         assert reference is not None
         name, namespace = reference.name or "", reference.namespace or ""
-        claim = self._claims.get(f"{namespace}/{name}")
+        claim = self.claims.get(f"{namespace}/{name}")
         if claim is not None and claim.metadata.uid == reference.uid:
             return claim
         if claim is None and volume.status is not None and volume.status.phase in _ENDED:
             return None  # it was checked when it was released
         try:
-            claim = await self._server_claims.get(name, namespace)
+            claim = await self.server_claims.get(name, namespace)
         except NotFound:
             return None
         return claim if claim.metadata.uid == reference.uid else None
@@ -144,7 +137,7 @@ class Volumes:
             written.metadata.annotations = annotations or None
         if finalizers is not None:
             written.metadata.finalizers = finalizers or None
-        return await self._binder.update_volume(written)
+        return await self.binder.update_volume(written)
 
 
 def _policy(volume: Volume) -> str:

@@ -7,6 +7,7 @@ into the priority queue, and does not wait for the quotas of a full recount.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, deletion_handling_key
 from kinformer.logs import get_logger
@@ -25,6 +26,7 @@ def key_of(quota: V1ResourceQuota) -> str:
     return f"{quota.metadata.namespace}/{quota.metadata.name}"
 
 
+@dataclass(eq=False, slots=True)
 class QuotaQueues:
     """
     Puts quotas into one of the two queues.
@@ -33,45 +35,38 @@ class QuotaQueues:
     :param registry: the evaluators, which say which limits can be counted
     """
 
-    def __init__(
-        self,
-        primary: RateLimitingQueue[str],
-        priority: RateLimitingQueue[str],
-        quotas: Indexer[V1ResourceQuota],
-        registry: Registry,
-    ) -> None:
-        self._primary = primary
-        self._priority = priority
-        self._quotas = quotas
-        self._registry = registry
+    primary: RateLimitingQueue[str]
+    priority: RateLimitingQueue[str]
+    quotas: Indexer[V1ResourceQuota]
+    registry: Registry
 
     def add(self, quota: V1ResourceQuota) -> None:
         """Queue a quota that is new or has new limits."""
-        (self._priority if self._is_urgent(quota) else self._primary).add(key_of(quota))
+        (self.priority if self._is_urgent(quota) else self.primary).add(key_of(quota))
 
     def add_key(self, key: str) -> None:
         """Queue a key, whether the quota still exists or not."""
-        self._primary.add(key)
+        self.primary.add(key)
 
     def add_all(self) -> None:
         """Queue all quotas, each in its queue."""
-        for quota in self._quotas.list():
+        for quota in self.quotas.list():
             self.add(quota)
 
     def replenish(self, resource: GroupResource, namespace: str) -> None:
         """Queue the quotas of a namespace that limit a resource."""
-        for quota in self._limiting(resource, self._quotas.by_index(NAMESPACE_INDEX, namespace), in_force=True):
-            self._primary.add(key_of(quota))
+        for quota in self._limiting(resource, self.quotas.by_index(NAMESPACE_INDEX, namespace), in_force=True):
+            self.primary.add(key_of(quota))
 
     def resource_found(self, resource: GroupResource) -> None:
         """Queue all quotas that limit a resource, which can be counted from now on."""
-        for quota in self._limiting(resource, self._quotas.list(), in_force=False):
-            self._priority.add(key_of(quota))
+        for quota in self._limiting(resource, self.quotas.list(), in_force=False):
+            self.priority.add(key_of(quota))
 
     def _limiting(
         self, resource: GroupResource, quotas: Iterable[V1ResourceQuota], *, in_force: bool
     ) -> Iterable[V1ResourceQuota]:
-        evaluator = self._registry.get(resource)
+        evaluator = self.registry.get(resource)
         if evaluator is None:
             return
         for quota in quotas:
@@ -86,7 +81,7 @@ class QuotaQueues:
             return True
         missing = hard.keys() - ((status.used if status is not None else None) or {}).keys()
         # Amounts that no evaluator can count stay unknown, so they are not urgent.
-        return any(evaluator.matching_resources(missing) for evaluator in self._registry.list())
+        return any(evaluator.matching_resources(missing) for evaluator in self.registry.list())
 
 
 class QuotaHandler:

@@ -9,6 +9,7 @@ is not updated; a failed update does not stop the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final
 
 import anyio
@@ -150,6 +151,7 @@ def _port(port: Any) -> tuple[Any, ...]:
     return port.name, port.protocol, port.port, port.node_port, port.target_port, port.app_protocol
 
 
+@dataclass(eq=False, slots=True)
 class HostUpdater:
     """
     Updates load balancers.
@@ -157,16 +159,14 @@ class HostUpdater:
     :param at_once: the largest number of concurrent updates
     """
 
-    def __init__(
-        self, balancers: LoadBalancers, cluster: str, recorder: EventRecorder, clock: Clock, *, at_once: int
-    ) -> None:
-        self._balancers = balancers
-        self._cluster = cluster
-        self._recorder = recorder
-        self._clock = clock
-        self._at_once = at_once
-        #: The nodes of each load balancer's last update, by the Service's key.
-        self._told: dict[str, list[V1Node]] = {}
+    balancers: LoadBalancers
+    cluster: str
+    recorder: EventRecorder
+    clock: Clock
+    _: KW_ONLY
+    at_once: int
+    #: The nodes of each load balancer's last update, by the Service's key.
+    _told: dict[str, list[V1Node]] = field(default_factory=dict, init=False)
 
     def note(self, service: V1Service, nodes: Sequence[V1Node]) -> None:
         """Note the nodes of a load balancer."""
@@ -181,7 +181,7 @@ class HostUpdater:
 
         :return: the keys of the Services whose load balancer could not be updated
         """
-        began, limiter = self._clock.monotonic(), anyio.CapacityLimiter(self._at_once)
+        began, limiter = self.clock.monotonic(), anyio.CapacityLimiter(self.at_once)
         failed: list[str] = []
 
         async def update(service: V1Service) -> None:
@@ -192,7 +192,7 @@ class HostUpdater:
         async with anyio.create_task_group() as tasks:
             for service in services:
                 tasks.start_soon(update, service)
-        _NODE_SYNC_SECONDS.observe(self._clock.monotonic() - began)
+        _NODE_SYNC_SECONDS.observe(self.clock.monotonic() - began)
         return failed
 
     async def _update(self, service: V1Service, nodes: Sequence[V1Node]) -> bool:
@@ -203,35 +203,35 @@ class HostUpdater:
         self.note(service, nodes)
         if same_nodes(before, nodes):
             return True
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         _HOST_UPDATES.inc()
         try:
-            await self._balancers.update_load_balancer(self._cluster, service, nodes)
+            await self.balancers.update_load_balancer(self.cluster, service, nodes)
         except ImplementedElsewhere:
             return True
         except Exception as error:
             return await self._tell_failure(service, nodes, error)
         finally:
-            _HOST_UPDATE_SECONDS.observe(self._clock.monotonic() - began)
+            _HOST_UPDATE_SECONDS.observe(self.clock.monotonic() - began)
         if nodes:
-            self._recorder.event(service, NORMAL, "UpdatedLoadBalancer", "Updated load balancer with new hosts")
+            self.recorder.event(service, NORMAL, "UpdatedLoadBalancer", "Updated load balancer with new hosts")
         else:
             message = "There are no available nodes for LoadBalancer"
-            self._recorder.event(service, WARNING, "UnAvailableLoadBalancer", message)
+            self.recorder.event(service, WARNING, "UnAvailableLoadBalancer", message)
         return True
 
     async def _tell_failure(self, service: V1Service, nodes: Sequence[V1Node], error: Exception) -> bool:
         """Report a failed update, unless there is no load balancer. Returns whether there is none."""
         key = meta_namespace_key(service)
         try:
-            if await self._balancers.get_load_balancer(self._cluster, service) is None:
+            if await self.balancers.get_load_balancer(self.cluster, service) is None:
                 return True
         except Exception as second:
             log.error("load_balancer_unknown", service=key, error=str(second))
         names = [node.metadata.name for node in nodes[:_NAMES]]
         if len(nodes) > _NAMES:
             names.append(f"<{len(nodes) - _NAMES} more>")
-        self._recorder.event(
+        self.recorder.event(
             service,
             WARNING,
             "UpdateLoadBalancerFailed",

@@ -42,7 +42,7 @@ def without_the_live_check(collector: GarbageCollector) -> None:
 
 def without_the_version(collector: GarbageCollector) -> None:
     """Delete an object whatever has become of it since its owners were looked at."""
-    objects = collector.collector._objects
+    objects = collector.collector.objects
 
     async def delete(identity: Identity, propagation: Any, version: str = "") -> None:
         resource, namespace = await objects._resource(identity)

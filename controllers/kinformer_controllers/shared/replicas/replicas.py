@@ -6,6 +6,7 @@ The status says how many pods there are, how far they are, and what keeps the co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -45,6 +46,7 @@ _REPLICA_FAILURE = "ReplicaFailure"
 _COUNTS = ("replicas", "fully_labeled_replicas", "ready_replicas", "available_replicas")
 
 
+@dataclass(eq=False, slots=True)
 class ReplicaManager:
     """
     Creates and deletes the pods of owners of one kind.
@@ -54,22 +56,13 @@ class ReplicaManager:
     :param owner_references: whether new pods get an owner reference
     """
 
-    def __init__(
-        self,
-        kind: GroupVersionKind,
-        pods: PodControl,
-        expectations: Expectations,
-        related_pods: Callable[[Any], Iterable[V1Pod]],
-        clock: Clock,
-        *,
-        owner_references: bool = True,
-    ) -> None:
-        self._kind = kind
-        self._pods = pods
-        self._expectations = expectations
-        self._related_pods = related_pods
-        self._clock = clock
-        self._owner_references = owner_references
+    kind: GroupVersionKind
+    pods: PodControl
+    expectations: Expectations
+    related_pods: Callable[[Any], Iterable[V1Pod]]
+    clock: Clock
+    _: KW_ONLY
+    owner_references: bool = True
 
     async def manage(self, owner: Any, active: Sequence[V1Pod]) -> Exception | None:
         """
@@ -86,7 +79,7 @@ class ReplicaManager:
 
     async def _create(self, owner: Any, count: int) -> Exception | None:
         log.debug("too_few_replicas", key=meta_namespace_key(owner), need=desired_replicas(owner), creating=count)
-        reference = new_controller_ref(owner, self._kind) if self._owner_references else None
+        reference = new_controller_ref(owner, self.kind) if self.owner_references else None
         meta = owner.metadata
         try:
             # All new pods are equal: the server generates their names.
@@ -95,22 +88,22 @@ class ReplicaManager:
             return error
 
         async def create(pod: V1Pod) -> V1Pod:
-            return await self._pods.create(pod, owner)
+            return await self.pods.create(pod, owner)
 
-        written = await write_children(self._expectations, owner_id(owner), creations=[pod] * count, create=create)
+        written = await write_children(self.expectations, owner_id(owner), creations=[pod] * count, create=create)
         return written.error
 
     async def _delete(self, owner: Any, active: Sequence[V1Pod], count: int) -> Exception | None:
         log.debug("too_many_replicas", key=meta_namespace_key(owner), need=desired_replicas(owner), deleting=count)
         # If all pods are deleted, their order does not matter, and the related pods are not needed.
-        related = self._related_pods(owner) if count < len(active) else ()
-        doomed = pods_to_delete(active, related, count, self._clock.now())
+        related = self.related_pods(owner) if count < len(active) else ()
+        doomed = pods_to_delete(active, related, count, self.clock.now())
 
         async def delete(pod: V1Pod) -> None:
-            await self._pods.delete(pod.metadata.namespace, pod.metadata.name, owner)
+            await self.pods.delete(pod.metadata.namespace, pod.metadata.name, owner)
 
         written = await write_children(
-            self._expectations, owner_id(owner), deletions=doomed, delete=delete, key_of=meta_namespace_key
+            self.expectations, owner_id(owner), deletions=doomed, delete=delete, key_of=meta_namespace_key
         )
         return written.error
 
