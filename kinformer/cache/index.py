@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from kinformer.cache.keys import KeyFunc
+from kinformer.logs import error_text
 from kinformer.meta import Accessor, accessor_of
 
 __all__ = (
@@ -53,8 +54,8 @@ class IndexerConflict(ValueError):
 class IndexFuncError(ValueError):
     """An index function failed for an object, or gave something other than strings."""
 
-    def __init__(self, index: str, key: str, reason: object):
-        super().__init__(f"unable to calculate an index entry for key {key!r} on index {index!r}: {reason}")
+    def __init__(self, index: str, key: str, reason: Exception):
+        super().__init__(f"unable to calculate an index entry for key {key!r} on index {index!r}: {error_text(reason)}")
         self.index = index
         self.key = key
 

@@ -35,7 +35,7 @@ from kinformer.cache.catching_up import CATCH_UP_TIMEOUT, CacheBehind
 from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
 from kinformer.cache.metrics import handler_errors_total, track_pending
 from kinformer.cache.starting import InformerStateError, SyncGate
-from kinformer.cancellation import ends_this_task
+from kinformer.cancellation import ends_this_task, is_stray
 from kinformer.clock import Clock, move_on_after
 from kinformer.cluster import in_cluster
 from kinformer.logs import get_logger
@@ -230,14 +230,19 @@ class ProcessorListener(Generic[T]):
         loop = asyncio.get_running_loop()
         try:
             while not self._removed:
-                if self.pending:
-                    await self._tell()
+                try:
                     if self.pending:
-                        await checkpoint()
-                else:
-                    # A bare future: most batches have one event, and an anyio.Event costs as much as a handler.
-                    self._wanted = loop.create_future()
-                    await self._wanted
+                        await self._tell()
+                        if self.pending:
+                            await checkpoint()
+                    else:
+                        # A bare future: most batches have one event, and an anyio.Event costs as much as a handler.
+                        self._wanted = loop.create_future()
+                        await self._wanted
+                except asyncio.CancelledError as error:
+                    # The handler may have cancelled its own task, and have ended before that was delivered.
+                    if not is_stray(error):
+                        raise
         finally:
             self._idle.set()
 
@@ -274,7 +279,7 @@ class ProcessorListener(Generic[T]):
             except BaseException as error:
                 # Also a cancellation of something that the handler awaited: to let it out would end the informer
                 # without a word.
-                if ends_this_task(error):
+                if ends_this_task(error) and not is_stray(error):
                     raise
                 self._failed()
             # One call of a handler may take milliseconds: the clock is then read after each call. A handler that takes

@@ -56,7 +56,7 @@ from kinformer.client.errors import (
 from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.cluster import in_cluster
-from kinformer.logs import get_logger
+from kinformer.logs import error_text, get_logger
 from kinformer.meta import Accessor, accessor_for, is_older
 from kinformer.tasks import plain_task_group
 
@@ -255,7 +255,7 @@ class Reflector(Generic[T]):
         try:
             self._watch_error_handler(self.name, error)
         except Exception:
-            log.exception("watch_error_handler_failed", reflector=self.name, error=str(error))
+            log.exception("watch_error_handler_failed", reflector=self.name, error=error_text(error))
 
     def _note_failure(self, error: ClientError) -> None:
         cause = error.__cause__ if isinstance(error, UnexpectedError) and error.__cause__ is not None else error

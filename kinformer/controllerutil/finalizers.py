@@ -30,6 +30,7 @@ from typing import Any, TypeVar, cast
 
 from kinformer.arguments import want, want_client
 from kinformer.client import Client, NotFound, PatchType
+from kinformer.logs import error_text
 from kinformer.meta import ObjectName, accessor_of
 from kinformer.record import WARNING, EventRecorder
 
@@ -183,7 +184,7 @@ class Finalizer:
                 await done
             except Exception as error:
                 if self._events is not None:
-                    self._events.event(obj, WARNING, "CleanupFailed", str(error) or type(error).__name__)
+                    self._events.event(obj, WARNING, "CleanupFailed", error_text(error))
                 raise
         self._held.pop(key, None)
         await remove_finalizer(self._client, obj, self.name)

@@ -9,12 +9,13 @@ local variables, and their values have no control characters.
 from __future__ import annotations
 
 from kinformer.logs.escaping import escape_control_characters, escaped
-from kinformer.logs.logger import Logger, get_logger, silenced, traceback_text
+from kinformer.logs.logger import Logger, error_text, get_logger, silenced, traceback_text
 from kinformer.logs.setup import configure_logging, leave_rich_out
 
 __all__ = (
     "Logger",
     "configure_logging",
+    "error_text",
     "escape_control_characters",
     "escaped",
     "get_logger",

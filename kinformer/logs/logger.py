@@ -27,7 +27,7 @@ from typing import Any
 from kinformer.cluster import CLUSTER
 from kinformer.logs.escaping import escaped, without_control
 
-__all__ = ("Logger", "get_logger", "silenced", "traceback_text")
+__all__ = ("Logger", "error_text", "get_logger", "silenced", "traceback_text")
 
 #: The most characters of a traceback that are kept. A recursion or a huge message makes tracebacks without end.
 _LONGEST = 20_000
@@ -166,6 +166,20 @@ def silenced() -> Iterator[None]:
 
 def _say_nothing(self: Logger, event: str, **values: Any) -> None:
     """Replaces a logger's methods during :func:`silenced`."""
+
+
+def error_text(error: BaseException) -> str:
+    """
+    The text of an exception, or its repr if it has none. For a group, the texts of all its exceptions.
+
+    An exception of a user's code may have a ``__str__`` that raises. Then this is the name of its type.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return f"{error.message}: {'; '.join(map(error_text, error.exceptions))}"
+    try:
+        return str(error) or repr(error)
+    except Exception:
+        return type(error).__name__
 
 
 def traceback_text(error: BaseException | None = None) -> str:

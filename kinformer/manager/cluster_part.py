@@ -23,7 +23,7 @@ from kinformer.client.options import DEFAULT_OPTIONS
 from kinformer.clock import Clock
 from kinformer.cluster import CLUSTER
 from kinformer.informers import SharedInformerFactory
-from kinformer.logs import get_logger
+from kinformer.logs import error_text, get_logger
 from kinformer.manager.checks import HealthLimits
 from kinformer.manager.clusters import Cluster
 from kinformer.manager.context import ControllerFactory
@@ -33,7 +33,6 @@ from kinformer.manager.inspection.views import ClusterView
 from kinformer.manager.manager import Manager
 from kinformer.manager.selection import UnknownControllerError
 from kinformer.manager.stopping import SHUTDOWN_GRACE
-from kinformer.manager.syncs import error_text
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
 from kinformer.spec import declared_by

@@ -21,11 +21,10 @@ from typing import Any
 from kinformer.cache import SharedIndexInformer
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.clock import Clock
-from kinformer.logs import get_logger
+from kinformer.logs import error_text, get_logger
 from kinformer.manager.activity import Activity
 from kinformer.manager.context import Runnable
 from kinformer.manager.controller import Controller
-from kinformer.manager.syncs import error_text
 from kinformer.tasks import plain_task_group
 
 __all__ = ("Group", "Periodic")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from kinformer.cancellation import ends_worker
 from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, move_on_after
-from kinformer.logs import get_logger
+from kinformer.logs import error_text, get_logger
 from kinformer.manager.history import History, NotedQueue
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.syncs import (
@@ -19,7 +19,6 @@ from kinformer.manager.syncs import (
     Sync,
     SyncTimeout,
     TerminalError,
-    error_text,
     is_of_the_world,
     seconds_of,
 )

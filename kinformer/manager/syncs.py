@@ -24,7 +24,6 @@ __all__ = (
     "TerminalError",
     "check_limits",
     "check_sync",
-    "error_text",
     "is_of_the_world",
     "seconds_of",
 )
@@ -47,11 +46,11 @@ class RequeueAfter:
 
     With jitter, a thousand objects that were synced at the same time are not synced at the same time again.
 
-    :param seconds: the shortest time
+    :param seconds: the shortest time, in seconds or as a timedelta
     :param jitter: the largest share of `seconds` that is added at random: 0.1 for up to a tenth more
     """
 
-    seconds: float
+    seconds: float | timedelta
     jitter: float = 0.1
 
 
@@ -163,15 +162,14 @@ def seconds_of(name: str, answer: object) -> float | None:
     """
     if answer is None:
         return None
-    seconds: object = answer
-    if isinstance(answer, timedelta):
-        seconds = answer.total_seconds()
-    elif isinstance(answer, RequeueAfter):
-        seconds = answer.seconds
+    after: object = answer.seconds if isinstance(answer, RequeueAfter) else answer
+    seconds = after.total_seconds() if isinstance(after, timedelta) else after
     # The comparison is false for NaN, and exact for integers that are too large for a float.
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST:
         raise AnswerError(name, answer)
     if isinstance(answer, RequeueAfter):
+        if not isinstance(answer.jitter, (int, float)) or not abs(answer.jitter) <= _LONGEST:
+            raise AnswerError(name, answer)
         seconds = jittered(seconds, answer.jitter)
     return seconds or None
 
@@ -181,10 +179,3 @@ def is_of_the_world(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_of_the_world, error.exceptions))
     return isinstance(error, (SyncError, ClientError, NotAsync))
-
-
-def error_text(error: BaseException) -> str:
-    """The text of an exception, or its repr if it has none. For a group, the texts of all its exceptions."""
-    if isinstance(error, BaseExceptionGroup):
-        return f"{error.message}: {'; '.join(map(error_text, error.exceptions))}"
-    return str(error) or repr(error)

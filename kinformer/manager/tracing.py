@@ -166,5 +166,5 @@ class _TracedTransport(WrappedTransport):
 
 def _least_seconds(after: float | timedelta | RequeueAfter) -> float:
     if isinstance(after, RequeueAfter):
-        return after.seconds
+        return _least_seconds(after.seconds)
     return after.total_seconds() if isinstance(after, timedelta) else after

@@ -16,10 +16,10 @@ import anyio
 from kinformer.backoff import Backoff
 from kinformer.cache import DeletedFinalStateUnknown, deletion_handling_key
 from kinformer.cancellation import ends_worker
-from kinformer.logs import get_logger
+from kinformer.logs import error_text, get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.manager.activity import Activity
-from kinformer.manager.syncs import error_text, is_of_the_world
+from kinformer.manager.syncs import is_of_the_world
 from kinformer.meta import accessor_of
 
 __all__ = ("Daemons",)

@@ -178,7 +178,16 @@ def failing(_: Pod) -> str:
     raise RuntimeError("boom")
 
 
-@pytest.mark.parametrize("bad", [no_string, nothing, unhashable, failing])
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise AttributeError("no text")
+
+
+def speechless(_: Pod) -> str:
+    raise Speechless
+
+
+@pytest.mark.parametrize("bad", [no_string, nothing, unhashable, failing, speechless])
 def test_an_index_function_that_fails_leaves_the_store_as_it_was(bad: IndexFunc[Pod]) -> None:
     angry = False
 

@@ -140,6 +140,29 @@ async def test_a_cancellation_that_a_handler_awaited_ends_nothing_but_its_call()
         assert not scope.cancel_called
 
 
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_handler_that_cancels_its_own_task_ends_no_listener(waits: bool) -> None:
+    clock = FakeClock()
+
+    class Cancelling(Told):
+        async def on_add(self, o: Any, is_in_initial_list: bool, /) -> None:  # type: ignore[override]  # may be either
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            if waits:
+                await asyncio.sleep(0)
+
+    told = Cancelling()
+    listener = listener_of(told)
+    async with running(listener.run):
+        tell(listener, (ADD, A, False))
+        await clock.settle()
+        tell(listener, (UPDATE, A, A))
+        await clock.settle()
+
+        assert told.taken() == ["update a@1 a@1"]
+
+
 async def test_a_handler_that_is_cancelled_along_with_the_listener_lets_it_end() -> None:
     clock = FakeClock()
     seen: list[str] = []

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 import kinformer
 import kinformer_controllers
-from kinformer.logs import configure_logging, get_logger, traceback_text
+from kinformer.logs import configure_logging, error_text, get_logger, traceback_text
 
 SECRET = "c4n" + "ary"
 
@@ -160,3 +160,11 @@ def test_a_processor_that_raises_costs_one_event(capsys: pytest.CaptureFixture[s
     get_logger("test").info("event")
 
     assert "KeyError: 'colour'" in capsys.readouterr().err
+
+
+def test_an_exception_whose_text_cannot_be_read_is_called_by_its_type() -> None:
+    class Speechless(Exception):
+        def __str__(self) -> str:
+            raise AttributeError("'Speechless' object has no attribute 'response'")
+
+    assert error_text(ExceptionGroup("both", [Speechless(), ValueError()])) == "both: Speechless; ValueError()"

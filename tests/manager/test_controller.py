@@ -44,6 +44,15 @@ def owned(name: str, owner: str, kind: str = "ReplicationController", api_versio
     return obj(name, ownerReferences=[reference])
 
 
+class Speechless(Exception):
+    """An exception whose text cannot be read."""
+
+    def __str__(self) -> str:
+        raise AttributeError("'Speechless' object has no attribute 'response'")
+
+    __repr__ = __str__
+
+
 class Syncs:
     """Notes keys, and does as told."""
 
@@ -320,6 +329,10 @@ async def _odd() -> None:
     raise Odd("very")
 
 
+async def _speechless() -> None:
+    raise Speechless
+
+
 async def _exits() -> None:
     sys.exit(3)
 
@@ -350,6 +363,7 @@ async def _in_a_group_of_its_own() -> None:
         _cancelled_elsewhere,
         _in_a_group,
         _odd,
+        _speechless,
         _exits,
         _cancels_itself,
         _cancels_itself_twice,
@@ -405,6 +419,10 @@ async def test_a_sync_that_cancels_its_own_task_ends_no_worker() -> None:
         pytest.param(1 << 20000, "a very large int", id="huge"),
         (timedelta(seconds=-1), "datetime.timedelta(days=-1, seconds=86399)"),
         (RequeueAfter(-0.5), r"RequeueAfter(seconds=-0.5, jitter=0.1)"),
+        *[
+            (RequeueAfter(1, share), f"RequeueAfter(seconds=1, jitter={share!r})")
+            for share in ("a tenth", float("nan"))
+        ],
     ],
 )
 async def test_an_invalid_requeue_time_is_refused_once_and_the_controller_continues(
@@ -412,7 +430,7 @@ async def test_an_invalid_requeue_time_is_refused_once_and_the_controller_contin
 ) -> None:
     clock = FakeClock()
     controller = Controller("configmaps", syncs, clock=clock)
-    syncs.answers = [answer, answer, 30]
+    syncs.answers = [answer, answer, RequeueAfter(timedelta(seconds=30), jitter=0)]
     with structlog.testing.capture_logs() as logs:
         async with running(controller):
             for key in ("a", "b", "c"):

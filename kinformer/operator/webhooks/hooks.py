@@ -34,7 +34,7 @@ from typing import Any, Generic, TypeVar, Unpack, cast
 
 from kinformer.arguments import want
 from kinformer.client.status import reason_of
-from kinformer.logs import get_logger
+from kinformer.logs import error_text, get_logger
 from kinformer.manager import ControllerContext
 from kinformer.meta.patch import create_json_patch
 from kinformer.meta.validation import dns1123_subdomain_errors
@@ -265,8 +265,8 @@ class Webhooks:
         try:
             return converted(asked.uid, [self._converted(obj, asked.desired) for obj in asked.objects])
         except Exception as error:
-            log.error("conversion_failed", desired=asked.desired, error=str(error) or type(error).__name__)
-            return not_converted(asked.uid, str(error) or type(error).__name__)
+            log.error("conversion_failed", desired=asked.desired, error=error_text(error))
+            return not_converted(asked.uid, error_text(error))
 
     def _converted(self, obj: dict[str, Any], desired: str) -> dict[str, Any]:
         here = (str(obj.get("apiVersion")), str(obj.get("kind")))
