@@ -157,21 +157,29 @@ async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
     """
     Write a status if it differs from the object's status, and return the new object.
 
-    If the status is the same, there is no request, so a sync can call this each time. If another client has written in
-    between, the object is read from the server and the write is tried once more. The status is never written to another
-    object of the same name.
+    If the status is the same, there is no request, so a sync can call this each time. If the object has changed in
+    between and its status has not, the status is written all the same. A status that `obj` does not show is never
+    overwritten, because the new one may follow from the old one: a count, or the conditions of another controller. The
+    status is never written to another object of the same name.
 
     :param obj: a model or a custom resource from the cache; it is not changed
     :param status: the new status
-    :raises Conflict: if other clients wrote in between twice. Let this exception leave the sync: the key is then synced
-        again
+    :raises Conflict: if the server has a status that `obj` does not show, or if others wrote in between twice. Let this
+        exception leave the sync: the key is then synced again, with a newer object
     :raises ObjectReplaced: if another object has the name now
     :raises NotFound: if the object is gone
     :raises TypeError: if the type of the object has no status, or another type of status than this one
     """
     kind: Any = type(obj)
     _check_status(kind, status)
-    return await write_status(await client.resource_for_object(obj), obj, status)
+    resource = await client.resource_for_object(obj)
+    try:
+        return await write_status(resource, obj, status, retries=0)
+    except Conflict:
+        fresh: Any = await _fresh(resource, obj, accessor_of(obj).uid(obj))
+        if fresh.status != obj.status and fresh.status != status:  # type: ignore[attr-defined]  # _check_status has seen it
+            raise
+    return await write_status(resource, fresh, status, retries=0)
 
 
 def _check_status(type_: Any, status: Any) -> None:

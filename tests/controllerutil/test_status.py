@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from kinformer.client import Client, Conflict
 from kinformer.controllerutil.writing import ObjectReplaced, update_status_if_changed, write_status
-from kinformer.models import V1ConfigMap, V1ObjectMeta, V1ReplicaSetStatus
+from kinformer.models import V1ConfigMap, V1ObjectMeta, V1Pod, V1PodStatus, V1ReplicaSetStatus, from_dict
 from tests.controllers.objects import FakeServer, conflict, make_rs, not_found
+
+POD = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
 def status(replicas: int) -> V1ReplicaSetStatus:
@@ -80,3 +83,24 @@ async def test_a_kind_without_a_status_is_an_error() -> None:
 
     with pytest.raises(TypeError, match="V1ConfigMap has no status"):
         await update_status_if_changed(server, V1ConfigMap(metadata=V1ObjectMeta(name="a")), {})
+
+
+async def test_a_status_that_others_have_written_is_never_overwritten(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    seen = await pods.create(from_dict(V1Pod, POD))
+    await pods.patch_status("web", {"phase": "Running"}, "default")
+
+    with pytest.raises(Conflict):
+        await update_status_if_changed(client, seen, V1PodStatus(phase="Failed"))
+
+    assert (await pods.get("web", "default")).status.phase == "Running"
+
+
+async def test_a_status_is_written_though_the_rest_has_changed(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    seen = await pods.create(from_dict(V1Pod, POD))
+    await pods.patch("web", {"metadata": {"labels": {"a": "b"}}}, "default")
+
+    written = await update_status_if_changed(client, seen, V1PodStatus(phase="Running"))
+
+    assert (written.status.phase, written.metadata.labels) == ("Running", {"a": "b"})
