@@ -172,12 +172,13 @@ def error_text(error: BaseException) -> str:
     """
     The text of an exception, or its repr if it has none. For a group, the texts of all its exceptions.
 
-    An exception of a user's code may have a ``__str__`` that raises. Then this is the name of its type.
+    A KeyError has nothing but the key as its text, so this is its repr. An exception of a user's code may have a
+    ``__str__`` that raises. Then this is the name of its type.
     """
     if isinstance(error, BaseExceptionGroup):
         return f"{error.message}: {'; '.join(map(error_text, error.exceptions))}"
     try:
-        return str(error) or repr(error)
+        return repr(error) if isinstance(error, KeyError) else str(error) or repr(error)
     except Exception:
         return type(error).__name__
 

@@ -168,3 +168,7 @@ def test_an_exception_whose_text_cannot_be_read_is_called_by_its_type() -> None:
             raise AttributeError("'Speechless' object has no attribute 'response'")
 
     assert error_text(ExceptionGroup("both", [Speechless(), ValueError()])) == "both: Speechless; ValueError()"
+
+
+def test_the_text_of_a_key_error_says_more_than_the_key() -> None:
+    assert error_text(KeyError("huge")) == "KeyError('huge')"

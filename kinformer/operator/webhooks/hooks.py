@@ -265,7 +265,7 @@ class Webhooks:
         try:
             return converted(asked.uid, [self._converted(obj, asked.desired) for obj in asked.objects])
         except Exception as error:
-            log.error("conversion_failed", desired=asked.desired, error=error_text(error))
+            log.exception("conversion_failed", desired=asked.desired, error=error_text(error))
             return not_converted(asked.uid, error_text(error))
 
     def _converted(self, obj: dict[str, Any], desired: str) -> dict[str, Any]:
