@@ -71,8 +71,8 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str = ""
 
 
-#: How an API server begins a Status.
-_STATUS: Final = b'{"kind":"Status"'
+#: What every Status has in it, however it is written. Looking for it takes nothing beside decoding.
+_STATUS: Final = b'"Status"'
 
 _type_meta = msgspec.json.Decoder(_TypeMeta)
 _list_meta = msgspec.json.Decoder(_ListMeta)
@@ -155,7 +155,7 @@ class ObjectCodec(Generic[T]):
         :raises DecodeError: if it does not fit the type
         :raises ApiError: if it is the Status of a refusal, although the server answered with success
         """
-        if data.startswith(_STATUS) and (status := decode_status(data)).status == "Failure":
+        if _STATUS in data and _is_status(data) and (status := decode_status(data)).status == "Failure":
             raise error_from_status(status, url)
         return self._decode(data, url)
 
@@ -324,6 +324,13 @@ class ObjectCodec(Generic[T]):
                 return events, DecodeError(text)
             events.append(found)
         return events, None
+
+
+def _is_status(data: bytes) -> bool:
+    try:
+        return _type_meta.decode(data).kind == "Status"
+    except (RecursionError, *DECODE_ERRORS):
+        return False  # decoding it as an object says more
 
 
 def _with_objects(events: list[Any], make: Callable[[Any], Any]) -> list[Any]:

@@ -111,7 +111,7 @@ async def test_an_answer_of_another_shape_names_the_type_and_the_place(server: S
 async def test_a_refusal_in_an_answer_of_success_is_an_error(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:
-    refusal = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403}'
+    refusal = b'{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}'
     server.answer(refusal, times=3)
 
     with pytest.raises(Forbidden):
