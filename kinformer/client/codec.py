@@ -164,10 +164,11 @@ class ObjectCodec(Generic[T]):
         Decode the response to a deletion: the object while it still exists, or a Status.
 
         :raises DecodeError: if it is neither
+        :raises ApiError: if it is the Status of a refusal, although the server answered with success
         """
         try:
-            if _type_meta.decode(data).kind == "Status":
-                return decode_status(data)
+            if _type_meta.decode(data).kind == "Status" and (status := decode_status(data)).status != "Failure":
+                return status
         except RecursionError:  # a deeply nested object; decode() reports more about it
             pass
         except DECODE_ERRORS as error:

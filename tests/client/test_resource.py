@@ -112,10 +112,12 @@ async def test_a_refusal_in_an_answer_of_success_is_an_error(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:
     refusal = b'{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}'
-    server.answer(refusal, times=3)
+    server.answer(refusal, times=4)
 
     with pytest.raises(Forbidden):
         await config_maps.get("a", "ns")
+    with pytest.raises(Forbidden):
+        await config_maps.delete("a", "ns")
     with pytest.raises(Forbidden):
         await config_maps.list("ns")
     with pytest.raises(Forbidden):
