@@ -146,7 +146,7 @@ class ResourceClaimController(Group):
         if not user.uses_claims:
             return
         if is_gone:
-            self.users.saw_deletion(user.uid)
+            self.users.saw_deletion(user)
         for name in claims_to_release(user, is_gone=is_gone):
             self._add(f"{_CLAIM}{user.namespace}/{name}")
         if not is_gone:

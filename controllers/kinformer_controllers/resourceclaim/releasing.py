@@ -43,12 +43,12 @@ class Users:
         self._cached = cached
         self._gone: LRU[str, bool] = LRU(_REMEMBERED)
 
-    def saw_deletion(self, uid: str) -> None:
+    def saw_deletion(self, user: Claimant) -> None:
         """Note that this user does not exist any more, so that the server need not be asked."""
-        self._gone.put(uid, True)
+        self._gone.put(user.uid, user.is_done)
 
     def is_known(self, kind: str, key: str, uid: str) -> bool:
-        """Whether the cache has a user of that name, or has shown the deletion of this one."""
+        """Whether the cache has a user of that name, or this one had ended when its deletion was seen."""
         return bool(self._gone.get(uid)) or self._cached(kind, key) is not None
 
     async def has_ended(self, kind: str, key: str, uid: str) -> bool:
@@ -58,7 +58,7 @@ class Users:
         :param uid: which of the users that had this name, one after the other
         :raises ClientError: if the server was asked, and did not answer
         """
-        if self._gone.get(uid):
+        if self._gone.get(uid) is not None:
             return True
         found = use_of(uid, self._cached(kind, key))
         return await self._is_gone(kind, key, uid) if found is Use.UNKNOWN else found is Use.ENDED
@@ -112,7 +112,7 @@ class ClaimSync:
         return await self._users.has_ended(kind, f"{claim.metadata.namespace}/{reference.name}", reference.uid)
 
     async def _delete_if_unused(self, claim: Claim, owner: V1OwnerReference) -> None:
-        """Delete a claim whose pod has ended. If nothing is known of the pod, the garbage collector has to find out."""
+        """Delete a claim whose pod has ended. That of a pod that ran and is gone is left to the garbage collector."""
         meta = claim.metadata
         key = f"{meta.namespace}/{owner.name}"
         is_known = self._users.is_known("Pod", key, owner.uid)

@@ -247,6 +247,17 @@ async def test_a_pod_deleted_before_scheduling_needs_no_claim() -> None:
         assert await claims(found) == []
 
 
+async def test_the_claim_of_a_pod_on_a_node_is_left_to_the_garbage_collector() -> None:
+    async with world() as found:
+        await make_template(found)
+        await make_pod(found, "p", {"a": TEMPLATE}, node="n1")
+        await found.turn(1)
+        await found.client.resource(V1Pod).delete("p", "default", NOW)
+        await found.turn(1)
+
+        assert len(await claims(found)) == 1
+
+
 async def test_pods_of_a_group_share_the_claim_that_the_group_asks_for() -> None:
     gates = "GenericWorkload=true,DRAWorkloadResourceClaims=true"
     async with world("scheduling.k8s.io/v1alpha2", feature_gates=gates) as found:
