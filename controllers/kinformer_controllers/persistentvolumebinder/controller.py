@@ -32,7 +32,7 @@ from kinformer_controllers.persistentvolumebinder.reclaiming import Reclaimer
 from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
 from kinformer_controllers.persistentvolumebinder.volumes import Volumes
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, claimed_key, class_of_volume
-from kinformer_controllers.shared.volumes.host_path import HostPath, HostPathDeleter, PodRecycler
+from kinformer_controllers.shared.volumes.host_path import HostPath, PodRecycler
 from kinformer_controllers.shared.volumes.plugins import VolumePlugins, installed_plugins
 from kinformer_controllers.shared.volumes.pods import add_claim_index
 
@@ -44,10 +44,9 @@ COMPONENT = "persistentvolume-controller"
 
 def make_controller(context: ControllerContext) -> PersistentVolumeBinder:
     """The entry point of the binder; its options are :class:`.BinderOptions`."""
-    hosts = HostPath() if context.read(BinderOptions).enable_hostpath_provisioner else HostPathDeleter()
     plugins = [
         *installed_plugins(),
-        hosts,
+        HostPath(makes_volumes=context.read(BinderOptions).enable_hostpath_provisioner),
         PodRecycler(context.client, "kubernetes.io/host-path (recycler)", "host_path", minimum_seconds=60),
         PodRecycler(context.client, "kubernetes.io/nfs (recycler)", "nfs", minimum_seconds=300),
     ]

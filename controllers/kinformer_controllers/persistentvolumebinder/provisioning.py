@@ -36,6 +36,7 @@ from kinformer_controllers.shared.volumes.plugins import (
     DeleterPlugin,
     NoPlugin,
     ProvisionerPlugin,
+    ProvisioningDisabled,
     ProvisionRequest,
     VolumePlugins,
 )
@@ -147,7 +148,7 @@ class Provisioner:
             raise self._failed(
                 claim,
                 f'Mount options are not supported by the provisioner but StorageClass "{name}" has mount options '
-                f"{mount_options}",
+                f"[{' '.join(mount_options)}]",
             )
         request = ProvisionRequest(
             name=volume_name,
@@ -161,6 +162,8 @@ class Provisioner:
         try:
             with timed_operation(self._clock, plugin.name, "volume_provision"):
                 volume = await plugin.provision(request)
+        except ProvisioningDisabled as error:
+            raise self._failed(claim, f"Failed to create provisioner: {error}") from error
         except Exception as error:
             await self._have_rescheduled(claim)
             raise self._failed(claim, f'Failed to provision volume with StorageClass "{name}": {error}') from error

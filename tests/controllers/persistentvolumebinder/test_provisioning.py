@@ -235,8 +235,8 @@ async def test_a_claim_that_cannot_be_saved_is_told_of() -> None:
         ({}, {"provisioner": "kubernetes.io/unheard-of"}, "no volume plugin matched name: kubernetes.io/unheard-of"),
         (
             {},
-            {"mountOptions": ["ro"]},
-            "Mount options are not supported by the provisioner but StorageClass \"fast\" has mount options ['ro']",
+            {"mountOptions": ["ro", "sync"]},
+            'Mount options are not supported by the provisioner but StorageClass "fast" has mount options [ro sync]',
         ),
         (
             {"dataSource": {"kind": "VolumeSnapshot", "name": "s", "apiGroup": "snapshot.storage.k8s.io"}},
@@ -305,6 +305,18 @@ async def test_directories_are_made_and_deleted_below_one_folder_only(tmp_path: 
         source.path = path
         with pytest.raises(ValueError, match="host_path deleter only supports"):
             await plugin.delete(first)
+
+
+async def test_a_plugin_that_may_make_no_volumes_is_told_of() -> None:
+    world = World(HostPath(makes_volumes=False))
+    world.storage_class(provisioner="kubernetes.io/host-path")
+    world.claim(storageClassName="fast")
+
+    await provisioned(world)
+
+    why = 'Failed to create provisioner: provisioning in volume plugin "kubernetes.io/host-path" is disabled'
+    assert world.recorder.events == [f"Warning ProvisioningFailed c: {why}"]
+    assert (world.claim_now().metadata.annotations or {})[PROVISIONER] == "kubernetes.io/host-path"
 
 
 async def test_directories_are_no_block_devices() -> None:

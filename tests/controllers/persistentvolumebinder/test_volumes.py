@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from kinformer.models import V1Pod
+from kinformer_controllers.shared.volumes.facts import Volume
 from kinformer_controllers.shared.volumes.plugins import VolumeInUse
 from tests.controllers.objects import forbidden
 from tests.controllers.persistentvolumebinder.plugin import Plugin
@@ -208,15 +209,27 @@ async def test_the_finalizer_goes_after_the_storage() -> None:
     ]
 
 
-async def test_without_a_plugin_that_is_a_failure() -> None:
-    world = World()
+class Recycler:
+    """A plug-in that deletes nothing."""
+
+    name = "example.com/recycler"
+
+    def supports(self, volume: Volume) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("plugins", "why"), [((), "no volume plugin matched"), ((Recycler(),), "no deletable volume plugin matched")]
+)
+async def test_a_volume_that_no_plugin_deletes_has_failed(plugins: tuple[Recycler, ...], why: str) -> None:
+    world = World(*plugins)
     world.volume(claim=("c", "uid-c"), phase="Released", policy="Delete")
 
     await reclaimed(world)
 
     assert world.now().status.phase == "Failed"
-    (event,) = world.recorder.events
-    assert event.startswith('Warning VolumeFailedDelete v: error getting deleter volume plugin for volume "v":')
+    where = 'error getting deleter volume plugin for volume "v"'
+    assert world.recorder.events == [f"Warning VolumeFailedDelete v: {where}: {why}"]
 
 
 async def test_a_plugins_failed_deletion_is_retried_ever_later() -> None:

@@ -247,7 +247,7 @@ async def test_a_pod_deleted_before_scheduling_needs_no_claim() -> None:
         assert await claims(found) == []
 
 
-async def test_the_claim_of_a_pod_on_a_node_is_left_to_the_garbage_collector() -> None:
+async def test_a_gone_pods_claim_is_left_to_the_garbage_collector() -> None:
     async with world() as found:
         await make_template(found)
         await make_pod(found, "p", {"a": TEMPLATE}, node="n1")

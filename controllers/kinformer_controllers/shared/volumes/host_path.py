@@ -32,11 +32,10 @@ from kinformer.models import (
     from_dict,
 )
 from kinformer_controllers.shared.volumes.facts import Volume, capacity_of, requested_storage
-from kinformer_controllers.shared.volumes.plugins import ProvisionRequest
+from kinformer_controllers.shared.volumes.plugins import ProvisioningDisabled, ProvisionRequest
 
 __all__ = (
     "HostPath",
-    "HostPathDeleter",
     "PodRecycler",
     "RecycleError",
 )
@@ -137,17 +136,21 @@ def _has_succeeded(pod: V1Pod) -> bool:
     return phase == "Succeeded"
 
 
-class HostPathDeleter:
+class HostPath:
     """
-    Deletes host-path volumes.
+    Deletes host-path volumes. If it may, it makes and expands them, too.
 
     :param root: the directory below which volumes are made
+    :param makes_volumes: whether it may make any
     """
 
     name = _NAME
+    supports_mount_options = False
+    requires_file_system_expansion = False
 
-    def __init__(self, root: Path = _TMP / "hostpath_pv") -> None:
+    def __init__(self, root: Path = _TMP / "hostpath_pv", *, makes_volumes: bool = True) -> None:
         self._root = root
+        self._makes_volumes = makes_volumes
 
     def supports(self, volume: Volume) -> bool:
         return volume.spec.host_path is not None
@@ -165,20 +168,16 @@ class HostPathDeleter:
         if path != self._root and path.is_relative_to(self._root):
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(path, ignore_errors=True))
 
-
-class HostPath(HostPathDeleter):
-    """Makes and expands host-path volumes, too."""
-
-    supports_mount_options = False
-    requires_file_system_expansion = False
-
     async def provision(self, request: ProvisionRequest) -> Volume:
         """
         Make a directory.
 
+        :raises ProvisioningDisabled: if it may not
         :raises OSError: if the directory cannot be made
         :raises ValueError: if the claim asks for a block device
         """
+        if not self._makes_volumes:
+            raise ProvisioningDisabled(f'provisioning in volume plugin "{_NAME}" is disabled')
         if request.claim.spec.volume_mode == "Block":
             raise ValueError(f"{_NAME} does not support block volume provisioning")
         # A second try uses the same directory, because the request's name comes from the claim's uid.

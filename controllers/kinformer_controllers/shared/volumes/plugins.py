@@ -30,6 +30,7 @@ __all__ = (
     "NoPlugin",
     "ProvisionRequest",
     "ProvisionerPlugin",
+    "ProvisioningDisabled",
     "RecyclerPlugin",
     "VolumeInUse",
     "VolumePlugin",
@@ -43,6 +44,10 @@ _IN_TREE: Final = "kubernetes.io/"
 
 class NoPlugin(SyncError):
     """An in-tree plug-in of Kubernetes is needed, and there is none with that name here."""
+
+
+class ProvisioningDisabled(Exception):
+    """A plug-in makes no volumes as it is configured."""
 
 
 class VolumeInUse(Exception):
@@ -101,6 +106,8 @@ class ProvisionerPlugin(Protocol):
 
         It must be idempotent: after a crash it may be called again with the same name, and must return the same
         storage. An error is reported to the user by an Event.
+
+        :raises ProvisioningDisabled: if it makes no volumes as it is configured
         """
 
 
@@ -178,10 +185,9 @@ class VolumePlugins:
             return None
         found: DeleterPlugin | None = self._supporting(volume, DeleterPlugin)
         if found is None:
+            what = "deletable volume" if any(it.supports(volume) for it in self._plugins.values()) else "volume"
             name = volume.metadata.name
-            raise NoPlugin(
-                f'error getting deleter volume plugin for volume "{name}": no deletable volume plugin matched'
-            )
+            raise NoPlugin(f'error getting deleter volume plugin for volume "{name}": no {what} plugin matched')
         return found
 
     def recycler(self, volume: Volume) -> RecyclerPlugin | None:
