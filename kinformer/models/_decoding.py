@@ -38,7 +38,7 @@ def decode(type_: type[T], data: bytes | str, *, lazy: bool = False) -> T:
     """
     try:
         decoded = decoder_for(type_).decode(data)
-        return decoded if lazy else complete(decoded)
+        return decoded if lazy or type_ is dict else complete(decoded)
     except DECODE_ERRORS as error:
         if type(error) in (msgspec.DecodeError, ObjectDecodeError):  # not JSON, or described already
             raise
