@@ -4,8 +4,8 @@ At the start, the nodes' statuses say what is attached. A VolumeAttachment that 
 attachment: the last process ended between its creation and the write of the status. So is one that appears later with a
 name that only this controller gives, and is not of an own operation: the caches were behind at the start. Kubernetes
 does not look at those. They are looked at again every minute, because a PersistentVolume may be seen later than its
-attachment. Every minute, too, what events may have missed is found, and every ``--attach-detach-reconcile-sync-period``
-attachments that were lost.
+attachment; and before a decision about a volume that only one node may have. Every minute, too, what events may have
+missed is found, and every ``--attach-detach-reconcile-sync-period`` attachments that were lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kinformer_controllers.attachdetach.actual import ActualState
 from kinformer_controllers.attachdetach.attachments import VolumeAttachments
 from kinformer_controllers.attachdetach.deciding import key_of
 from kinformer_controllers.attachdetach.desired import DesiredState
-from kinformer_controllers.attachdetach.following import Caches, Follower, volumes_in_use
+from kinformer_controllers.attachdetach.following import VOLUME_INDEX, Caches, Follower, volumes_in_use
 from kinformer_controllers.attachdetach.pending import Key, PendingOperations
 from kinformer_controllers.attachdetach.volumes import Resolver, attachment_name
 from kinformer_controllers.shared.volumes.pods import is_pod_done
@@ -161,6 +161,13 @@ class Checks:
                 await anyio.lowlevel.checkpoint()
             # It may be gone since the list was made.
             if self.caches.attachments.get_by_key(attachment.metadata.name) is not None:
+                self.attachment_seen(attachment)
+
+    def look_at(self, volume: str) -> None:
+        """The same as :meth:`_look_at_attachments`, for a volume that only one node may have."""
+        wanted = next(iter(self.desired.on(volume).values()), None)
+        if wanted is not None and wanted.spec.exclusive and (name := wanted.spec.persistent_volume):
+            for attachment in self.caches.attachments.by_index(VOLUME_INDEX, name):
                 self.attachment_seen(attachment)
 
     async def verify(self) -> None:

@@ -34,7 +34,14 @@ from kinformer_controllers.attachdetach.attachments import OperationFailed, Volu
 from kinformer_controllers.attachdetach.checking import RESYNC_PERIOD, Checks
 from kinformer_controllers.attachdetach.deciding import Attach, Detach, Plan, Refuse, plan_volume
 from kinformer_controllers.attachdetach.desired import DesiredState
-from kinformer_controllers.attachdetach.following import NODE_INDEX, Caches, Follower, nodes_with_volumes
+from kinformer_controllers.attachdetach.following import (
+    NODE_INDEX,
+    VOLUME_INDEX,
+    Caches,
+    Follower,
+    attached_volumes,
+    nodes_with_volumes,
+)
 from kinformer_controllers.attachdetach.metrics import counted_volumes
 from kinformer_controllers.attachdetach.operations import VolumeOperations, multi_attach, multi_attach_without_pods
 from kinformer_controllers.attachdetach.pending import ATTACH, DETACH, Key, PendingOperations
@@ -73,6 +80,7 @@ class AttachDetachController(Group):
         attachments = context.informers.informer_for(V1VolumeAttachment)
         add_claim_index(pods)
         pods.add_indexers({NODE_INDEX: nodes_with_volumes})
+        attachments.add_indexers({VOLUME_INDEX: attached_volumes})
         self._caches = Caches(pods.indexer, nodes.indexer, claims.indexer, volumes.indexer, attachments.indexer)
         self._resolver = Resolver(claims.indexer.get_by_key, volumes.indexer.get_by_key, drivers.indexer.get_by_key)
         self.desired, self.actual, self.pending = DesiredState(), ActualState(), PendingOperations()
@@ -130,6 +138,7 @@ class AttachDetachController(Group):
         :return: seconds after which it has to be looked at again
         """
         self._checks.recover()
+        self._checks.look_at(volume)
         now, node_of = self._clock.monotonic(), self._caches.nodes.get_by_key
         plan = plan_volume(
             volume, self.desired, self.actual, self.pending, node_of, now, force_on_timeout=self._force_on_timeout

@@ -24,10 +24,20 @@ from kinformer_controllers.attachdetach.desired import MANAGED, DesiredState
 from kinformer_controllers.attachdetach.volumes import Resolver
 from kinformer_controllers.shared.volumes.pods import has_only_local_volumes, is_pod_done
 
-__all__ = ("NODE_INDEX", "Caches", "Follower", "nodes_with_volumes", "volumes_in_use")
+__all__ = (
+    "NODE_INDEX",
+    "VOLUME_INDEX",
+    "Caches",
+    "Follower",
+    "attached_volumes",
+    "nodes_with_volumes",
+    "volumes_in_use",
+)
 
 #: The index of pods with volumes that may be attached, by their node.
 NODE_INDEX: Final = "attach-detach-node"
+#: The index of attachments by their PersistentVolume.
+VOLUME_INDEX: Final = "attach-detach-volume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,11 @@ def nodes_with_volumes(pod: V1Pod) -> tuple[str, ...]:
     """Return the node of a pod that has a volume that may be attached, for the index."""
     spec: Any = pod.spec
     return (spec.node_name,) if spec is not None and spec.node_name and not has_only_local_volumes(pod) else ()
+
+
+def attached_volumes(attachment: V1VolumeAttachment) -> tuple[str, ...]:
+    """Return the name of an attachment's PersistentVolume, for the index."""
+    return (attachment.spec.source.persistent_volume_name or "",)
 
 
 def volumes_in_use(node: V1Node | None) -> list[str]:

@@ -342,6 +342,8 @@ _OWN = (
             "seed=3719 restart(manager,write=28,version=-21)",
             # It saw an attachment of before earlier than its volume, and never looked at it again.
             "seed=205 cut(manager,request=34,event=1) restart(manager,write=25,version=-33)",
+            # It saw the volume and a pod right after such an attachment, and attached it to the node of that pod, too.
+            "seed=0 restart(manager,write=24,version=-35)",
         ),
         # Who begins on a view with a pod that is gone attaches its volume again, and detaches it later (restart after
         # the 27th write, 22 changes behind). Kubernetes does the same: only before it detaches it asks the server.
@@ -494,10 +496,11 @@ _OWN = (
         create("ServiceAccount", "bot", secrets=[{"name": "old"}, {"name": "older"}]),
         {"legacy_token": {"account": "bot", "name": "old"}},
         {"legacy_token": {"account": "bot", "name": "older", "is_invalid": True}},
-        # It looks once a day: then it marks one token, and takes away the one that is marked.
-        {"sleep": 24 * 3600 + 60},
+        # It looks once a day: then it marks one token, and takes away the one that is marked. If it is started again on
+        # an old view just then, it does so on the next day.
+        {"sleep": 48 * 3600 + 60},
         legacy_service_account_token_clean_up_period=3600.0,
-        share=8,
+        share=16,
         # The day on which it was marked.
         may_differ=("secrets/*:metadata.labels",),
     ),
