@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 
 import pytest
 
-from kinformer.simulation import Plan, World, WorldOptions, run_world
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1ConfigMap
+from kinformer.simulation import Plan, World, WorldOptions, run_world, stage
 from tests.simulation.scenarios import replication_controller, up_and_down
+from tests.simulation.tiny import APP, controller_of_apps
 
 
 def test_a_manager_does_in_a_world_what_it_does_in_a_cluster() -> None:
@@ -76,6 +80,30 @@ def test_what_settles_after_less_time_needs_no_longer_rest() -> None:
 
     assert result.error is None
     assert not result.violations
+
+
+def test_the_wait_for_rest_ends_long_before_its_time_if_too_much_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "_MOST_RECORDS", 500)
+
+    async def scenario(world: World) -> None:
+        for color in ("red", "blue"):
+            world.manager(partial(make_painter, color=color), color)
+        await world.apply({**APP, "data": {"color": "green"}})
+
+    result = run_world(scenario, options=WorldOptions(quiet=0.1))
+
+    assert result.seconds < 10
+    assert "there is no rest" in result.violations[0].text
+
+
+def make_painter(context: ControllerContext, color: str) -> Controller:
+    """Gives each app its color."""
+
+    async def sync(app: V1ConfigMap) -> None:
+        if (app.data or {}).get("color") != color:
+            await context.client.resource(V1ConfigMap).patch("web", {"data": {"color": color}}, "default")
+
+    return controller_of_apps(context, color, sync)
 
 
 def test_what_is_demanded_is_looked_at_after_each_write() -> None:

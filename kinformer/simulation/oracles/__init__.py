@@ -146,10 +146,10 @@ class Oracles:
             self.violations += see(record, state)
 
     def finish(self, ending: Ending) -> list[Violation]:
-        """Let each oracle check the end of the run; returns all violations of the run."""
+        """Let each oracle check the end of the run; returns all violations of the run, each once."""
         for oracle in self._oracles:
             self.violations += oracle.finish(ending)
-        return self.violations
+        return list(dict.fromkeys(self.violations))
 
     def reference(self, objects: Objects) -> Reference:
         """

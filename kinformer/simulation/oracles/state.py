@@ -62,14 +62,17 @@ class Quiet(Oracle):
     """
 
     name = "quiet"
-    listens = ("write",)
+    listens = ("write", "ended")
 
     def __init__(self, seconds: float = 30.0, remembered: int = 500) -> None:
         self.seconds = seconds
         self._writes: deque[Record] = deque(maxlen=remembered)
+        self._ended: Counter[tuple[str, str]] = Counter()
 
     def record(self, record: Record, state: State) -> Sequence[Violation]:
-        if record.actor not in ("user", "nodes") and not record.object.startswith(NO_STATE):
+        if record.what == "ended":
+            self._ended[record.actor, record.detail] += 1
+        elif record.actor not in ("user", "nodes") and not record.object.startswith(NO_STATE):
             self._writes.append(record)
         return ()
 
@@ -85,7 +88,8 @@ class Quiet(Oracle):
             numbers = [record.number for record in late][-6:]
             yield self.violation(f"there is no rest, {self.seconds:g} s before the end: {often}", *numbers)
         elif not ending.settled:
-            yield self.violation(f"the run did not settle in {ending.time:g} s")
+            why = [f": {who} ended {count} times: {why}" for (who, why), count in self._ended.most_common(1)]
+            yield self.violation(f"the run did not settle in {ending.time:g} s{''.join(why)}")
 
 
 def _verb(detail: str) -> str:

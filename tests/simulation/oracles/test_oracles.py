@@ -46,6 +46,12 @@ def test_each_can_be_left_out(name: str) -> None:
     assert violated(Checks(without=[name])) == EXPECTED - {name}
 
 
+def test_what_is_found_again_and_again_is_reported_once() -> None:
+    ending = Ending(time=10.0, state=STATE, exceptions=["KeyError: 'x'"] * 3)
+
+    assert [str(each) for each in Oracles(Checks()).finish(ending)] == ["leftovers: nobody handled KeyError: 'x'"]
+
+
 def test_an_oracle_that_does_not_exist_is_named() -> None:
     with pytest.raises(ValueError, match="there is no oracle 'queit': there are final-state, quiet"):
         Checks(without=["queit"])

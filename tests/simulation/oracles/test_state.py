@@ -69,6 +69,15 @@ def test_a_run_that_was_ended_by_its_limit_is_not_quiet() -> None:
     assert Telling(Quiet(30), time=3600).finish(settled=False) == ["the run did not settle in 3600 s"]
 
 
+def test_a_run_that_did_not_settle_tells_which_process_ended_again_and_again() -> None:
+    telling = Telling(Quiet(30), time=60)
+    for _ in range(3):
+        telling("operator", "ended", detail="ImportError('pykube')")
+
+    (text,) = telling.finish(settled=False)
+    assert text == "the run did not settle in 60 s: operator ended 3 times: ImportError('pykube')"
+
+
 def test_stores_that_hold_what_the_server_has_agree() -> None:
     held = {"pods/default/a": 4}
 
