@@ -11,7 +11,7 @@ from typing import Final
 from prometheus_client import Counter
 
 from kinformer.cluster import in_cluster
-from kinformer.logs import error_text, get_logger
+from kinformer.logs import get_logger, typed_error_text
 
 __all__ = ("LeftOut", "objects_left_out_total")
 
@@ -59,6 +59,6 @@ class LeftOut:
             informer=self._informer,
             part=part,
             key=key,
-            error=f"{type(error).__name__}: {error_text(error)}",
+            error=typed_error_text(error),
             **hint,
         )

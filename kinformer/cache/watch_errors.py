@@ -14,7 +14,7 @@ from kinformer.client.errors import (
     suggested_delay,
 )
 from kinformer.clock import Clock
-from kinformer.logs import error_text, get_logger, traceback_text
+from kinformer.logs import get_logger, traceback_text, typed_error_text
 
 __all__ = (
     "ListNotStored",
@@ -68,7 +68,7 @@ class UnexpectedError(ClientError):
     """
 
     def __init__(self, name: str, error: BaseException):
-        super().__init__(f"list and watch of {name} raised {type(error).__name__}: {error_text(error)}")
+        super().__init__(f"list and watch of {name} raised {typed_error_text(error)}")
 
 
 class ListNotStored(ClientError):
@@ -79,7 +79,7 @@ class ListNotStored(ClientError):
     """
 
     def __init__(self, name: str, error: Exception):
-        super().__init__(f"unable to sync list result: {name}: {type(error).__name__}: {error_text(error)}")
+        super().__init__(f"unable to sync list result: {name}: {typed_error_text(error)}")
 
 
 def default_watch_error_handler(name: str, error: ClientError) -> None:

@@ -27,7 +27,7 @@ from typing import Any, Final, Protocol, TypeVar, overload
 import anyio
 
 from kinformer.clock import FakeClock
-from kinformer.logs import error_text, get_logger
+from kinformer.logs import get_logger, typed_error_text
 
 __all__ = ("eventually", "quiet", "running", "turn")
 
@@ -70,7 +70,7 @@ async def running(what: R) -> AsyncIterator[R]:
         try:
             await what.run()
         except Exception as error:
-            log.error("running_failed", what=type(what).__name__, error=f"{type(error).__name__}: {error_text(error)}")
+            log.error("running_failed", what=type(what).__name__, error=typed_error_text(error))
             raise
 
     async with plain_task_group() as tasks:

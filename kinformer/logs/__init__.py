@@ -9,7 +9,7 @@ local variables, and their values have no control characters.
 from __future__ import annotations
 
 from kinformer.logs.escaping import escape_control_characters, escaped
-from kinformer.logs.logger import Logger, error_text, get_logger, silenced, traceback_text
+from kinformer.logs.logger import Logger, error_text, get_logger, silenced, traceback_text, typed_error_text
 from kinformer.logs.setup import configure_logging, leave_rich_out
 
 __all__ = (
@@ -22,4 +22,5 @@ __all__ = (
     "leave_rich_out",
     "silenced",
     "traceback_text",
+    "typed_error_text",
 )

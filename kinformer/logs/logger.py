@@ -27,7 +27,7 @@ from typing import Any
 from kinformer.cluster import CLUSTER
 from kinformer.logs.escaping import escaped, without_control
 
-__all__ = ("Logger", "error_text", "get_logger", "silenced", "traceback_text")
+__all__ = ("Logger", "error_text", "get_logger", "silenced", "traceback_text", "typed_error_text")
 
 #: The most characters of a traceback that are kept. A recursion or a huge message makes tracebacks without end.
 _LONGEST = 20_000
@@ -181,6 +181,13 @@ def error_text(error: BaseException) -> str:
         return repr(error) if isinstance(error, KeyError) else str(error) or repr(error)
     except Exception:
         return type(error).__name__
+
+
+def typed_error_text(error: BaseException) -> str:
+    """The name of an exception's type and its text, as a traceback ends: ``KeyError: 'a'``."""
+    name = type(error).__name__
+    text = str(error) if isinstance(error, KeyError) else error_text(error)
+    return text if text.startswith(name) else f"{name}: {text}"
 
 
 def traceback_text(error: BaseException | None = None) -> str:

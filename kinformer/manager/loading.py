@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from kinformer.arguments import takes, want_function, want_several
 from kinformer.installed import installed, module_of_path
-from kinformer.logs import error_text, get_logger, traceback_text
+from kinformer.logs import get_logger, traceback_text, typed_error_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.controller import Controller
 from kinformer.manager.selection import select_controllers
@@ -246,7 +246,7 @@ def load_factory(entry: Any) -> Any:
 
 def _not_loaded(entry: Any, error: BaseException) -> ControllerLoadError:
     return ControllerLoadError(
-        f"controller {entry.name} cannot be loaded from {entry.value}: {type(error).__name__}: {error_text(error)}"
+        f"controller {entry.name} cannot be loaded from {entry.value}: {typed_error_text(error)}"
     )
 
 
@@ -272,6 +272,5 @@ def _make(entry: Any, factory: Any, context: ControllerContext) -> Runnable:
     except (Exception, SystemExit) as error:
         hint = "" if takes(factory, 1) else ". It is called with the context alone: want defaults for the others"
         raise ControllerLoadError(
-            f"controller {entry.name} of {entry.value} cannot be made: "
-            f"{type(error).__name__}: {error_text(error)}{hint}"
+            f"controller {entry.name} of {entry.value} cannot be made: {typed_error_text(error)}{hint}"
         ) from error

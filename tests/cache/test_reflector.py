@@ -983,7 +983,7 @@ async def test_any_error_of_a_list_or_watch_is_reported_and_counted(
     (error,) = told
     assert isinstance(error, UnexpectedError)
     cause = type(error.__cause__).__name__
-    assert str(error).startswith(f"list and watch of {reflector.name} raised {cause}: ")
+    assert str(error).startswith(f"list and watch of {reflector.name} raised {cause}")
     assert metric_value("informer_failures_total", {"name": reflector.name, "error": cause}) == 1
 
 

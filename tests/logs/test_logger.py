@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 import kinformer
 import kinformer_controllers
-from kinformer.logs import configure_logging, error_text, get_logger, traceback_text
+from kinformer.logs import configure_logging, error_text, get_logger, traceback_text, typed_error_text
 
 SECRET = "c4n" + "ary"
 
@@ -172,3 +172,8 @@ def test_an_exception_whose_text_cannot_be_read_is_called_by_its_type() -> None:
 
 def test_the_text_of_a_key_error_says_more_than_the_key() -> None:
     assert error_text(KeyError("huge")) == "KeyError('huge')"
+    assert [typed_error_text(error) for error in (KeyError("huge"), ValueError("no"), ValueError())] == [
+        "KeyError: 'huge'",
+        "ValueError: no",
+        "ValueError()",
+    ]

@@ -82,7 +82,7 @@ def test_what_settles_after_less_time_needs_no_longer_rest() -> None:
     assert not result.violations
 
 
-def test_the_wait_for_rest_ends_long_before_its_time_if_too_much_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_for_rest_ends_early_if_too_much_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "_MOST_RECORDS", 500)
 
     async def scenario(world: World) -> None:

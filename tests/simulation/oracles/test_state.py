@@ -69,7 +69,7 @@ def test_a_run_that_was_ended_by_its_limit_is_not_quiet() -> None:
     assert Telling(Quiet(30), time=3600).finish(settled=False) == ["the run did not settle in 3600 s"]
 
 
-def test_a_run_that_did_not_settle_tells_which_process_ended_again_and_again() -> None:
+def test_a_run_that_did_not_settle_tells_which_process_kept_ending() -> None:
     telling = Telling(Quiet(30), time=60)
     for _ in range(3):
         telling("operator", "ended", detail="ImportError('pykube')")
