@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -166,17 +167,21 @@ def is_signed_by(certificates: bytes, authority: bytes) -> bool:
     Whether a CA has signed a certificate. False also if one of the two cannot be read as a certificate.
 
     :param certificates: one or more, in PEM. Only the first is checked
-    :param authority: the CA's certificate, in PEM
+    :param authority: the certificates of one or more CAs, in PEM
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     _x509()
     from cryptography.exceptions import InvalidSignature
 
     try:
-        _first(certificates).verify_directly_issued_by(_first(authority))
-    except (ValueError, TypeError, InvalidSignature):
+        first, authorities = _first(certificates), _x509().load_pem_x509_certificates(authority)
+    except ValueError:
         return False
-    return True
+    for each in authorities:
+        with suppress(ValueError, TypeError, InvalidSignature):
+            first.verify_directly_issued_by(each)
+            return True
+    return False
 
 
 def first_of(certificates: bytes) -> bytes:

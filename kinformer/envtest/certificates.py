@@ -71,13 +71,6 @@ def user_of_certificate(certificate: Any) -> tuple[str, tuple[str, ...]] | None:
 
     :param certificate: as :meth:`ssl.SSLSocket.getpeercert` gives it
     """
-    if not certificate:
-        return None
-    name, groups = "", []
-    for part in certificate.get("subject", ()):
-        for key, value in part:
-            if key == "commonName":
-                name = value
-            elif key == "organizationName":
-                groups.append(value)
-    return (name, tuple(groups)) if name else None
+    pairs = [pair for part in (certificate or {}).get("subject", ()) for pair in part]
+    name = dict(pairs).get("commonName")
+    return (name, tuple(value for key, value in pairs if key == "organizationName")) if name else None

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from typing import Any
 
 import aiohttp
@@ -9,6 +12,7 @@ import anyio
 import pytest
 from aiohttp import web
 
+from kinformer.client.tls import load_identity
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.certificates import Authority
@@ -305,6 +309,40 @@ async def test_a_webhook_that_cannot_be_reached_stops_writes_or_is_ignored(http:
     path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/c"
     assert (await http("PATCH", path, change, "application/json-patch+json"))[0] == 200
     await http.create(PODS, pod())
+
+
+class Namesake(Authority):
+    """Gives its servers certificates with its own name and no identifier of its key, as Knative's webhooks have."""
+
+    def server_context(self, hosts: tuple[str, ...]) -> ssl.SSLContext:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        issuer = x509.load_pem_x509_certificate(self.certificate).subject
+        signing = serialization.load_pem_private_key(self.pair.key, None)
+        key = ec.generate_private_key(ec.SECP256R1())
+        now, day = datetime.now(UTC), timedelta(days=1)
+        builder = x509.CertificateBuilder(issuer, issuer, key.public_key(), 7, now - day, now + day)
+        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(host)) for host in hosts])
+        made = builder.add_extension(names, critical=False).sign(signing, hashes.SHA256())  # type: ignore[arg-type]  # EC
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        private = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        pem = serialization.Encoding.PEM
+        load_identity(context, made.public_bytes(pem) + key.private_bytes(pem, *private))
+        return context
+
+
+async def test_a_webhook_whose_ca_has_the_same_name_is_trusted(http: Http, authority: Authority) -> None:
+    async with serve_webhook(Namesake()) as hook:
+        await configure(http, "validating", hook.webhook())
+        await http.create(PODS, pod())
+        hook.bundle = Hook(authority).bundle
+        await configure(http, "validating", hook.webhook(), name="strange")
+        code, refusal = await http("POST", PODS, pod("q"))
+
+    assert (code, len(hook.asked)) == (500, 2)
+    assert refusal["message"].endswith("x509: certificate signed by unknown authority")
 
 
 async def test_a_slow_webhook_is_called_for_all_requests_at_once(hook: Hook, clock: FakeClock) -> None:
