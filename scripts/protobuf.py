@@ -3,8 +3,7 @@
     python -m scripts.protobuf KUBERNETES
 
 KUBERNETES is a folder with Kubernetes' ``generated.proto`` files, such as a checkout of its sources. Only numbers are
-taken from there. Names and types of fields come from kubernetes_asyncio's metadata. The definitions of custom resources
-are left out, because clients send them as JSON.
+taken from there. Names and types of fields come from kubernetes_asyncio's metadata.
 """
 
 from __future__ import annotations
@@ -34,8 +33,12 @@ _OTHERS: Final = {  # bodies of subresources and of deletes
     "V1Scale": "k8s.io.api.autoscaling.v1.Scale",
     "AuthenticationV1TokenRequest": "k8s.io.api.authentication.v1.TokenRequest",
 }
-_FOLDERS: Final = {"": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
-_ELSEWHERE: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
+_PACKAGES: Final = {  # where they are not k8s.io.api and the first part of the group
+    "": "k8s.io.api.core",
+    "internal.apiserver.k8s.io": "k8s.io.api.apiserverinternal",
+    "apiextensions.k8s.io": "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions",
+    "apiregistration.k8s.io": "k8s.io.kube_aggregator.pkg.apis.apiregistration",
+}
 _MESSAGE: Final = re.compile(r"^message (\w+) \{$(.*?)^\}$", re.DOTALL | re.MULTILINE)
 _FIELD: Final = re.compile(
     r"^  (?:optional|repeated|map<string, (?P<value>.*)>) ?(?P<type>[\w.]*) (?P<name>\w+) = (?P<number>\d+);$",
@@ -54,11 +57,11 @@ def main(folder: Path) -> None:
     messages = {name: fields for path in sorted(folder.rglob("generated.proto")) for name, fields in _messages(path)}
     rows: dict[str, list[str]] = {}
     for model, info in builtin_resources().items():
-        place = _FOLDERS.get(info.group, info.group.partition(".")[0])
-        message = f"k8s.io.api.{place}.{info.version}.{info.kind}"
+        package = _PACKAGES.get(info.group, f"k8s.io.api.{info.group.partition('.')[0]}")
+        message = f"{package}.{info.version}.{info.kind}"
         if message in messages and model in model_names():
             _add(rows, messages, model, message)
-        elif model in model_names() and info.group not in _ELSEWHERE:
+        elif model in model_names():
             sys.stderr.write(f"there is no message {message}\n")
     for model, message in _OTHERS.items():
         _add(rows, messages, model, message)
@@ -86,7 +89,8 @@ def _add(rows: dict[str, list[str]], messages: dict[str, list[_Field]], model: s
         return
     shape = shape_of(model)
     types = {shape.json_names[attribute]: type_ for attribute, type_ in shape.types.items()}
-    names = {name.lower(): name for name in types}  # a few messages write apiGroup as aPIGroup, or webhooks as Webhooks
+    # A few messages write apiGroup as aPIGroup, or webhooks as Webhooks. Those of schemas have no $ and no dashes.
+    names = {name.lower().replace("-", "").removeprefix("$"): name for name in types}
     rows[model] = row = []
 
     def add_fields(message: str, before: str) -> None:

@@ -69,7 +69,7 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
         if type_ == _YAML:
             return read_yaml_body(call.body)
         if type_ == _PROTOBUF:
-            with suppress(LookupError):  # custom resources, and their definitions
+            with suppress(LookupError):  # custom resources
                 return read_protobuf(call.body, _FOREIGN), ""
     except BadJson as error:
         raise refuse(f"couldn't get version/kind; json parse error: {error}") from None

@@ -202,8 +202,13 @@ def _time(data: bytes, form: str = "seconds") -> str | None:
 
 
 def _any(data: bytes) -> Any:
-    raw = _only(data)
-    return decode(raw) if raw else None
+    return decode(raw) if (raw := _only(data)) else None
+
+
+def _schema(data: bytes) -> Any:
+    fields = dict(_fields(data))
+    found = fields.get(2, fields.get(1))
+    return _message("V1JSONSchemaProps")(found) if isinstance(found, bytes) else bool(found)
 
 
 #: By the mark of a field; see ``registry/forms.txt``.
@@ -213,6 +218,7 @@ _MARKED: Final[dict[str, Read]] = {
     "i": _number_or_text,
     "u": lambda data: _time(data, "microseconds"),
     "r": _any,
+    "s": _schema,
 }
 _PLAIN: Final[dict[str, Read]] = {
     "str": lambda data: data.decode(),

@@ -168,7 +168,7 @@ class _Object:
         for attribute, type_ in shape.types.items():
             name = shape.json_names[attribute]
             form = forms.get(name, "")
-            read = _of_schemas(name) if self._model == _SCHEMA and name in _OF_SCHEMAS else _reader(type_, form)
+            read = _of_schemas(name) if "s" in form else _reader(type_, form)
             collection = type_.startswith(("list[", "dict("))
             if collection and "!" in form:
                 read = _or_none(read)
@@ -329,25 +329,17 @@ def _integer(value: Any, path: str, problems: Problems, bits: int = 32) -> Any:
     return value
 
 
-_SCHEMA = "V1JSONSchemaProps"
-#: Fields of a schema whose type is not in the metadata. Their value is a schema, or else a list of schemas
-#: or a boolean, as named here.
-_OF_SCHEMAS = {"items": list, "additionalItems": bool, "additionalProperties": bool}
-
-
 def _of_schemas(name: str) -> Reader:
-    other = _OF_SCHEMAS[name]
-
     def read_schemas(value: Any, path: str, problems: Problems) -> Any:
         # Go decodes these values separately, so their unknown fields are not reported.
-        schema = _object(_SCHEMA)
+        schema = _object("V1JSONSchemaProps")
         if type(value) is dict:
             return schema.read(value, "", Problems())
-        if other is bool:
-            if type(value) is not bool:
-                raise WrongType("json: boolean or JSON schema expected")
+        if name == "items":
+            return [schema.read(one, "", Problems()) for one in value] if type(value) is list else None
+        if type(value) is bool:
             return value
-        return [schema.read(one, "", Problems()) for one in value] if type(value) is list else None
+        raise WrongType("json: boolean or JSON schema expected")
 
     return read_schemas
 
