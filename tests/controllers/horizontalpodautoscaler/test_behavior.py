@@ -1,4 +1,4 @@
-"""How fast a target may be scaled."""
+"""How fast a target may be scaled, beside the cases of Kubernetes in `test_behavior_cases.py`."""
 
 from __future__ import annotations
 
@@ -35,24 +35,8 @@ def limited(
     )
 
 
-def test_without_a_behavior_a_target_at_most_doubles() -> None:
-    assert limited(History(), 1, 50, now=0)[0] == 4
-    found = limited(History(), 10, 50, now=0)
-
-    assert (found.replicas, found.is_limited, found.limit.reason) == (20, True, "ScaleUpLimit")
-    assert limited(History(), 10, 50, now=0, most=15).limit.reason == "TooManyReplicas"
-    assert limited(History(), 10, 0, now=0, least=2).limit.reason == "TooFewReplicas"
-    assert limited(History(), 10, 12, now=0).limit.reason == "DesiredWithinRange"
-
-
-def test_the_highest_recommendation_of_the_window_counts_before_scaling_down() -> None:
-    history = History()
-    history.begin(10, 0)
-
-    assert limited(history, 10, 2, now=100).able.reason == "ScaleDownStabilized"
-    assert limited(history, 10, 4, now=299).replicas == 10
-    assert limited(history, 10, 3, now=301).replicas == 4
-    assert limited(history, 4, 3, now=600).replicas == 3
+def test_without_a_behavior_a_target_grows_to_four_or_twice_as_many() -> None:
+    assert [limited(History(), current, 50, now=0).replicas for current in (1, 2, 10)] == [4, 4, 20]
 
 
 def test_a_window_for_scaling_up_takes_the_lowest_recommendation() -> None:
@@ -66,42 +50,13 @@ def test_a_window_for_scaling_up_takes_the_lowest_recommendation() -> None:
     assert limited(history, 6, 7, now=200, behavior=slow).able.reason == "ReadyForNewScale"
 
 
-@pytest.mark.parametrize(
-    ("policies", "select", "replicas"),
-    [
-        ([("Pods", 4)], "Max", 14),
-        ([("Percent", 25)], "Max", 13),
-        ([("Percent", 25), ("Pods", 4)], "Max", 14),
-        ([("Percent", 25), ("Pods", 4)], "Min", 13),
-        ([("Pods", 4)], "Disabled", 10),
-    ],
-)
-def test_policies_limit_how_many_pods_are_added(policies: list[tuple[str, int]], select: str, replicas: int) -> None:
-    up = rules(
-        selectPolicy=select,
-        policies=[{"type": type_, "value": value, "periodSeconds": 60} for type_, value in policies],
-    )
+@pytest.mark.parametrize(("select", "up", "down"), [("Max", 14, 6), ("Min", 13, 7), ("Disabled", 10, 10)])
+def test_of_several_policies_the_selected_one_limits(select: str, up: int, down: int) -> None:
+    side = rules(selectPolicy=select, policies=by_the_minute([("Percent", 25), ("Pods", 4)]))
+    both = behavior(up=side, down=side)
 
-    assert limited(History(), 10, 50, now=0, behavior=behavior(up=up)).replicas == replicas
-
-
-@pytest.mark.parametrize(
-    ("policies", "select", "replicas"),
-    [
-        ([("Pods", 4)], "Max", 6),
-        ([("Percent", 25)], "Max", 7),
-        ([("Percent", 25), ("Pods", 4)], "Max", 6),
-        ([("Percent", 25), ("Pods", 4)], "Min", 7),
-        ([("Pods", 4)], "Disabled", 10),
-    ],
-)
-def test_policies_limit_how_many_pods_go(policies: list[tuple[str, int]], select: str, replicas: int) -> None:
-    down = rules(
-        selectPolicy=select,
-        policies=[{"type": type_, "value": value, "periodSeconds": 60} for type_, value in policies],
-    )
-
-    assert limited(History(), 10, 1, now=0, behavior=behavior(down=down)).replicas == replicas
+    assert limited(History(), 10, 50, now=0, behavior=both).replicas == up
+    assert limited(History(), 10, 1, now=0, behavior=both).replicas == down
 
 
 def test_a_policy_counts_what_was_changed_within_its_period() -> None:
@@ -113,13 +68,3 @@ def test_a_policy_counts_what_was_changed_within_its_period() -> None:
     assert limited(history, 14, 50, now=60, behavior=steps).replicas == 18
     history.scaled(steps, 14, 12, 70)  # two pods less count as two that may be added
     assert limited(history, 12, 50, now=80, behavior=steps).replicas == 18
-
-
-def test_the_history_does_not_grow() -> None:
-    history, steps = History(), behavior()
-    for second in range(0, 3000, 10):
-        limited(history, 10, 10 + second % 7, now=second)
-        history.scaled(steps, 10, 11, second)
-
-    assert len(history.recommendations) <= 32
-    assert len(history.ups) <= 3

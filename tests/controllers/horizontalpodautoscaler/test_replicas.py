@@ -105,11 +105,6 @@ def test_an_objects_value_counts_for_the_pods_that_are_ready() -> None:
         replicas_by_ratio([], 5, 20_000, 10_000, terms=TERMS)
 
 
-def test_a_target_without_pods_gets_one_for_each_target_value() -> None:
-    assert replicas_by_ratio([], 0, 25_000, 10_000, terms=TERMS).replicas == 3
-    assert replicas_by_ratio([], 0, 0, 10_000, terms=TERMS).replicas == 0
-
-
 def test_a_value_for_each_pod_divides_the_whole() -> None:
     assert replicas_by_total(3, 8_600, 2_000, terms=TERMS) == Proposal(5, 2_867)
     assert replicas_by_total(4, 8_600, 2_000, terms=TERMS) == Proposal(4, 2_150)
