@@ -131,10 +131,6 @@ def test_priority_class_operators_mean_what_label_selectors_mean() -> None:
         matches("DoesNotExist", "high")
 
 
-def test_no_pod_is_in_a_scope_that_nobody_knows() -> None:
-    assert not pod_matches_scope(ScopeRequirement("Lucky"), pod())
-
-
 def test_a_pod_with_terms_for_other_namespaces_uses_cross_namespace_affinity() -> None:
     here = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}
     there = {"preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": {"namespaceSelector": {}}}]}
@@ -157,20 +153,6 @@ def test_claims_are_in_the_scope_of_all_their_attributes_classes() -> None:
     assert not matches(ScopeRequirement("VolumeAttributesClass", "In", ("bronze",)), claim)
     assert not matches(ScopeRequirement("VolumeAttributesClass"), {"metadata": {}, "spec": {}})
     assert not matches(ScopeRequirement("Terminating"), claim)
-
-
-def test_a_claim_is_charged_whole_bytes_and_its_allocation() -> None:
-    claim = {
-        "metadata": {"name": "c"},
-        "spec": {"storageClassName": "fast", "resources": {"requests": {"storage": "1500m"}}},
-        "status": {"allocatedResources": {"storage": "2500m"}},
-    }
-    evaluator = claim_evaluator()
-
-    assert dump(evaluator.usage(claim))["fast.storageclass.storage.k8s.io/requests.storage"] == "3"
-    assert evaluator.matching_resources(["x.storageclass.storage.k8s.io/requests.storage", "x/requests.storage"]) == [
-        "x.storageclass.storage.k8s.io/requests.storage"
-    ]
 
 
 def test_a_resource_claim_is_charged_for_each_classs_possible_devices() -> None:
