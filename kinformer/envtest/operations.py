@@ -111,6 +111,7 @@ class DeleteOptions:
         return {key: value for key, value in said.items() if value is not None}
 
 
+@dataclass(eq=False, slots=True)
 class Operations:
     """
     The writes of one server.
@@ -120,33 +121,23 @@ class Operations:
     :param issue_token: makes a service account's token from its namespace, its name, its uid and a life in seconds
     """
 
-    def __init__(
-        self,
-        storage: Storage,
-        registry: Registry,
-        clock: Clock,
-        admission: Admission,
-        strategies: Callable[[Resource], Strategy],
-        rng: random.Random,
-        issue_token: Callable[[str, str, str, int], str],
-    ):
-        self.issue_token = issue_token
-        self.storage = storage
-        self.registry = registry
-        self.clock = clock
-        self.admission = admission
-        self.rng = rng
-        self._strategies = strategies
-        self._known: dict[Resource, Strategy] = {}
-        # The text of the current second is kept, because each of thousands of writes in a second needs it.
-        self._moment: datetime | None = None
-        self._now = ""
+    storage: Storage
+    registry: Registry
+    clock: Clock
+    admission: Admission
+    strategies: Callable[[Resource], Strategy]
+    rng: random.Random
+    issue_token: Callable[[str, str, str, int], str]
+    _known: dict[Resource, Strategy] = field(default_factory=dict, init=False)
+    # The text of the current second is kept, because each of thousands of writes in a second needs it.
+    _moment: datetime | None = field(default=None, init=False)
+    _now: str = field(default="", init=False)
 
     def strategy(self, resource: Resource) -> Strategy:
         try:
             return self._known[resource]
         except KeyError:
-            self._known[resource] = strategy = self._strategies(resource)
+            self._known[resource] = strategy = self.strategies(resource)
             return strategy
 
     def now(self) -> str:

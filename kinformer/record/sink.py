@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -75,6 +76,7 @@ class ClientSink:
         return await self._events.patch(meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC)
 
 
+@dataclass(eq=False, slots=True)
 class EventWriter:
     """
     Writes one broadcaster's events to one sink, one after the other.
@@ -83,19 +85,14 @@ class EventWriter:
     for once.
     """
 
-    __slots__ = ("_busy_since", "_clock", "_correlator", "_hurries", "_retry_after", "_sink", "_wait")
-
-    def __init__(
-        self, sink: EventSink, correlator: EventCorrelator, clock: Clock, retry_after: float = RETRY_AFTER
-    ) -> None:
-        self._sink = sink
-        self._correlator = correlator
-        self._clock = clock
-        self._retry_after = retry_after
-        self._hurries = False
-        self._wait: anyio.CancelScope | None = None
-        #: Since when the sink was busy each time that an event was to be written.
-        self._busy_since: float | None = None
+    sink: EventSink
+    correlator: EventCorrelator
+    clock: Clock
+    retry_after: float = RETRY_AFTER
+    _hurries: bool = field(default=False, init=False)
+    _wait: anyio.CancelScope | None = field(default=None, init=False)
+    #: Since when the sink was busy each time that an event was to be written.
+    _busy_since: float | None = field(default=None, init=False)
 
     def hurry(self) -> None:
         """From now on try each event once, and do not wait: the process is about to end."""
@@ -108,11 +105,11 @@ class EventWriter:
         # Other listeners have the same event, and the correlator changes its name and count.
         event = copy.copy(event)
         event.metadata = copy.copy(event.metadata)
-        event, patch, skip = self._correlator.correlate(event)
+        event, patch, skip = self.correlator.correlate(event)
         if skip:
             return
-        if isinstance(self._sink, ClientSink) and self._sink.patience:
-            await self._wait_for_others(self._sink)
+        if isinstance(self.sink, ClientSink) and self.sink.patience:
+            await self._wait_for_others(self.sink)
         tried = 0
         while tried < MAX_TRIES:
             tried += 1
@@ -122,12 +119,12 @@ class EventWriter:
                 break
             if tried < MAX_TRIES:
                 # The first wait is random, so that many clients do not return to a server at the same time.
-                await self._sleep(self._retry_after * (random.random() if tried == 1 else 1))
+                await self._sleep(self.retry_after * (random.random() if tried == 1 else 1))
         log.error("event_given_up", tries=tried, **_named(event))
 
     async def _wait_for_others(self, sink: ClientSink) -> None:
         while sink.is_busy and not self._hurries:
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             self._busy_since = now if self._busy_since is None else self._busy_since
             if now - self._busy_since >= sink.patience:
                 return
@@ -137,13 +134,13 @@ class EventWriter:
     async def _sleep(self, seconds: float) -> None:
         """Wait, unless :meth:`hurry` is called."""
         with anyio.CancelScope() as self._wait:
-            await self._clock.sleep(seconds)
+            await self.clock.sleep(seconds)
         self._wait = None
 
     async def _try(self, event: CoreV1Event, patch: dict[str, Any] | None) -> bool:
         """Try once. Return whether the event needs no further try: it was written, or refused."""
         try:
-            self._correlator.update_state(await self._store(event, patch))
+            self.correlator.update_state(await self._store(event, patch))
         except ApiError as error:
             level = log.debug if isinstance(error, AlreadyExists) or _is_ending(error) else log.error
             level("event_refused", error=str(error), **_named(event))
@@ -157,10 +154,10 @@ class EventWriter:
     async def _store(self, event: CoreV1Event, patch: dict[str, Any] | None) -> CoreV1Event:
         if patch is not None:
             try:
-                return await self._sink.patch(event, patch)
+                return await self.sink.patch(event, patch)
             except NotFound:
                 log.debug("event_expired_on_server", **_named(event))
-        return await self._sink.create(_as_new(event))
+        return await self.sink.create(_as_new(event))
 
 
 def _as_new(event: CoreV1Event) -> CoreV1Event:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
@@ -237,37 +238,31 @@ def _sender(_: str, request: web.BaseRequest) -> Sender:
     return owner.name if owner is not None else "nobody", None, end
 
 
+@dataclass(eq=False, slots=True)
 class DisturbedHandler:
     """Handles requests, with the faults of the world."""
 
-    def __init__(
-        self,
-        world: DisturbedWorld,
-        sender: Callable[[web.BaseRequest], Sender],
-        answer: RequestHandler,
-        stale: Callable[[int], RequestHandler],
-    ) -> None:
-        self._world = world
-        self._sender = sender
-        self._answer = answer
-        self._stale = stale
+    world: DisturbedWorld
+    sender: Callable[[web.BaseRequest], Sender]
+    answer: RequestHandler
+    stale: Callable[[int], RequestHandler]
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        sender = self._sender(request)
+        sender = self.sender(request)
         if sender is None:
-            return await self._answer(request)
+            return await self.answer(request)
         actor, life, wire = sender
         exchange = Exchange(actor, life, about(request.method, request.raw_path))
         EXCHANGE.set(exchange)
         if actor == "user" and exchange.about.is_counted:
             return await self._of_user(request, exchange)
         if life is None:
-            return await self._answer(request)
+            return await self.answer(request)
         return await self._disturbed(request, exchange, life, wire)
 
     async def _of_user(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         """Do a write of the user. Nothing goes wrong with it, but processes may be away meanwhile."""
-        world, processes = self._world, self._world.processes
+        world, processes = self.world, self.world.processes
         actors = [name for name, process in processes.items() if process.is_disturbed]
         for deviation in world.injector.before_user_write(actors):
             match deviation:
@@ -277,7 +272,7 @@ class DisturbedHandler:
                 case Lag(actor=actor, back=back, seconds=seconds):
                     world.tell_fault(actor, deviation, exchange.about.object)
                     world.later(seconds, world.sight_of(actor).begin_lag(back))
-        response = await self._answer(request)
+        response = await self.answer(request)
         for name, process in processes.items():
             process.note_user_write()
             world.sight_of(name).note_user_write()
@@ -286,7 +281,7 @@ class DisturbedHandler:
     async def _disturbed(
         self, request: web.BaseRequest, exchange: Exchange, life: DisturbedLife, wire: Wire
     ) -> web.StreamResponse:
-        world, actor, what = self._world, exchange.actor, exchange.about
+        world, actor, what = self.world, exchange.actor, exchange.about
         name, words = what.object, str(what)
         world.tell(actor, "request", name, detail=words)
         if (refusal := await self._before(exchange, life, wire)) is not None:
@@ -305,19 +300,19 @@ class DisturbedHandler:
         return response
 
     async def _answer_maybe_stale(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
-        what, stale = exchange.about, self._world.sight_of(exchange.actor).stale
+        what, stale = exchange.about, self.world.sight_of(exchange.actor).stale
         streams = what.verb == "watch" and "sendInitialEvents=true" in request.query_string
         if what.resource not in stale or not (streams or what.verb == "list"):
-            return await self._answer(request)
+            return await self.answer(request)
         version = stale[what.resource] if streams else stale.pop(what.resource)
         query = {name: value for name, value in request.query.items() if streams or name not in _VERSIONS}
         if not streams:
             query["resourceVersion"] = "0"
-        return await self._stale(version)(request.clone(rel_url=request.rel_url.with_query(query)))
+        return await self.stale(version)(request.clone(rel_url=request.rel_url.with_query(query)))
 
     async def _before(self, exchange: Exchange, life: DisturbedLife, wire: Wire) -> web.Response | None:
         """The faults before a request is handled. Returns a response if the request is not to be handled."""
-        world, actor, what = self._world, exchange.actor, exchange.about
+        world, actor, what = self.world, exchange.actor, exchange.about
         if life.lease_is_unreachable == "calls" and what.resource.startswith("leases."):
             await anyio.sleep_forever()
         for deviation in world.injector.request(actor, what.verb):
@@ -337,11 +332,11 @@ class DisturbedHandler:
 
     def _touch(self, exchange: Exchange, deviation: Deviation) -> None:
         if isinstance(deviation, Conflict):
-            self._world.tell_fault(exchange.actor, deviation, exchange.about.object)
-            self._world.touch(exchange.about)
+            self.world.tell_fault(exchange.actor, deviation, exchange.about.object)
+            self.world.touch(exchange.about)
 
     def _after_write(self, exchange: Exchange, life: DisturbedLife, deviation: Deviation, wire: Wire) -> None:
-        world, process = self._world, life.process
+        world, process = self.world, life.process
         world.tell_fault(process.name, deviation, exchange.about.object)
         match deviation:
             case Crash(answer="lost"):
