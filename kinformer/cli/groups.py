@@ -48,8 +48,8 @@ class FlagGroup:
         """Add the flags to a command. Its help shows them in the order of the fields."""
         for it in reversed(fields(cls)):
             settings = dict(it.metadata)
-            name = settings.pop("name", f"--{it.name.replace('_', '-')}")
-            command = click.option(name, it.name, **settings)(command)
+            names = settings.pop("name", f"--{it.name.replace('_', '-')}").split()
+            command = click.option(*names, it.name, **settings)(command)
         return command
 
     @classmethod
@@ -66,7 +66,8 @@ def flag(default: Any, help_: str, /, **settings: Any) -> Any:
     """
     A field of a group that declares a flag. The help shows the default, unless that is empty.
 
-    :param settings: arguments for :func:`click.option`, and `name` if the flag's name is not that of the field
+    :param settings: arguments for :func:`click.option`, and `name` if the flag's name is not that of the field,
+        or it has several
     """
     return field(
         default=default, metadata={"default": default, "show_default": bool(default), "help": help_, **settings}
@@ -89,9 +90,14 @@ def names_flag(default: str, metavar: str, help_: str) -> Any:
     return flag(default, help_, type=NAMES, metavar=metavar)
 
 
-def path_flag(help_: str) -> Any:
-    """A flag for a file or a folder. The value is None if it is not given."""
-    return flag(None, help_, type=PathType(path_type=Path))
+def path_flag(help_: str, *, dir_okay: bool = True, **settings: Any) -> Any:
+    """
+    A flag for a file or a folder. The value is None if it is not given.
+
+    :param dir_okay: whether it may be a folder
+    :param settings: as for :func:`flag`
+    """
+    return flag(None, help_, type=PathType(path_type=Path, dir_okay=dir_okay), **settings)
 
 
 def fence_flag() -> Any:

@@ -13,7 +13,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from kinformer.cli.modules import search_here
+from kinformer.cli.simulation_flags import CheckFlags, CommandFlags, ExplorationFlags, ScenarioFlags
 from kinformer.installed import module_of_path
 from kinformer.simulation import (
     Checks,
@@ -72,7 +73,6 @@ COMMAND_KINDS = ("crash", "away")
 _COMMAND_SHRINKING = 20
 
 
-# More than 15 fields: one for each flag of the command.
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """
@@ -85,56 +85,38 @@ class _Asked:
 
     title: str
     words: Sequence[str]
-    scenario: Path
-    seeds: int
-    first_seed: int
-    jobs: int
-    one_by_one: bool
+    flags: ScenarioFlags
     faults: Faults | None
-    most: int
     plan: Plan | None
-    failures: int
-    page: Path | None
-    output: str
+    seeds: int
+    one_by_one: bool
+    jobs: int = 1
     kinds: Sequence[str] = USUAL_KINDS
     shrinking: int = 400
     tail: Sequence[str] = ()
 
 
-def run(
-    *,
-    controllers: Sequence[str],
-    scenario: Path,
-    nodes: int,
-    without: Sequence[str],
-    may_differ: Sequence[str],
-    **flags: Any,
-) -> int:
+def run(*, controllers: Sequence[str], exploration: ExplorationFlags, flags: ScenarioFlags, checked: CheckFlags) -> int:
     """
     Run the simulation, and print the report.
 
-    :param flags: the other flags of the command, as of :func:`_asked`
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if a controller cannot be used, or an option has a wrong value
     :raises ScenarioFileError: if the scenario's file is not valid
     :raises ScenarioError: if the scenario fails without any fault
     :raises OSError: if a file cannot be read or written
     """
-    checks = checks_of(without, may_differ)
-    words = [*controllers, *_words(scenario, nodes, without, may_differ)]
-    asked = _asked(", ".join(controllers), words, scenario=scenario, **flags)
+    checks = checks_of(checked)
+    asked = _asked(", ".join(controllers), controllers, flags, checked, **asdict(exploration))
     search_here()
     check_controllers(controllers)
-    return _report(Trial(read_scenario(scenario, controllers), checks, WorldOptions(nodes=nodes)), asked)
+    return _report(Trial(read_scenario(flags.scenario, controllers), checks, WorldOptions(nodes=checked.nodes)), asked)
 
 
-def run_kopf(
-    *, module: str, scenario: Path, nodes: int, without: Sequence[str], may_differ: Sequence[str], **flags: Any
-) -> int:
+def run_kopf(*, module: str, exploration: ExplorationFlags, flags: ScenarioFlags, checked: CheckFlags) -> int:
     """
     Run the simulation of an operator that is written with kopf, and print the report.
 
-    :param flags: the other flags of the command, as of :func:`_asked`
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if kopf is not installed, the module cannot be imported, or an option has a wrong value
     :raises ScenarioFileError: if the scenario's file is not valid
@@ -146,10 +128,10 @@ def run_kopf(
     search_here()
     if not (Path(module).is_file() if module.endswith(".py") else _is_found(module)):
         raise SimulateError(f"{module}: there is no such module: want one that can be imported here, or a file")
-    checks = checks_of((*without, *KOPF_CHECKS.without), (*may_differ, *KOPF_CHECKS.may_differ))
-    asked = _asked(module, ["kopf", module, *_words(scenario, nodes, without, may_differ)], scenario=scenario, **flags)
-    played = replace(read_scenario(scenario, ()), programs=(("operator", KopfOperator(module)),))
-    return _report(Trial(played, checks, WorldOptions(nodes=nodes)), asked)
+    checks = checks_of(checked, KOPF_CHECKS)
+    asked = _asked(module, ["kopf", module], flags, checked, **asdict(exploration))
+    played = replace(read_scenario(flags.scenario, ()), programs=(("operator", KopfOperator(module)),))
+    return _report(Trial(played, checks, WorldOptions(nodes=checked.nodes)), asked)
 
 
 def _is_found(module: str) -> bool:
@@ -159,99 +141,62 @@ def _is_found(module: str) -> bool:
         return False
 
 
-def run_command(
-    *,
-    command: Sequence[str],
-    upgrade_to: str,
-    scenario: Path,
-    quiet: float,
-    hurry: float,
-    kinds: Sequence[str],
-    nodes: int,
-    without: Sequence[str],
-    may_differ: Sequence[str],
-    **flags: Any,
-) -> int:
+def run_command(*, command: Sequence[str], own: CommandFlags, flags: ScenarioFlags, checked: CheckFlags) -> int:
     """
     Run a command beside the embedded server by many plans, and print the report.
 
-    :param flags: the other flags of the command, as of :func:`_asked`
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if the command cannot be found, or an option has a wrong value
     :raises ScenarioFileError: if the scenario's file is not valid
     :raises ScenarioError: if the scenario fails without any fault
     :raises OSError: if a file cannot be read or written
     """
-    unknown = [kind for kind in kinds if kind not in KINDS]
+    unknown = [kind for kind in own.kinds if kind not in KINDS]
     if unknown:
         raise SimulateError(f"--kind {unknown[0]}: there are {', '.join(KINDS)}")
-    checks, next_command = checks_of(without, may_differ), shlex.split(upgrade_to)
+    checks, next_command = checks_of(checked), shlex.split(own.upgrade_to)
     for words in filter(None, (command, next_command)):
         if shutil.which(words[0]) is None:
             raise SimulateError(f"{words[0]}: there is no such command")
-    given = ["--quiet", f"{quiet:g}", "--hurry", f"{hurry:g}", *(["--upgrade-to", upgrade_to] if upgrade_to else [])]
+    upgrade = ["--upgrade-to", own.upgrade_to] if own.upgrade_to else []
     asked = _asked(
         shlex.join(command),
-        ["external", *_words(scenario, nodes, without, may_differ), *given],
-        scenario=scenario,
-        tail=["--", *command],
-        jobs=1,
-        kinds=kinds or COMMAND_KINDS,
+        ["external", "--quiet", f"{own.quiet:g}", "--hurry", f"{own.hurry:g}", *upgrade],
+        flags,
+        checked,
+        seeds=own.seeds,
+        one_by_one=own.one_by_one,
+        kinds=own.kinds or COMMAND_KINDS,
         shrinking=_COMMAND_SHRINKING,
-        **flags,
+        tail=["--", *command],
     )
-    options = ExternalOptions(tuple(command), tuple(next_command), quiet=quiet, hurry=hurry, nodes=nodes)
-    trial = Trial(read_scenario(scenario, ()), checks, runs=partial(run_external, options=options))
+    options = ExternalOptions(
+        tuple(command), tuple(next_command), quiet=own.quiet, hurry=own.hurry, nodes=checked.nodes
+    )
+    trial = Trial(read_scenario(flags.scenario, ()), checks, runs=partial(run_external, options=options))
     try:
         return _report(trial, asked)
     except PlanError as error:
         raise SimulateError(str(error)) from error
 
 
-def _asked(
-    title: str,
-    words: Sequence[str],
-    *,
-    scenario: Path,
-    rates: Sequence[str],
-    most: int,
-    replay_plan: str | None,
-    **flags: Any,
-) -> _Asked:
+def _asked(title: str, words: Sequence[str], flags: ScenarioFlags, checked: CheckFlags, **more: Any) -> _Asked:
     """
     The flags that all these commands have, checked.
 
     :param words: the words of the command that plays a plan again, after ``kinformer simulate``
-    :param flags: the flags that are taken as they are, by the names of the fields of :class:`_Asked`
-    :raises SimulateError: if one has a wrong value
+    :param more: the other fields of :class:`_Asked`
+    :raises SimulateError: if a flag has a wrong value
     """
-    return _Asked(
-        title=title,
-        words=["kinformer", "simulate", *words],
-        scenario=scenario,
-        faults=_faults(rates, most),
-        most=most,
-        plan=_plan(replay_plan),
-        **flags,
-    )
-
-
-def _words(scenario: Path, nodes: int, without: Sequence[str], may_differ: Sequence[str]) -> list[str]:
-    """The options that a replay needs, too."""
-    words = ["--scenario", str(scenario)]
-    words += ["--nodes", str(nodes)] if nodes else []
-    for name in without:
-        words += ["--without", name]
-    for pattern in may_differ:
-        words += ["--may-differ", pattern]
-    return words
+    words = ["kinformer", "simulate", *words, "--scenario", str(flags.scenario), *checked.words]
+    return _Asked(title, words, flags, _faults(flags.rates, flags.most), _plan(flags.replay), **more)
 
 
 def _report(trial: Trial, asked: _Asked) -> int:
     report = _play(trial, asked)
-    if asked.page is not None and report.failures:
-        _write_page(report.failures[0], asked.page, asked)
-    if asked.output == "json":
+    if asked.flags.page is not None and report.failures:
+        _write_page(report.failures[0], asked.flags.page, asked)
+    if asked.flags.output == "json":
         print(json.dumps(_as_json(report, asked), indent=2, ensure_ascii=False))
     else:
         _show(report, asked)
@@ -265,14 +210,16 @@ def _plan(line: str | None) -> Plan | None:
         raise SimulateError(f"--replay: {error}") from error
 
 
-def checks_of(without: Sequence[str], may_differ: Sequence[str]) -> Checks:
+def checks_of(flags: CheckFlags, beside: Checks | None = None) -> Checks:
     """
     The checks that the flags ask for.
 
+    :param beside: checks with what is left out, and what may differ, in any case
     :raises SimulateError: if an oracle is not known, or a pattern cannot be read
     """
+    always = beside or Checks()
     try:
-        return Checks(without=tuple(without), may_differ=tuple(may_differ))
+        return Checks(without=(*flags.without, *always.without), may_differ=(*flags.may_differ, *always.may_differ))
     except ValueError as error:
         raise SimulateError(str(error)) from error
 
@@ -330,20 +277,20 @@ def _play(trial: Trial, asked: _Asked) -> Report:
                 trial,
                 kinds=asked.kinds,
                 jobs=asked.jobs,
-                stop_after=asked.failures,
+                stop_after=asked.flags.failures,
                 shrinking=asked.shrinking,
                 on_run=shown.count,
             )
-    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    seeds = range(asked.flags.first_seed, asked.flags.first_seed + asked.seeds)
     # Without rates, there are about two faults in a run: the rates are made to fit the length of the scenario.
-    faults = asked.faults or replace(Faults(), most=asked.most).spread(trial.undisturbed.counts)
+    faults = asked.faults or replace(Faults(), most=asked.flags.most).spread(trial.undisturbed.counts)
     with _Shown("seeds", len(seeds)) as shown:
         return explore(
             trial,
             seeds,
             faults=faults,
             jobs=asked.jobs,
-            stop_after=asked.failures,
+            stop_after=asked.flags.failures,
             shrinking=asked.shrinking,
             on_run=shown.count,
         )
@@ -404,8 +351,8 @@ def _show(report: Report, asked: _Asked) -> None:
         # A name that the user has chosen may look like rich's markup. Escaped, it is printed as it is.
         text = f"\n{failure}\n\nPlay it again:\n\n    {_command(failure, asked)}"
         console.print(escape(text), soft_wrap=True)
-    if asked.page is not None:
-        console.print(f"\nThe whole run is in {escape(str(asked.page))}", soft_wrap=True)
+    if asked.flags.page is not None:
+        console.print(f"\nThe whole run is in {escape(str(asked.flags.page))}", soft_wrap=True)
 
 
 def _write_page(failure: Failure, page: Path, asked: _Asked) -> None:
@@ -413,7 +360,7 @@ def _write_page(failure: Failure, page: Path, asked: _Asked) -> None:
         failure.history.records,
         failure.violations,
         plan=failure.plan,
-        title=f"{asked.title}: {asked.scenario.name}",
+        title=f"{asked.title}: {asked.flags.scenario.name}",
         command=_command(failure, asked),
     )
     page.write_text(text, encoding="utf-8")

@@ -10,26 +10,40 @@ from typing import Any
 
 import click
 
-from kinformer.cli.flags import NumberRange, PathType
+from kinformer.cli.flags import PathType
+from kinformer.cli.groups import FlagGroup
 from kinformer.cli.running import exit_with, logging_flags, with_logging
-from kinformer.cli.simulation_flags import exploration_flags, schema_flags, simulation_flags
+from kinformer.cli.simulation_flags import (
+    CheckFlags,
+    CommandFlags,
+    ExplorationFlags,
+    ReplayFlags,
+    ScenarioFlags,
+    SchemaFlags,
+)
 from kinformer.cli.subcommands import WithSubcommands
 
 __all__ = ("simulate",)
 
 
-def _simulate(run: Callable[..., int], options: dict[str, Any]) -> None:
-    """Run a command that simulates. It is a plain function, because each of its runs has an event loop of its own."""
+def _simulate(run: Callable[..., int], options: dict[str, Any], **groups: type[FlagGroup]) -> None:
+    """
+    Run a command that simulates. It is a plain function, because each of its runs has an event loop of its own.
+
+    :param groups: the groups of its flags, by the names of the parameters that take them
+    """
+    taken = {name: group.taken_from(options) for name, group in groups.items()}
     try:
-        exit_with(partial(run, **with_logging(options, quiet=True)))
+        exit_with(partial(run, **taken, **with_logging(options, quiet=True)))
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 @click.command("kopf")
 @click.argument("module", metavar="MODULE")
-@exploration_flags
-@simulation_flags
+@ExplorationFlags.add_to
+@ScenarioFlags.add_to
+@CheckFlags.add_to
 @logging_flags
 def simulate_kopf(**options: Any) -> None:
     """
@@ -41,45 +55,14 @@ def simulate_kopf(**options: Any) -> None:
     """
     from kinformer.cli.simulate import run_kopf
 
-    _simulate(run_kopf, options)
+    _simulate(run_kopf, options, exploration=ExplorationFlags, flags=ScenarioFlags, checked=CheckFlags)
 
 
 @click.command("external")
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
-@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="The number of random runs.")
-@click.option(
-    "--one-by-one",
-    is_flag=True,
-    help="Instead of random runs, make one run for each single crash, and for each absence while the user writes.",
-)
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    help="With --one-by-one: another kind of fault, such as hide or restart. May be given several times.",
-)
-@click.option(
-    "--quiet",
-    type=NumberRange(min=0.1),
-    default=2.0,
-    show_default=True,
-    help="Seconds without a change after which everything has settled. It has to be longer than the command waits "
-    "between two tries.",
-)
-@click.option(
-    "--hurry",
-    type=NumberRange(min=0.1),
-    default=10.0,
-    show_default=True,
-    help="By how much the times of faults are divided.",
-)
-@click.option(
-    "--upgrade-to",
-    default="",
-    metavar="COMMAND",
-    help="The command of the next version, which the fault upgrade starts.",
-)
-@simulation_flags
+@CommandFlags.add_to
+@ScenarioFlags.add_to
+@CheckFlags.add_to
 @logging_flags
 def simulate_external(**options: Any) -> None:
     """
@@ -91,12 +74,13 @@ def simulate_external(**options: Any) -> None:
     """
     from kinformer.cli.simulate import run_command
 
-    _simulate(run_command, options)
+    _simulate(run_command, options, own=CommandFlags, flags=ScenarioFlags, checked=CheckFlags)
 
 
 @click.command("schema")
 @click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
-@schema_flags
+@SchemaFlags.add_to
+@CheckFlags.add_to
 @logging_flags
 def simulate_schema(**options: Any) -> None:
     """
@@ -108,35 +92,13 @@ def simulate_schema(**options: Any) -> None:
     """
     from kinformer.cli.simulate_schema import run
 
-    _simulate(run, options)
+    _simulate(run, options, flags=SchemaFlags, checked=CheckFlags)
 
 
 @click.command("replay")
 @click.argument("file", type=PathType(path_type=Path))
 @click.argument("controllers", nargs=-1, metavar="[CONTROLLER]...")
-@click.option("--key", default="*", metavar="KEY", help="Only syncs of this key; it may have wildcards.  [all]")
-@click.option(
-    "--test",
-    type=PathType(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a test that fails as long as the controllers do again what was wrong, and a copy of the recording "
-    "beside it.",
-)
-@click.option(
-    "--sync",
-    "syncs",
-    type=int,
-    multiple=True,
-    metavar="N",
-    help="With --test: only what was wrong in this recorded sync. May be given several times.",
-)
-@click.option(
-    "--wrong",
-    default="",
-    metavar="REQUEST",
-    help="With --test: the request that was wrong, with wildcards, such as 'DELETE */pods/*'.  [what failed]",
-)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@ReplayFlags.add_to
 @logging_flags
 def simulate_replay(**options: Any) -> None:
     """
@@ -148,7 +110,7 @@ def simulate_replay(**options: Any) -> None:
     """
     from kinformer.cli.simulate_replay import run
 
-    _simulate(run, options)
+    _simulate(run, options, flags=ReplayFlags)
 
 
 @click.command(
@@ -162,8 +124,9 @@ def simulate_replay(**options: Any) -> None:
     },
 )
 @click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
-@exploration_flags
-@simulation_flags
+@ExplorationFlags.add_to
+@ScenarioFlags.add_to
+@CheckFlags.add_to
 @logging_flags
 def simulate(**options: Any) -> None:
     """
@@ -177,4 +140,4 @@ def simulate(**options: Any) -> None:
     """
     from kinformer.cli.simulate import run
 
-    _simulate(run, options)
+    _simulate(run, options, exploration=ExplorationFlags, flags=ScenarioFlags, checked=CheckFlags)

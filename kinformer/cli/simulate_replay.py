@@ -13,6 +13,7 @@ from rich.console import Console
 
 from kinformer.cli.modules import search_here
 from kinformer.cli.simulate import FOUND, SimulateError, check_controllers
+from kinformer.cli.simulation_flags import ReplayFlags
 from kinformer.logs import escaped
 from kinformer.recording import read_recording
 from kinformer.simulation.incident.keeping import keep_as_test, wrongs
@@ -31,26 +32,12 @@ _WHY = {
 }
 
 
-def run(
-    *,
-    file: Path,
-    controllers: Sequence[str],
-    key: str,
-    syncs: Sequence[int],
-    wrong: str,
-    test: Path | None,
-    output: str,
-) -> int:
+def run(*, file: Path, controllers: Sequence[str], flags: ReplayFlags) -> int:
     """
     Replay a recording, and print what differs.
 
     :param file: the recording
     :param controllers: the controllers; those of the recording if there are none
-    :param key: show only syncs of this key, which may have wildcards
-    :param syncs: with `test`: only these recorded syncs, by number
-    :param wrong: with `test`: the request that was wrong
-    :param test: where to write a test
-    :param output: ``text`` or ``json``
     :return: the exit status: 0, or :data:`~kinformer.cli.simulate.FOUND` if there are differences
     :raises RecordingUnusable: if the recording cannot be used
     :raises SimulateError: if a controller cannot be used, or there is nothing to compare or to make a test of
@@ -61,10 +48,11 @@ def run(
     names = list(controllers or tape.begin.controllers)
     check_controllers(names)
     replay = replay_tape(tape, names)
+    key, test, wrong = flags.key, flags.test, flags.wrong
     if test is not None:
         if test.suffix != ".py":
             raise SimulateError(f"{test} is no name of a test: want one that ends with .py")
-        found = wrongs(replay.recorded, key, syncs, wrong)
+        found = wrongs(replay.recorded, key, flags.syncs, wrong)
         if not found:
             what = f"no recorded sync of {key} sent {wrong}" if wrong else f"no recorded sync of {key} failed"
             raise SimulateError(f"{what}: name the wrong request, as in --wrong 'DELETE */pods/*'")
@@ -75,7 +63,7 @@ def run(
     if not replay.about(key) and not any(fnmatchcase(it.began.key, key) for it in replay.recorded):
         about_key = "" if key == "*" else f" of {key}"
         raise SimulateError(f"{file} has no sync{about_key} of these controllers: nothing can be compared")
-    if output == "json":
+    if flags.output == "json":
         click.echo(json.dumps(_as_json(replay, key), indent=2))
     else:
         _show(replay, key)

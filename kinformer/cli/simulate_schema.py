@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -15,50 +14,37 @@ from rich.table import Table
 from kinformer.cli.manifests import read_manifests
 from kinformer.cli.modules import search_here
 from kinformer.cli.simulate import FOUND, SimulateError, check_controllers, checks_of
+from kinformer.cli.simulation_flags import CheckFlags, SchemaFlags
 from kinformer.simulation import WorldOptions
 from kinformer.simulation.schema import PATIENCE, Change, FieldReport, Finding, Subject, try_change, try_fields
 
 __all__ = ("run",)
 
 
-def run(
-    *,
-    controllers: Sequence[str],
-    manifests: Sequence[Path],
-    fields: Sequence[str],
-    without_effect: Sequence[str],
-    one_way: Sequence[str],
-    steps: Sequence[str],
-    without: Sequence[str],
-    may_differ: Sequence[str],
-    nodes: int,
-    change: str | None,
-    output: str,
-) -> int:
+def run(*, controllers: Sequence[str], flags: SchemaFlags, checked: CheckFlags) -> int:
     """
     Change the fields, and print the report.
 
-    :param change: play only this change; None for all fields
     :return: the exit status: 0, or :data:`FOUND`
     :raises SimulateError: if a controller cannot be used, or an option or a manifest is wrong
     :raises ScenarioError: if the objects cannot be applied
     :raises ManifestError: if a file cannot be read, or has something else than objects
     """
-    checks = checks_of(without, may_differ)
+    checks = checks_of(checked)
     search_here()
     check_controllers(controllers)
-    options = WorldOptions(nodes=nodes, patience=PATIENCE)
+    options = WorldOptions(nodes=checked.nodes, patience=PATIENCE)
     timeline = ""
     try:
-        one = Change.parse(change) if change is not None else None
-        objects = [manifest.obj for file in manifests for manifest in read_manifests(file)]
+        one = Change.parse(flags.change) if flags.change is not None else None
+        objects = [manifest.obj for file in flags.manifests for manifest in read_manifests(file)]
         subject = Subject(
             lambda world: world.manager(controllers),
             objects,
-            fields,
-            without_effect,
-            one_way,
-            [Change.parse(step) for step in steps],
+            flags.fields,
+            flags.without_effect,
+            flags.one_way,
+            [Change.parse(step) for step in flags.steps],
             checks,
             options,
         )
@@ -70,15 +56,13 @@ def run(
         raise SimulateError(" ".join(str(error).split())) from error
     words = ["kinformer", "simulate", "schema", *controllers]
     for flag, values in (
-        ("--manifest", manifests),
-        ("--without-effect", without_effect),
-        ("--one-way", one_way),
-        ("--without", without),
-        ("--may-differ", may_differ),
-        ("--nodes", [nodes] if nodes else []),
+        ("--manifest", flags.manifests),
+        ("--without-effect", flags.without_effect),
+        ("--one-way", flags.one_way),
     ):
         words += [word for value in values for word in (flag, str(value))]
-    if output == "json":
+    words += checked.words
+    if flags.output == "json":
         print(json.dumps(_as_json(report, words), indent=2, ensure_ascii=False))
     else:
         _show(report, words, timeline)

@@ -2,123 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kinformer.cli.flags import PathType
-from kinformer.cli.groups import F
+from kinformer.cli.flags import NumberRange, PathType
+from kinformer.cli.groups import FlagGroup, flag, path_flag
 
-__all__ = ("exploration_flags", "schema_flags", "simulation_flags")
-
-_OF_ALL: tuple[Callable[[Any], Any], ...] = (
-    click.option("--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times."),
-    click.option(
-        "--may-differ",
-        multiple=True,
-        metavar="OBJECTS:PATH",
-        help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several times.",
-    ),
-    click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods."),
-)
-_OUTPUT: Callable[[Any], Any] = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+__all__ = ("CheckFlags", "CommandFlags", "ExplorationFlags", "ReplayFlags", "ScenarioFlags", "SchemaFlags")
 
 
-def exploration_flags(command: F) -> F:
-    """Add the flags of an exploration in virtual time to a command."""
-    return _with_flags(
-        command,
-        click.option(
-            "--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs."
-        ),
-        click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes."),
-        click.option(
-            "--one-by-one",
-            is_flag=True,
-            help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old "
-            "version.",
-        ),
+def _several(metavar: str | None, help_: str, **settings: Any) -> Any:
+    return flag((), f"{help_} May be given several times.", multiple=True, metavar=metavar, **settings)
+
+
+def _output() -> Any:
+    return flag("text", "", name="-o --output", type=click.Choice(["text", "json"]))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFlags(FlagGroup):
+    """What is checked, and on how many nodes."""
+
+    without: Sequence[str] = _several("ORACLE", "Leave out an oracle.")
+    may_differ: Sequence[str] = _several(
+        "OBJECTS:PATH", "A field that may differ in the end, such as jobs.batch/*:status.failed."
+    )
+    nodes: int = flag(0, "The number of fake nodes that run pods.", type=click.IntRange(0))
+
+    @property
+    def words(self) -> list[str]:
+        """These flags on a command line."""
+        words = ["--nodes", str(self.nodes)] if self.nodes else []
+        for name in self.without:
+            words += ["--without", name]
+        for pattern in self.may_differ:
+            words += ["--may-differ", pattern]
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationFlags(FlagGroup):
+    """How many runs are made in virtual time."""
+
+    seeds: int = flag(1000, "The number of random runs.", type=click.IntRange(1))
+    jobs: int = flag(1, "The number of processes.", type=click.IntRange(1))
+    one_by_one: bool = flag(
+        False,
+        "Instead of random runs, make one run for each single crash, hidden event, and restart with an old version.",
+        is_flag=True,
     )
 
 
-def simulation_flags(command: F) -> F:
-    """Add the flags that all commands that simulate have to a command."""
-    return _with_flags(
-        command,
-        click.option(
-            "--scenario",
-            type=PathType(dir_okay=False, path_type=Path),
-            required=True,
-            help="A YAML file with what a user does, and the expected result.",
-        ),
-        click.option("--first-seed", type=click.IntRange(0), default=0, help="The seed of the first run.  [0]"),
-        click.option(
-            "--fault",
-            "rates",
-            multiple=True,
-            metavar="NAME=RATE",
-            help="Use only this fault, with this probability at each point: crash=0.05. May be given several times.",
-        ),
-        click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run."),
-        *_OF_ALL,
-        click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan."),
-        click.option(
-            "--failures",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="End after this number of failures.",
-        ),
-        click.option(
-            "--page",
-            type=PathType(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="Write the timeline of the first failure to this file, as an HTML page.",
-        ),
-        _OUTPUT,
+@dataclass(frozen=True, slots=True)
+class CommandFlags(FlagGroup):
+    """How many runs are made with a command in real time."""
+
+    seeds: int = flag(20, "The number of random runs.", type=click.IntRange(1))
+    one_by_one: bool = flag(
+        False,
+        "Instead of random runs, make one run for each single crash, and for each absence while the user writes.",
+        is_flag=True,
     )
-
-
-def schema_flags(command: F) -> F:
-    """Add the flags of the command that changes each field of an object."""
-    return _with_flags(
-        command,
-        click.option(
-            "--manifest",
-            "manifests",
-            type=PathType(dir_okay=False, exists=True, path_type=Path),
-            required=True,
-            multiple=True,
-            help="A YAML file with objects. May be given several times. The fields of the last object are changed.",
-        ),
-        _paths("--field", "fields", "A field that is changed, with all within it; all fields if none is given."),
-        _paths("--without-effect", "without_effect", "A field that may be without effect."),
-        _paths("--one-way", "one_way", "A field whose earlier values may be seen later."),
-        click.option(
-            "--with",
-            "steps",
-            multiple=True,
-            metavar="PATH=JSON",
-            help="A change with which those without an effect are combined. May be given several times.",
-        ),
-        *_OF_ALL,
-        click.option("--change", metavar="PATH=JSON", help="Play only this change, and show its timeline."),
-        _OUTPUT,
+    kinds: Sequence[str] = _several(
+        None, "With --one-by-one: another kind of fault, such as hide or restart.", name="--kind"
     )
-
-
-def _paths(name: str, parameter: str, help_: str) -> Callable[[F], F]:
-    return click.option(
-        name, parameter, multiple=True, metavar="PATH", help=f"{help_} A step may be *. May be given several times."
+    quiet: float = flag(
+        2.0,
+        "Seconds without a change after which everything has settled. It has to be longer than the command waits "
+        "between two tries.",
+        type=NumberRange(min=0.1),
     )
+    hurry: float = flag(10.0, "By how much the times of faults are divided.", type=NumberRange(min=0.1))
+    upgrade_to: str = flag("", "The command of the next version, which the fault upgrade starts.", metavar="COMMAND")
 
 
-def _with_flags(command: F, *flags: Callable[[F], F]) -> F:
-    """Add these flags to a command. Its help shows them in this order."""
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class ScenarioFlags(FlagGroup):
+    """What is played, and what becomes of a failure."""
+
+    scenario: Path = path_flag(
+        "A YAML file with what a user does, and the expected result.", dir_okay=False, required=True
+    )
+    first_seed: int = flag(0, "The seed of the first run.  [0]", type=click.IntRange(0))
+    rates: Sequence[str] = _several(
+        "NAME=RATE", "Use only this fault, with this probability at each point: crash=0.05.", name="--fault"
+    )
+    most: int = flag(4, "The most faults in a run.", type=click.IntRange(0))
+    replay: str | None = flag(None, "Run only this plan.", metavar="PLAN")
+    failures: int = flag(1, "End after this number of failures.", type=click.IntRange(1))
+    page: Path | None = path_flag(
+        "Write the timeline of the first failure to this file, as an HTML page.", dir_okay=False, metavar="FILE"
+    )
+    output: str = _output()
+
+
+def _paths(name: str, help_: str) -> Any:
+    return _several("PATH", f"{help_} A step may be *.", name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFlags(FlagGroup):
+    """Which fields of an object are changed, and how."""
+
+    manifests: Sequence[Path] = _several(
+        None,
+        "A YAML file with objects. The fields of the last object are changed.",
+        name="--manifest",
+        type=PathType(dir_okay=False, exists=True, path_type=Path),
+        required=True,
+    )
+    fields: Sequence[str] = _paths(
+        "--field", "A field that is changed, with all within it; all fields if none is given."
+    )
+    without_effect: Sequence[str] = _paths("--without-effect", "A field that may be without effect.")
+    one_way: Sequence[str] = _paths("--one-way", "A field whose earlier values may be seen later.")
+    steps: Sequence[str] = _several(
+        "PATH=JSON", "A change with which those without an effect are combined.", name="--with"
+    )
+    change: str | None = flag(None, "Play only this change, and show its timeline.", metavar="PATH=JSON")
+    output: str = _output()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayFlags(FlagGroup):
+    """Which syncs of a recording are replayed, and which test is made of them."""
+
+    key: str = flag("*", "Only syncs of this key; it may have wildcards.  [all]", metavar="KEY", show_default=False)
+    test: Path | None = path_flag(
+        "Write a test that fails as long as the controllers do again what was wrong, and a copy of the recording "
+        "beside it.",
+        dir_okay=False,
+        metavar="FILE",
+    )
+    syncs: Sequence[int] = _several(
+        "N", "With --test: only what was wrong in this recorded sync.", name="--sync", type=int
+    )
+    wrong: str = flag(
+        "",
+        "With --test: the request that was wrong, with wildcards, such as 'DELETE */pods/*'.  [what failed]",
+        metavar="REQUEST",
+    )
+    output: str = _output()
