@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 __all__ = ("AsyncEntering", "Entering")
 
@@ -27,10 +26,8 @@ class AsyncEntering(_OnlyEntered, AbstractAsyncContextManager[T_co]):
     async def __aenter__(self) -> T_co:
         return await self._context.__aenter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        return await self._context.__aexit__(kind, error, trace)
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await self._context.__aexit__(*raised)
 
 
 class Entering(_OnlyEntered, AbstractContextManager[T_co]):
@@ -42,7 +39,5 @@ class Entering(_OnlyEntered, AbstractContextManager[T_co]):
     def __enter__(self) -> T_co:
         return self._context.__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        return self._context.__exit__(kind, error, trace)
+    def __exit__(self, *raised: Any) -> bool | None:
+        return self._context.__exit__(*raised)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypedDict
 
 from kinformer.client.errors import ClientError, DecodeError
@@ -110,9 +109,7 @@ class LogStream:
         self._stream = await self._open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._stream is not None:
             self._stream.close()
             self._stream = None

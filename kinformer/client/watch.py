@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from kinformer.client.codec import ObjectCodec
@@ -143,9 +142,7 @@ class WatchStream(Generic[T]):
         log.debug("watch_opened", url=self._stream.url)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -17,7 +17,6 @@ import difflib
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -195,9 +194,7 @@ class assert_no_writes:  # noqa: N801 - it is used as a function
         self._server.writes.listeners.append(self._note)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
                 await self._pass_time()

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import anyio
@@ -67,9 +66,7 @@ class Informer(Generic[T]):
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def start(self) -> None:

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable
 from contextlib import suppress
-from types import TracebackType
 from typing import Generic, TypeVar
 
 import anyio
@@ -252,7 +251,5 @@ class _Processing(Generic[T]):
     def __enter__(self) -> T:
         return self._item
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._queue.done(self._item)
