@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 from urllib.parse import urlsplit
 
+from kinformer.arguments import want
 from kinformer.client.credentials import Credentials, Identity
 from kinformer.client.errors import ConfigError
 from kinformer.client.exec_plugin import ExecCredential, ExecPlugin
@@ -54,6 +56,9 @@ _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 #: Seconds before their expiry at which credentials of a plug-in are renewed, but not before 90 % of their time is over.
 _EARLY: Final = 60.0
+
+#: What no URL has: spaces, line ends, control characters.
+_SPACES: Final = re.compile("[\x00-\x20\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +158,7 @@ def endpoint_from_url(
     """
     check_names(params, ServerParams)
     token, proxy = params.get("token", ""), params.get("proxy")
+    want(type(token), isinstance(token, str | None), "the token", "a text")  # its type: a token is not shown
     server = _checked_url(url, "the URL of the server")
     header = f"Bearer {token.strip()}" if token else ""
     identity, reload, authorities, trust = Identity(header), None, b"", None
@@ -409,13 +415,14 @@ def _checked_url(url: str | None, what: str) -> str:
     try:
         parts = urlsplit(url or "")
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        valid = valid and not _SPACES.search(url or "")  # urlsplit() leaves out line ends, and a request would not
     except ValueError:
         valid = False
     if not url or not valid:
         raise ConfigError(f"{what} is {without_password(url or '')!r}: want http://HOST:PORT or https://HOST:PORT")
     if "@" in parts.netloc:
         raise ConfigError(f"{what} is {without_password(url)!r} with a user before it: give credentials separately")
-    return url.rstrip("/")
+    return re.split("[?#]", url)[0].rstrip("/")  # client-go, too, takes no more than the path
 
 
 def _why_missing(path: str) -> str:

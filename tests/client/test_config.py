@@ -635,3 +635,20 @@ async def test_data_in_base64_may_be_folded_into_lines(kubeconfig: Write, author
     endpoint = await load_kubeconfig(kubeconfig("https://127.0.0.1:1", cluster={"certificate-authority-data": folded}))
 
     assert endpoint.authorities == authority.ca.read_bytes()
+
+
+@pytest.mark.parametrize("url", ["https://localhost:6443\n", "https://localhost:6443/a b", "https://local\thost"])
+def test_a_url_with_spaces_in_it_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="want http://HOST:PORT"):
+        endpoint_from_url(url)
+
+
+def test_of_a_servers_url_no_more_than_the_path_counts() -> None:
+    assert endpoint_from_url("https://localhost/k8s/clusters/c-1/?a=b#c").server == "https://localhost/k8s/clusters/c-1"
+
+
+def test_a_token_of_bytes_is_refused_without_being_shown() -> None:
+    token: Any = b"s3cret"
+
+    with pytest.raises(TypeError, match="^the token is bytes: want a text$"):
+        endpoint_from_url("https://localhost", token=token)
