@@ -650,5 +650,5 @@ def test_of_a_servers_url_no_more_than_the_path_counts() -> None:
 def test_a_token_of_bytes_is_refused_without_being_shown() -> None:
     token: Any = b"s3cret"
 
-    with pytest.raises(TypeError, match="^the token is bytes: want a text$"):
+    with pytest.raises(TypeError, match=r"^the token is bytes: want a text$"):
         endpoint_from_url("https://localhost", token=token)
