@@ -16,6 +16,9 @@ from aiohttp import web
 
 __all__ = ("app_runner", "listen")
 
+#: Seconds for which a connection stays open without the complete head of a request: IdleTimeout of Kubernetes' servers.
+IDLE_LIMIT = 90.0
+
 
 @asynccontextmanager
 async def app_runner(app: web.Application, *, auto_decompress: bool = True) -> AsyncIterator[web.AppRunner]:
@@ -32,6 +35,7 @@ async def app_runner(app: web.Application, *, auto_decompress: bool = True) -> A
         handler_cancellation=True,
         shutdown_timeout=0.2,
         auto_decompress=auto_decompress,
+        keepalive_timeout=IDLE_LIMIT,  # aiohttp's own is an hour
     )
     try:
         await runner.setup()
