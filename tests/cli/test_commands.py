@@ -448,3 +448,11 @@ def test_a_full_disk_under_the_output_is_one_line(arguments: str) -> None:
 
 def test_outputs_that_are_closed_are_none() -> None:
     assert shell("rbac deployment >&- 2>&-").returncode == 0
+
+
+def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    command = f"mkdir {gone} && cd {gone} && rmdir {gone} && {sys.executable} -m kinformer rbac deployment"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
