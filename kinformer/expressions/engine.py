@@ -18,6 +18,7 @@ import kinformer.expressions.access
 import kinformer.expressions.functions
 import kinformer.expressions.network  # noqa: F401
 from kinformer.expressions.library import ACCESS, AccessCheck, checked_functions, running_functions
+from kinformer.expressions.operands import with_operands
 from kinformer.expressions.packages import load_cel
 from kinformer.expressions.types import Types, as_message
 
@@ -120,13 +121,18 @@ class Environment:
         try:
             checked = (self._checker("bindings") if before else self._checker()).compile(whole)
         except RuntimeError as error:
-            raise CompileError(_compile_words(str(error), before)) from None
+            told = with_operands(_without_codes(str(error)), whole, self._parsed)
+            raise CompileError(_compile_words(told, before)) from None
         try:
             running = self._running.compile(whole)
         except RuntimeError:
             # A few expressions compile only with the declared types.
             running = self._running.compile(whole, disable_check=True)
         return Program(text, running, checked.return_type())
+
+    def _parsed(self, text: str) -> bytes:
+        parsed: bytes = self._running.compile(text, disable_check=True).serialize()
+        return parsed
 
 
 class Program:
@@ -188,8 +194,11 @@ def _translate(text: str, words: tuple[tuple[re.Pattern[str], str], ...], apply:
     return text
 
 
+def _without_codes(text: str) -> str:
+    return _TRAILING.sub("", _CODE.sub("", text))
+
+
 def _compile_words(text: str, before: str) -> str:
-    text = _TRAILING.sub("", _CODE.sub("", text))
     if before:
         # The places in errors are places in the expression itself, without the text before it.
         shift = len(before)
@@ -221,13 +230,12 @@ def _with_target(found: re.Match[str]) -> str:
 
 
 def _run_words(text: str) -> str:
-    text = _TRAILING.sub("", _CODE.sub("", text))
 
     def whole(pattern: re.Pattern[str], replacement: str, said: str) -> str:
         found = pattern.fullmatch(said)
         return found.expand(replacement) if found is not None else said
 
-    return _translate(text, _RUN_WORDS, whole)
+    return _translate(_without_codes(text), _RUN_WORDS, whole)
 
 
 def _type_words(name: str) -> str:

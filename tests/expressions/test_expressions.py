@@ -134,6 +134,22 @@ def test_what_kubernetes_says_in_expressions_is_understood(environment: Environm
         ("{'a': 1}.startsWith('a')", "no matching overload for 'startsWith' applied to 'map(string, int).(string)'"),
         ("1.size()", "found no matching overload for 'size' applied to 'int.()'"),
         ("size(1)", "found no matching overload for 'size' applied to '(int)'"),
+        # As cel-go's resolveOverload(): an operand that is no bool is named at its own place.
+        (
+            "[self.size].all(x, 1 < x && x)",
+            "ERROR: <input>:1:29: expected type 'bool' but found 'int'\n | [self.size].all(x, 1 < x && x)\n | "
+            + 28 * "."
+            + "^",
+        ),
+        (
+            "1 || 2 &&\n {'a': [true]}",
+            "ERROR: <input>:1:1: expected type 'bool' but found 'int'\n | 1 || 2 &&\n | ^\nE",
+        ),
+        ("1 || 2 &&\n {'a': [true]}", "1:6: expected type 'bool' but found 'int'\n | 1 || 2 &&\n | .....^\nERROR"),
+        (
+            "1 || 2 &&\n {'a': [true]}",
+            "2:2: expected type 'bool' but found 'map(string, list(bool))'\n |  {'a': [true]}\n | .^",
+        ),
     ],
 )
 def test_what_does_not_compile_is_told_in_the_words_of_cel(environment: Environment, text: str, complaint: str) -> None:
