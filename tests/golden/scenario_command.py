@@ -100,13 +100,12 @@ async def serving(
     """
     from kinformer.client import connect
     from kinformer.envtest import ApiServer
-    from kinformer.envtest.loops import WITHOUT_KUBELET
     from kinformer.manager import Manager
 
     async with AsyncExitStack() as stack:
         if url is None:
             server = await stack.enter_async_context(
-                ApiServer(clock=clock, controllers=WITHOUT_KUBELET, apis=apis_for(controllers))
+                ApiServer(clock=clock, controllers=False, apis=apis_for(controllers))
             )
             url, token = server.url, server.token
         if controllers:

@@ -19,7 +19,6 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.admission import AdmissionContext
 from kinformer.envtest.certificates import Authority
-from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.envtest.plugins import StoredObjects
 from kinformer.manager import known_controllers
 from kinformer_controllers.shared.quota.admission import QuotaPlugin
@@ -53,12 +52,12 @@ async def test_this_scenario_settles_as_with_kubernetes_controllers(file: Path) 
     clock = scenario_clock()
     enforces = file.stem.startswith(WITH_QUOTAS)
     server = (
-        ApiServer()
+        ApiServer(controllers=False)
         if file.stem.startswith(ITS_OWN_TIME)
         else ApiServer(
             clock=clock,
             plugins=not enforces,
-            controllers=True if enforces else WITHOUT_KUBELET,
+            controllers=False,
             apis=apis_for(controllers_for(file.stem, KNOWN) or ()),
         )
     )
@@ -71,6 +70,20 @@ async def test_this_scenario_settles_as_with_kubernetes_controllers(file: Path) 
             outcome = await replay(Scenario.read(file), server.url, server.token, pace=TurnedPace(clock))
 
     assert not [refusal for transport in asking.values() for refusal in transport.refused]
+    assert not outcome.problem, outcome.problem
+
+
+async def test_the_server_of_a_scenario_does_no_controllers_work() -> None:
+    """Each scenario was recorded with its controllers alone: nothing collected garbage."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "gone"}
+    metadata = {"name": "c", "ownerReferences": [{**owner, "uid": "1"}]}
+    orphan = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    left = {"metadata": {"name": "c", "namespace": "<ns>", "ownerReferences": [owner]}}
+    scenario = Scenario("made_up", [{"create": [orphan]}, {"snapshot": ["ConfigMap"]}], [{"ConfigMap": [left]}])
+    clock = scenario_clock()
+    async with serving(clock=clock) as (url, token):
+        outcome = await replay(scenario, url, token, pace=TurnedPace(clock))
+
     assert not outcome.problem, outcome.problem
 
 
@@ -171,7 +184,7 @@ async def test_a_state_settles_when_nothing_is_due_any_longer_that_changes_it() 
 async def test_controllers_and_scenario_trust_the_authority_of_a_server_with_https(tmp_path: Path) -> None:
     clock, ca = scenario_clock(), tmp_path / "ca.crt"
     scenario = Scenario.read(SCENARIOS / "sa_default.json")
-    async with ApiServer(tls=True, clock=clock, controllers=WITHOUT_KUBELET) as server:
+    async with ApiServer(tls=True, clock=clock, controllers=False) as server:
         assert server.authority is not None
         ca.write_bytes(server.authority.certificate)
         names = controllers_for(scenario.name, KNOWN) or ()
