@@ -34,9 +34,10 @@ _COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
         r"unexpected failed resolution of 'kubernetes.authorization.\1'",
     ),
     (
-        re.compile(r"undefined field '[^']*' not found in struct 'kubernetes\.(NamedFormat|Quantity|Semver|URL)'"),
+        re.compile(r"undefined field '[^']*' not found in struct 'kubernetes\.(CIDR|IP|NamedFormat|Quantity|Semver|URL)'"),
         r"unexpected failed resolution of 'kubernetes.\1'",
     ),
+    (re.compile(r"\bkubernetes\.(CIDR|IP)\b"), r"net.\1"),
     (re.compile(r"google\.protobuf\.Timestamp"), "timestamp"),
     (re.compile(r"google\.protobuf\.Duration"), "duration"),
     (re.compile(r"undefined field '([^']*)' not found in struct '[^']*'"), r"undefined field '\1'"),

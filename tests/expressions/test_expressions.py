@@ -134,6 +134,8 @@ def test_what_kubernetes_says_in_expressions_is_understood(environment: Environm
         ("{'a': 1}.startsWith('a')", "no matching overload for 'startsWith' applied to 'map(string, int).(string)'"),
         ("1.size()", "found no matching overload for 'size' applied to 'int.()'"),
         ("size(1)", "found no matching overload for 'size' applied to '(int)'"),
+        ("ip('::1') == 'a'", "found no matching overload for '_==_' applied to '(net.IP, string)'"),
+        ("cidr('::1/64').x", "unexpected failed resolution of 'net.CIDR'"),
         # As cel-go's resolveOverload(): an operand that is no bool is named at its own place.
         (
             "[self.size].all(x, 1 < x && x)",
