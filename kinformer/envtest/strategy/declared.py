@@ -98,7 +98,7 @@ def fill(obj: Obj, steps: Steps) -> None:
             obj[name] = held or deepcopy(value)
         elif action == "when":
             values, more = value
-            if (held or None) in values:
+            if (held if held == 0 else held or None) in values:
                 fill(obj, more)
         elif action == "make":
             if held is None:

@@ -143,15 +143,13 @@ class ServiceStrategy(Strategy):
 
     def _claim(self, obj: Obj, addresses: list[str]) -> None:
         for address in addresses:
-            why = ""
+            why = "the provided network does not match the current range"
             if address in self._addresses.addresses:
                 why = "provided IP is already allocated"
-            elif ipaddress.ip_address(address) not in _NETWORK:
-                why = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {_NETWORK}"
-            if why:
-                text = f"failed to allocate IP {address}: {why}"
-                cause = invalid("spec.clusterIPs", addresses, text)
-                raise status.invalid(self.resource.group_kind, obj["metadata"]["name"], [cause])
+            elif ipaddress.ip_address(address) in _NETWORK:
+                continue
+            cause = invalid("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {why}")
+            raise status.invalid(self.resource.group_kind, obj["metadata"]["name"], [cause])
 
     def _give_ports(self, obj: Obj, before: Obj) -> None:
         own = {port.get("nodePort") for port in before.get("ports") or ()}

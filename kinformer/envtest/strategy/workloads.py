@@ -85,6 +85,11 @@ _STATEFUL_UPDATABLE = frozenset(
 
 
 class StatefulSetStrategy(Strategy):
+    def default(self, obj: Obj) -> None:
+        super().default(obj)
+        # The feature gate MaxUnavailableStatefulSet is off in 1.36.
+        (obj["spec"]["updateStrategy"].get("rollingUpdate") or {}).pop("maxUnavailable", None)
+
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         def fixed(spec: Obj) -> Obj:
             return {key: value for key, value in spec.items() if key not in _STATEFUL_UPDATABLE}
