@@ -27,6 +27,8 @@ __all__ = ("CompileError", "Environment", "EvaluationError", "Program")
 _EXTENSIONS = ("lists", "optional", "sets", "strings", "two-var-comprehensions")
 _CODE = re.compile(r"^[A-Z_]+: ")
 _TRAILING = re.compile(r" \[[A-Z_]+\]$")
+#: Kubernetes' types of values without fields.
+_VALUES = "CIDR|IP|NamedFormat|Quantity|Semver|URL"
 #: The error texts of the C++ implementation, and cel-go's texts for the same errors.
 _COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -34,7 +36,7 @@ _COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
         r"unexpected failed resolution of 'kubernetes.authorization.\1'",
     ),
     (
-        re.compile(r"undefined field '[^']*' not found in struct 'kubernetes\.(CIDR|IP|NamedFormat|Quantity|Semver|URL)'"),
+        re.compile(rf"undefined field '[^']*' not found in struct 'kubernetes\.({_VALUES})'"),
         r"unexpected failed resolution of 'kubernetes.\1'",
     ),
     (re.compile(r"\bkubernetes\.(CIDR|IP)\b"), r"net.\1"),
