@@ -241,7 +241,11 @@ class _Survey:
             schema = schemas.of_kind(self._object["kind"])
             offers = Offers(resource, self._object, self._namespace)
             only = [steps_of(path) for path in self.subject.fields]
-            for each in fields_of(schemas, schema, self._object, only):
+            fields = list(fields_of(schemas, schema, self._object, only))
+            for path, pattern in zip(self.subject.fields, only, strict=True):
+                if not any(is_below(each.path, pattern) for each in fields):
+                    raise LookupError(f"there is no field {path}")
+            for each in fields:
                 changes, refusal = await offers.accepted(each, schemas, schema)
                 found.extend(changes)
                 if not changes:

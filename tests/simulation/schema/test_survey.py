@@ -69,3 +69,8 @@ def test_a_subject_that_cannot_be_tried_is_an_error() -> None:
         try_fields(Subject(lambda world: None, [HOME]))
     with pytest.raises(ValueError, match="not a field"):
         subject("", "spec..text")
+
+
+def test_a_field_that_the_kind_does_not_have_is_an_error() -> None:
+    with pytest.raises(ScenarioError, match=r"there is no field spec\.colour"):
+        try_fields(subject("", "spec.colour"))
