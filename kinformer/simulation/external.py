@@ -427,6 +427,8 @@ class ExternalWorld(Stage[ExternalProcess]):
                 await self.settled()
             except Exception as error:
                 result.error = error
+                if not any(record.what == "request" for record in self.history):
+                    self.tell("server", "note", detail="the command has sent no request: does it read KUBECONFIG?")
             self.injector.stop()
             self._tasks.cancel_scope.cancel()
         self._tasks = None

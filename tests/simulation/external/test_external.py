@@ -87,6 +87,14 @@ def test_a_command_that_writes_without_end_does_not_fill_the_history(monkeypatch
     assert noted == ["1", "2", "3", "further lines than these 3 are left out"]
 
 
+def test_a_command_without_any_request_is_told_of() -> None:
+    options = ExternalOptions(("sleep", "60"), quiet=0.1, patience=0.3)
+
+    history = run_external(read_scenario(HERE / "scenario.yaml", ()), options=options).history
+
+    assert history[-1].detail == "the command has sent no request: does it read KUBECONFIG?"
+
+
 @pytest.mark.parametrize("deviation", ["jump(command,write=1)", "split(command,write=1)"])
 def test_a_fault_that_cannot_happen_to_a_command_is_named(deviation: str) -> None:
     with pytest.raises(PlanError, match=r"cannot happen to a command"):
