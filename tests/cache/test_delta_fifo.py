@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -175,43 +175,6 @@ def test_a_transformer_that_fails_queues_nothing() -> None:
     assert len(queue) == 0
 
 
-@pytest.mark.parametrize(
-    ("actions", "synced"),
-    [
-        ([], False),
-        ([lambda queue: queue.add(pod("a"))], True),
-        ([lambda queue: queue.update(pod("a"))], True),
-        ([lambda queue: queue.delete(pod("a"))], True),
-        ([lambda queue: queue.resync()], False),
-        ([lambda queue: queue.replace([])], True),
-        ([lambda queue: queue.replace([pod("a"), pod("b")])], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped, popped], True),
-        ([lambda queue: queue.replace([pod("a", 1), pod("a", 2)]), popped], True),
-        ([lambda queue: queue.replace([pod("a")]), lambda queue: queue.add(pod("b")), popped], True),
-    ],
-)
-async def test_it_has_synced_once_the_first_list_is_popped(
-    actions: list[Callable[[Any], object]], synced: bool
-) -> None:
-    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
-    for action in actions:
-        action(queue)
-
-    assert queue.has_synced is synced
-    async with anyio.create_task_group() as tasks:
-        waited: list[bool] = []
-
-        async def wait() -> None:
-            await queue.wait_synced()
-            waited.append(queue.has_synced)
-
-        tasks.start_soon(wait)
-        await anyio.wait_all_tasks_blocked()
-        tasks.cancel_scope.cancel()
-    assert waited == [True] * synced
-
-
 def test_draining_takes_what_is_queued_but_no_more_than_asked() -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
     for name in "abc":
@@ -308,11 +271,6 @@ async def test_closing_ends_waiting_but_what_is_queued_can_be_popped() -> None:
         await queue.wait()
 
 
-def test_popping_nothing_is_an_error() -> None:
-    with pytest.raises(IndexError):
-        DeltaFIFO(POD).pop_nowait(ignore)
-
-
 @pytest.mark.parametrize("size", [999, 1000, 2500])
 def test_a_long_list_can_be_queued_in_parts_with_pops_in_between(size: int) -> None:
     store = Indexer(POD)
@@ -345,23 +303,6 @@ def test_a_long_list_can_be_queued_in_parts_with_pops_in_between(size: int) -> N
         queue.drain(process)
     queue.drain(process)
     assert len(initial) == 3 * size
-
-
-def test_an_update_whose_key_is_known_is_an_update_like_any_other() -> None:
-    def seen(obj: Pod) -> Pod:
-        transformed.append(obj)
-        return obj
-
-    transformed: list[Pod] = []
-    queues: list[DeltaFIFO[Pod]] = [DeltaFIFO(POD, transformer=seen) for _ in range(2)]
-    for obj in (pod("a", 1), pod("b", 2), pod("a", 3)):
-        queues[0].update(obj)
-        queues[1].update_keyed(queues[1].key_func(obj), obj)
-
-    assert queues[1].list_keys() == queues[0].list_keys()
-    assert [popped(queues[1]), popped(queues[1])] == [popped(queues[0]), popped(queues[0])]
-    assert len(transformed) == 6
-    assert all(queue.has_synced for queue in queues)
 
 
 def test_a_refused_list_queues_what_comes_before_the_object_without_a_key() -> None:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import anyio
 import pytest
 
@@ -70,28 +67,6 @@ def test_a_process_function_may_delete_what_is_still_queued() -> None:
     assert queue.drain(process) == 2
     assert processed == [("foo", True), ("baz", True)]
     assert queue.has_synced
-
-
-@pytest.mark.parametrize(
-    ("actions", "synced"),
-    [
-        ([], False),
-        ([lambda queue: queue.add(pod("a"))], True),
-        ([lambda queue: queue.delete(pod("a"))], True),
-        ([lambda queue: queue.replace([])], True),
-        ([lambda queue: queue.resync()], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")])], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped, popped], True),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), lambda queue: queue.delete(pod("a")), popped], True),
-    ],
-)
-def test_it_has_synced_once_the_first_list_is_popped(actions: list[Callable[[Any], object]], synced: bool) -> None:
-    queue: FIFO[Pod] = FIFO(POD)
-    for action in actions:
-        action(queue)
-
-    assert queue.has_synced is synced
 
 
 async def test_a_first_list_that_was_deleted_again_counts_as_popped() -> None:

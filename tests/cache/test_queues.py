@@ -24,14 +24,12 @@ of_deltas = pytest.mark.parametrize(
         pytest.param(lambda: RealFIFO(POD, Known()), id="RealFIFO"),
     ],
 )
-of_any_kind = pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(lambda: FIFO(POD), id="FIFO"),
-        pytest.param(lambda: DeltaFIFO(POD), id="DeltaFIFO"),
-        pytest.param(lambda: RealFIFO(POD, Known()), id="RealFIFO"),
-    ],
-)
+ANY: dict[str, Make] = {
+    "FIFO": lambda: FIFO(POD),
+    "DeltaFIFO": lambda: DeltaFIFO(POD),
+    "RealFIFO": lambda: RealFIFO(POD, Known()),
+}
+of_any_kind = pytest.mark.parametrize("make", ANY.values(), ids=ANY)
 
 
 def ignore(_: object, __: bool) -> None: ...
@@ -96,6 +94,79 @@ def test_an_object_that_is_only_queued_is_deleted_once_by_a_list(
         pops.append(changes(queue.pop_nowait(ignore)))
 
     assert pops == ([[one] for one in expected] if isinstance(queue, RealFIFO) else [expected])
+
+
+def pop(queue: Any) -> None:
+    queue.pop_nowait(ignore)
+
+
+A, B = pod("a"), pod("b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "actions", "synced"),
+    [
+        *((kind, [], False) for kind in ANY),
+        *((kind, [lambda queue: queue.add(A)], True) for kind in ANY),
+        *((kind, [lambda queue: queue.update(A)], True) for kind in ANY),
+        *((kind, [lambda queue: queue.delete(A)], True) for kind in ANY),
+        *((kind, [lambda queue: queue.resync()], False) for kind in ANY),
+        *((kind, [lambda queue: queue.replace([])], True) for kind in ANY),
+        *((kind, [lambda queue: queue.replace([A, B])], False) for kind in ANY),
+        *((kind, [lambda queue: queue.replace([A, B]), pop], False) for kind in ANY),
+        *((kind, [lambda queue: queue.replace([A, B]), pop, pop], True) for kind in ANY),
+        ("FIFO", [lambda queue: queue.replace([A, B]), lambda queue: queue.delete(A), pop], True),
+        ("DeltaFIFO", [lambda queue: queue.replace([A, pod("a", 2)]), pop], True),
+        ("DeltaFIFO", [lambda queue: queue.replace([A]), lambda queue: queue.add(B), pop], True),
+        ("RealFIFO", [lambda queue: queue.delete(DeletedFinalStateUnknown("a", A))], True),
+        ("RealFIFO", [lambda queue: queue.replace([A, pod("a", 2)]), pop], False),
+        ("RealFIFO", [lambda queue: queue.replace([A, pod("a", 2)]), pop, pop], True),
+    ],
+)
+async def test_it_has_synced_once_the_first_list_is_popped(
+    kind: str, actions: list[Callable[[Any], object]], synced: bool
+) -> None:
+    queue = ANY[kind]()
+    for action in actions:
+        action(queue)
+
+    assert queue.has_synced is synced
+    async with anyio.create_task_group() as tasks:
+        waited: list[bool] = []
+
+        async def wait() -> None:
+            await queue.wait_synced()
+            waited.append(queue.has_synced)
+
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert waited == [True] * synced
+
+
+@of_any_kind
+def test_popping_nothing_is_an_error(make: Make) -> None:
+    with pytest.raises(IndexError):
+        pop(make())
+
+
+@pytest.mark.parametrize("kind", [DeltaFIFO, RealFIFO])
+def test_an_update_whose_key_is_known_is_an_update_like_any_other(kind: Any) -> None:
+    def seen(obj: Pod) -> Pod:
+        transformed.append(obj)
+        return obj
+
+    transformed: list[Pod] = []
+    queues = [kind(POD, Known(), transformer=seen) for _ in range(2)]
+    for obj in (A, B, pod("a", 3)):
+        queues[0].update(obj)
+        queues[1].update_keyed(queues[1].key_func(obj), obj)
+
+    assert len(transformed) == 6
+    assert len(queues[0]) == len(queues[1])
+    while len(queues[0]):
+        assert queues[1].pop_nowait(ignore) == queues[0].pop_nowait(ignore)
+    assert all(queue.has_synced for queue in queues)
 
 
 @of_any_kind

@@ -177,28 +177,6 @@ def test_the_transformer_sees_each_object_once_and_no_tombstone_and_no_resync() 
     assert len(transformed) == 4
 
 
-@pytest.mark.parametrize(
-    ("actions", "synced"),
-    [
-        ([], False),
-        ([lambda queue: queue.add(pod("a"))], True),
-        ([lambda queue: queue.delete(tombstone(pod("a")))], True),
-        ([lambda queue: queue.replace([])], True),
-        ([lambda queue: queue.replace([pod("a"), pod("b")])], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped], False),
-        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped, popped], True),
-        ([lambda queue: queue.replace([pod("a", 1), pod("a", 2)]), popped], False),
-        ([lambda queue: queue.replace([pod("a", 1), pod("a", 2)]), popped, popped], True),
-    ],
-)
-def test_it_has_synced_once_the_first_list_is_popped(actions: list[Callable[[Any], object]], synced: bool) -> None:
-    queue = a_queue()
-    for action in actions:
-        action(queue)
-
-    assert queue.has_synced is synced
-
-
 def test_it_has_not_synced_while_the_first_lists_last_object_is_processed() -> None:
     queue = a_queue(pod("foo", 5), pod("bar", 6), pod("baz", 7))
     queue.replace([pod("foo", 5)], "0")
@@ -414,14 +392,3 @@ def test_many_deletions_of_a_list_can_be_queued_in_parts() -> None:
 
     assert [len(queue) for _ in queue.replacing([], "2")] == [1000, 2000]
     assert len(queue) == 2500
-
-
-def test_an_update_whose_key_is_known_is_an_update_like_any_other() -> None:
-    queues: list[RealFIFO[Pod]] = [RealFIFO(POD, Known(), transformer=lambda obj: obj) for _ in range(2)]
-    for obj in (pod("a", 1), pod("b", 2), pod("a", 3)):
-        queues[0].update(obj)
-        queues[1].update_keyed(queues[1].key_func(obj), obj)
-
-    first, second = ([queue.pop_nowait(lambda _, __: None) for _ in range(3)] for queue in queues)
-    assert second == first
-    assert all(queue.has_synced for queue in queues)

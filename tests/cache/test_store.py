@@ -82,15 +82,6 @@ def test_a_fifo_serves_as_a_store_for_a_reflector() -> None:
     assert len(queue) == 1
 
 
-def test_an_indexer_says_what_it_replaced() -> None:
-    indexer = Indexer(POD)
-
-    assert indexer.add(pod("foo", 1)) is None
-    assert indexer.update(pod("foo", 2)) == pod("foo", 1)
-    assert indexer.delete(pod("foo")) == pod("foo", 2)
-    assert len(indexer) == 0
-
-
 def test_a_store_can_be_asked_by_an_explicit_key() -> None:
     indexer: Indexer[Any] = Indexer(POD)
     indexer.add(pod("foo", namespace="ns"))

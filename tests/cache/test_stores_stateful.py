@@ -69,6 +69,7 @@ class StoreMachine(RuleBasedStateMachine):
     def everything_is_where_it_should_be(self) -> None:
         assert by_name(self.store.list()) == by_name(self.model.values())
         assert sorted(self.store.list_keys()) == sorted(self.model)
+        assert len(self.store) == len(self.model)
         for index in self.store.get_indexers():
             values = {value: set[str]() for obj in self.model.values() for value in values_of(index, obj)}
             for name, obj in self.model.items():

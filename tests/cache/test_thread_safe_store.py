@@ -18,14 +18,6 @@ def first_two_letters(obj: str) -> list[str]:
     return [obj[:1], obj[:2]]
 
 
-def test_deleting_the_last_object_of_a_value_removes_the_value() -> None:
-    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
-    store.add("key", "ab")
-    store.delete("key")
-
-    assert store.list_index_func_values("letters") == []
-
-
 @pytest.mark.parametrize("values", ["new", ["new"], ["new", "other"], []])
 def test_the_index_function_is_called_once_for_a_new_object(values: Any) -> None:
     asked: list[str] = []
@@ -39,25 +31,6 @@ def test_the_index_function_is_called_once_for_a_new_object(values: Any) -> None
 
     assert asked == ["one"]
     assert store.list_index_func_values("index") == ([values] if isinstance(values, str) else values)
-
-
-def test_values_that_some_object_still_has_stay() -> None:
-    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
-    store.add("one", "ab")
-    store.add("two", "ac")
-    store.delete("one")
-
-    assert sorted(store.list_index_func_values("letters")) == ["a", "ac"]
-
-
-def test_an_update_says_what_it_replaced_and_a_delete_what_it_took() -> None:
-    store: ThreadSafeStore[str] = ThreadSafeStore()
-
-    assert store.add("key", "old") is None
-    assert store.update("key", "new") == "old"
-    assert store.delete("key") == "new"
-    assert store.delete("key") is None
-    assert len(store) == 0
 
 
 def test_replacing_has_the_new_objects_and_no_others_in_indexes_too() -> None:
@@ -200,11 +173,3 @@ def test_a_look_up_of_several_values_reads_one_snapshot() -> None:
 
     assert store.index("values", "question xy") == ["q"]
     assert store.get("mover") == "ab"
-
-
-def test_resyncing_a_store_does_nothing() -> None:
-    store: ThreadSafeStore[str] = ThreadSafeStore()
-    store.add("one", "ab")
-    store.resync()
-
-    assert store.list() == ["ab"]
