@@ -55,28 +55,21 @@ log = get_logger(__name__)
 _FAILED: Final = "FailedAttachVolume"
 
 
+@dataclass(eq=False)
 class VolumeOperations:
     """Attaches and detaches volumes."""
 
-    def __init__(
-        self,
-        client: Client,
-        attachments: VolumeAttachments,
-        statuses: NodeStatuses,
-        desired: DesiredState,
-        actual: ActualState,
-        resolver: Resolver,
-        recorder: EventRecorder,
-        clock: Clock,
-    ) -> None:
-        self._nodes, self._pods = client.resource(V1Node), _LivePods(client)
-        self._attachments = attachments
-        self._statuses = statuses
-        self._desired = desired
-        self._actual = actual
-        self._resolver = resolver
-        self._recorder = recorder
-        self._clock = clock
+    client: Client
+    attachments: VolumeAttachments
+    statuses: NodeStatuses
+    desired: DesiredState
+    actual: ActualState
+    resolver: Resolver
+    recorder: EventRecorder
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._nodes, self._pods = self.client.resource(V1Node), _LivePods(self.client)
 
     async def attach(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
         """
@@ -94,21 +87,21 @@ class VolumeOperations:
         except OperationFailed as error:
             self._tell(pods, WARNING, _FAILED, str(error))
             raise
-        self._actual.mark(volume, spec, node, confirmed=True)
+        self.actual.mark(volume, spec, node, confirmed=True)
         log.info("volume_attached", volume=volume, node=node)
         self._tell(pods, NORMAL, "SuccessfulAttachVolume", attached(spec.name))
 
     async def _attach(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
-        if not self._resolver.is_attachable(spec):
+        if not self.resolver.is_attachable(spec):
             raise OperationFailed(not_attachable(spec.name))
         if spec.plugin != CSI:
             return  # the kubelet does all of it
         if spec.exclusive:
             await self._check_free(spec, node, pods)
         try:
-            await self._attachments.attach(spec, node)
+            await self.attachments.attach(spec, node)
         except OperationFailed as error:
-            self._actual.mark(spec.unique_name, spec, node, confirmed=False)
+            self.actual.mark(spec.unique_name, spec, node, confirmed=False)
             raise OperationFailed(not_attached(spec.name, error)) from error
 
     async def _check_free(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
@@ -116,19 +109,19 @@ class VolumeOperations:
         volume = spec.unique_name
         if not await self._pods.any_left(pods):
             raise SyncError(f"no pod on node {node} needs {volume}, and the cache does not show it yet")
-        found = self._actual.get(volume)
+        found = self.actual.get(volume)
         for other in [it for it in found.nodes if it != node] if found is not None else ():
-            if await self._attachments.has(spec.handle, other):
+            if await self.attachments.has(spec.handle, other):
                 raise SyncError(f"{volume} is still attached to {other}")
 
     def _timed(self, operation: str, volume: str, spec: VolumeSpec | None) -> AbstractContextManager[None]:
         plugin = spec.full_plugin if spec is not None else split_name(volume)[0]
         is_migrated = spec is not None and spec.migrated
-        return timed_operation(self._clock, plugin, operation, is_migrated=is_migrated)
+        return timed_operation(self.clock, plugin, operation, is_migrated=is_migrated)
 
     def _tell(self, pods: tuple[V1Pod, ...], type_: str, reason: str, message: str) -> None:
         for pod in pods:
-            self._recorder.event(pod, type_, reason, message)
+            self.recorder.event(pod, type_, reason, message)
 
     async def detach(self, volume: str, spec: VolumeSpec | None, what: Detach) -> None:
         """
@@ -140,11 +133,11 @@ class VolumeOperations:
         """
         with self._timed(DETACH, volume, spec):
             await self._check(volume, what)
-            self._actual.unreport(volume, what.node)
+            self.actual.unreport(volume, what.node)
             try:
-                await self._statuses.write(what.node)
+                await self.statuses.write(what.node)
             except BaseException:
-                self._actual.report(volume, what.node)
+                self.actual.report(volume, what.node)
                 raise
             if what.forced:
                 FORCED_DETACHES[what.forced] += 1
@@ -153,9 +146,9 @@ class VolumeOperations:
                 await self._detach(volume, what)
             except BaseException:
                 # It is listed in the node's status again when it is known to be attached.
-                self._actual.mark(volume, spec, what.node, confirmed=False)
+                self.actual.mark(volume, spec, what.node, confirmed=False)
                 raise
-        self._actual.unmark(volume, what.node)
+        self.actual.unmark(volume, what.node)
         log.info("volume_detached", volume=volume, node=what.node)
 
     async def _detach(self, volume: str, what: Detach) -> None:
@@ -163,7 +156,7 @@ class VolumeOperations:
             raise OperationFailed(f"{what.node} still uses the volume, according to its status")
         plugin, handle = split_name(volume)
         if plugin == CSI:
-            await self._attachments.detach(handle, what.node)
+            await self.attachments.detach(handle, what.node)
 
     async def _check(self, volume: str, what: Detach) -> None:
         """Ask the server whether the volume is to be detached."""
@@ -173,10 +166,10 @@ class VolumeOperations:
         if _uses(node, volume) and (not what.forced or (what.forced == BY_TIMEOUT and is_ready(node))):
             raise SyncError(f"node {what.node} uses {volume}, and the cache does not show it yet")
         managed = node is not None and MANAGED in (node.metadata.annotations or {})
-        if not managed and not self._desired.manages(what.node):
+        if not managed and not self.desired.manages(what.node):
             return
         for pod in await self._pods.on(what.node):
-            if not is_pod_done(pod) and any(it.unique_name == volume for it in self._resolver.attachable(pod)):
+            if not is_pod_done(pod) and any(it.unique_name == volume for it in self.resolver.attachable(pod)):
                 key = meta_namespace_key(pod)
                 raise SyncError(f"pod {key} on node {what.node} needs {volume}, and the cache does not show it yet")
 

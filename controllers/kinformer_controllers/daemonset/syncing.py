@@ -42,6 +42,7 @@ _FORGET_AFTER: Final = 2 * _MAX
 _SWEEP_AT: Final = 1024
 
 
+@dataclass(eq=False)
 class DaemonPods:
     """
     Plans and writes the pods of DaemonSets.
@@ -50,22 +51,15 @@ class DaemonPods:
     :param placements: the placements of DaemonSets on nodes
     """
 
-    def __init__(
-        self,
-        pods: PodControl,
-        nodes: Indexer[V1Node],
-        placements: Placements,
-        expectations: Expectations,
-        recorder: EventRecorder,
-        clock: Clock,
-    ) -> None:
-        self._pods = pods
-        self._nodes = nodes
-        self._placements = placements
-        self._expectations = expectations
-        self._recorder = recorder
-        self._clock = clock
-        self._backoff = FailedPodsBackoff(clock)
+    pods: PodControl
+    nodes: Indexer[V1Node]
+    placements: Placements
+    expectations: Expectations
+    recorder: EventRecorder
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._backoff = FailedPodsBackoff(self.clock)
 
     async def update(
         self, daemonset: V1DaemonSet, pods: Callable[[], Awaitable[Sequence[V1Pod]]], hash_: str
@@ -78,19 +72,19 @@ class DaemonPods:
         :return: seconds after which a failed pod may be replaced; None if there is none
         :raises ExceptionGroup: if several writes of pods failed; a single error is raised as it is
         """
-        nodes = self._placements.of(daemonset, self._nodes.list())
+        nodes = self.placements.of(daemonset, self.nodes.list())
         observed = (daemonset.status.observed_generation if daemonset.status is not None else None) or 0
 
         def backoff(pod: V1Pod, node: str) -> float | None:
             return self._backoff.failed((daemonset.metadata.uid, observed, node))
 
-        plan = plan_nodes(daemonset, nodes, pods_by_node(await pods()), hash_, backoff, self._clock.now())
+        plan = plan_nodes(daemonset, nodes, pods_by_node(await pods()), hash_, backoff, self.clock.now())
         self._tell(daemonset, plan)
         await self._write(daemonset, plan.create, plan.delete, hash_)
         strategy = daemonset.spec.update_strategy
         is_rolling = strategy is not None and strategy.type == "RollingUpdate"
-        if is_rolling and self._expectations.satisfied(owner_id(daemonset)):
-            update = plan_update(daemonset, nodes, pods_by_node(await pods()), hash_, self._clock.now())
+        if is_rolling and self.expectations.satisfied(owner_id(daemonset)):
+            update = plan_update(daemonset, nodes, pods_by_node(await pods()), hash_, self.clock.now())
             await self._write(daemonset, update.create, update.delete, hash_)
         return plan.look_again
 
@@ -100,10 +94,10 @@ class DaemonPods:
             where = f"{pod.metadata.namespace}/{pod.metadata.name} on node {node}"
             if reason == FAILED_DAEMON_POD:
                 message = f"Found failed daemon pod {where}, will try to kill it"
-                self._recorder.event(daemonset, WARNING, reason, message)
+                self.recorder.event(daemonset, WARNING, reason, message)
             else:
                 message = f"Found succeeded daemon pod {where}, will try to delete it"
-                self._recorder.event(daemonset, NORMAL, reason, message)
+                self.recorder.event(daemonset, NORMAL, reason, message)
 
     async def _write(self, daemonset: V1DaemonSet, create: Sequence[str], delete: Sequence[V1Pod], hash_: str) -> None:
         template = daemon_template(daemonset, hash_)
@@ -112,13 +106,13 @@ class DaemonPods:
 
         async def create_on(node: str) -> None:
             pod = pod_from_template(template_for_node(template, node), meta.namespace, meta.name, reference)
-            await self._pods.create(pod, daemonset)
+            await self.pods.create(pod, daemonset)
 
         async def remove(pod: V1Pod) -> None:
-            await self._pods.delete(pod.metadata.namespace, pod.metadata.name, daemonset)
+            await self.pods.delete(pod.metadata.namespace, pod.metadata.name, daemonset)
 
         written = await write_children(
-            self._expectations,
+            self.expectations,
             owner_id(daemonset),
             creations=create[:_BURST],
             create=create_on,

@@ -91,8 +91,8 @@ class NodeLifecycleController(Group):
             )
         )
         self.monitor = NodeMonitor(
-            context.client,
-            context.informers.client,
+            context.client.resource(V1Node),
+            context.informers.client.resource(V1Lease),
             nodes,
             leases,
             pods.indexer,

@@ -11,13 +11,13 @@ known to be behind, and a node's Lease is read from the server before the node b
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import anyio.lowlevel
 
 from kinformer.cache import Indexer, SharedIndexInformer, wait_until_current
-from kinformer.client import Client, ListOptions
+from kinformer.client import ListOptions, Resource
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
 from kinformer.controllerutil.conditions import conditions_patch
@@ -57,44 +57,34 @@ _PAUSE: Final = 0.02
 _PIECE: Final = 64
 
 
+@dataclass(eq=False, slots=True)
 class NodeMonitor:
     """
     Checks all nodes.
 
-    :param reader: lists Leases. In Kubernetes only the informers' client may, and nobody may get a single one
+    :param lease_server: lists Leases, with the informers' client: no other one may in Kubernetes, and nobody may get a
+        single one
     :param unhealthy_threshold: the share of nodes that must be not ready for a zone to be disrupted
     """
 
-    def __init__(
-        self,
-        client: Client,
-        reader: Client,
-        nodes: SharedIndexInformer[V1Node],
-        leases: SharedIndexInformer[V1Lease],
-        pods: Indexer[V1Pod],
-        tainter: NoExecuteTainter,
-        readiness: PodReadiness,
-        disruption: Disruption,
-        recorder: EventRecorder,
-        grace: GracePeriods,
-        unhealthy_threshold: float,
-        clock: Clock,
-    ) -> None:
-        self._server, self._lease_server = client.resource(V1Node), reader.resource(V1Lease)
-        self._nodes, self._leases, self._pods = nodes, leases, pods
-        self._tainter = tainter
-        self._readiness = readiness
-        self._disruption = disruption
-        self._recorder = recorder
-        self._grace = grace
-        self._unhealthy_threshold = unhealthy_threshold
-        self._clock = clock
-        #: The health of each node, by name.
-        self.health: dict[str, NodeHealth] = {}
-        #: The uid of each node in the last pass, by name.
-        self._known: dict[str, str] = {}
-        #: Nodes some of whose pods could not be marked.
-        self._to_retry: set[str] = set()
+    server: Resource[V1Node]
+    lease_server: Resource[V1Lease]
+    nodes: SharedIndexInformer[V1Node]
+    leases: SharedIndexInformer[V1Lease]
+    pods: Indexer[V1Pod]
+    tainter: NoExecuteTainter
+    readiness: PodReadiness
+    disruption: Disruption
+    recorder: EventRecorder
+    grace: GracePeriods
+    unhealthy_threshold: float
+    clock: Clock
+    #: The health of each node, by name.
+    health: dict[str, NodeHealth] = field(default_factory=dict, init=False)
+    #: The uid of each node in the last pass, by name.
+    _known: dict[str, str] = field(default_factory=dict, init=False)
+    #: Nodes some of whose pods could not be marked.
+    _to_retry: set[str] = field(default_factory=set, init=False)
 
     def forget(self, name: str) -> None:
         """Forget a node that is gone: marking its pods is not tried again."""
@@ -102,11 +92,11 @@ class NodeMonitor:
 
     async def check(self) -> None:
         """Check all nodes once. Do nothing if the caches do not catch up with the server within ten seconds."""
-        if late := await wait_until_current((self._nodes, self._leases), clock=self._clock):
+        if late := await wait_until_current((self.nodes, self.leases), clock=self.clock):
             log.warning("nodes_not_checked", behind=late)
             return
-        began = self._clock.monotonic()
-        nodes = self._nodes.indexer.list()
+        began = self.clock.monotonic()
+        nodes = self.nodes.indexer.list()
         await self._note_changes(nodes)
         zones: dict[str, list[V1NodeCondition | None]] = defaultdict(list)
 
@@ -118,8 +108,8 @@ class NodeMonitor:
                 others.append(node)
         await parallelize_until(_WORKERS, len(others), lambda piece: self._check_node(others[piece], zones))
         await self._handle_disruption(zones, nodes)
-        self._tainter.release()
-        ALL_NODES_SECONDS.observe(self._clock.monotonic() - began)
+        self.tainter.release()
+        ALL_NODES_SECONDS.observe(self.clock.monotonic() - began)
 
     async def _note_changes(self, nodes: list[V1Node]) -> None:
         """Handle the nodes that were added or deleted since the last pass."""
@@ -130,7 +120,7 @@ class NodeMonitor:
             self._add_zone(zone_key(node))
             if meta.name not in self._known:
                 self._known[meta.name] = meta.uid
-                record_node_event(self._recorder, node, "RegisteredNode", f"Registered Node {meta.name} in Controller")
+                record_node_event(self.recorder, node, "RegisteredNode", f"Registered Node {meta.name} in Controller")
                 await self._mark_ready(node)
                 if was_given_up(node):
                     # The process that gave it up may have ended before it had marked all of its pods.
@@ -141,18 +131,18 @@ class NodeMonitor:
         for name in [name for name in self._known if name not in there]:
             gone = V1Node(metadata=V1ObjectMeta(name=name, uid=self._known.pop(name)))
             self.health.pop(name, None)
-            self._tainter.forget(name)
-            record_node_event(self._recorder, gone, "RemovingNode", f"Removing Node {name} from Controller")
+            self.tainter.forget(name)
+            record_node_event(self.recorder, gone, "RemovingNode", f"Removing Node {name} from Controller")
 
     def _add_zone(self, zone: str) -> None:
-        if self._disruption.add_zone(zone):
-            self._tainter.add_zone(zone)
+        if self.disruption.add_zone(zone):
+            self.tainter.add_zone(zone)
 
     def _check_ready(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> bool:
         """Check a node if it is ready and has no taints. Otherwise return False: it has yet to be checked."""
-        began, name = self._clock.monotonic(), node.metadata.name
+        began, name = self.clock.monotonic(), node.metadata.name
         try:
-            seen = self._seen(node, self._leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}"))
+            seen = self._seen(node, self.leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}"))
             if seen.conditions or seen.ready is None or seen.ready.status != "True" or node.spec.taints:
                 return False
         except Exception:  # of any type, such as a node that cannot be decoded; _check_node logs it
@@ -160,14 +150,14 @@ class NodeMonitor:
         zone = zone_key(node)
         if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
             zones[zone].append(seen.ready)
-        self._tainter.calmed(name, zone)
+        self.tainter.calmed(name, zone)
         self._to_retry.discard(name)
-        NODE_SECONDS.observe(self._clock.monotonic() - began)
+        NODE_SECONDS.observe(self.clock.monotonic() - began)
         return True
 
     async def _check_node(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> None:
         """Check one node, and add its Ready condition to its zone's list."""
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         try:
             found = await self._observe(node)
             if found is not None:
@@ -177,7 +167,7 @@ class NodeMonitor:
                 await self._follow(node, seen)
         except Exception:  # of any type, such as a node that cannot be decoded: the others must be checked, too
             log.exception("node_not_checked", node=node.metadata.name)
-        NODE_SECONDS.observe(self._clock.monotonic() - began)
+        NODE_SECONDS.observe(self.clock.monotonic() - began)
 
     async def _observe(self, node: V1Node) -> tuple[V1Node, Observation] | None:
         """
@@ -187,7 +177,7 @@ class NodeMonitor:
         """
         name = node.metadata.name
         for _ in range(_TRIES):
-            lease = self._leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}")
+            lease = self.leases.indexer.get_by_key(f"{LEASE_NAMESPACE}/{name}")
             seen = self._seen(node, lease)
             if not seen.conditions:
                 return node, seen
@@ -197,29 +187,29 @@ class NodeMonitor:
                 seen = self._seen(node, lease)
                 if not seen.conditions:
                     return node, seen
-                written = await self._server.patch(name, _patch(node, seen.conditions), subresource="status")
+                written = await self.server.patch(name, _patch(node, seen.conditions), subresource="status")
             except ClientError as error:
                 log.error("node_health_not_written", node=name, error=str(error))
             else:
                 self.health[name] = seen.written(lease)
                 return written, seen
             try:
-                node = await self._server.get(name)
+                node = await self.server.get(name)
             except ClientError as error:
                 log.error("node_not_read", node=name, error=str(error))
                 break
-            await self._clock.sleep(_PAUSE)
+            await self.clock.sleep(_PAUSE)
         return None
 
     def _seen(self, node: V1Node, lease: V1Lease | None) -> Observation:
-        name, now = node.metadata.name, Moment(self._clock.now(), self._clock.monotonic())
-        seen = observe(self.health.get(name), node, lease, now, self._grace)
+        name, now = node.metadata.name, Moment(self.clock.now(), self.clock.monotonic())
+        seen = observe(self.health.get(name), node, lease, now, self.grace)
         self.health[name] = seen.health
         return seen
 
     async def _live_lease(self, name: str) -> V1Lease | None:
         options = ListOptions(field_selector=f"metadata.name={name}")
-        return next(iter((await self._lease_server.list(LEASE_NAMESPACE, options)).items), None)
+        return next(iter((await self.lease_server.list(LEASE_NAMESPACE, options)).items), None)
 
     async def _follow(self, node: V1Node, seen: Observation) -> None:
         """Taint a node and mark its pods, by its Ready condition before and after this check."""
@@ -228,18 +218,18 @@ class NodeMonitor:
         if status == "True":
             await self._mark_ready(node)
         elif status in ("False", "Unknown"):
-            await self._tainter.not_ready(node, status)
+            await self.tainter.not_ready(node, status)
         if status not in ("", "True") and (observed == "True" or name in self._to_retry):
             if observed == "True":
-                record_status_change(self._recorder, node, "NodeNotReady")
-            if await self._readiness.mark_not_ready(self._pods.by_index(POD_NODE_INDEX, name)):
+                record_status_change(self.recorder, node, "NodeNotReady")
+            if await self.readiness.mark_not_ready(self.pods.by_index(POD_NODE_INDEX, name)):
                 self._to_retry.add(name)
                 return
         self._to_retry.discard(name)
 
     async def _mark_ready(self, node: V1Node) -> bool:
         try:
-            await self._tainter.ready(node)
+            await self.tainter.ready(node)
         except ClientError as error:
             log.error("taints_not_removed", node=node.metadata.name, error=str(error))
             return False
@@ -248,10 +238,10 @@ class NodeMonitor:
     async def _handle_disruption(self, zones: dict[str, list[V1NodeCondition | None]], nodes: list[V1Node]) -> None:
         found = {}
         for zone, conditions in zones.items():
-            unhealthy, state = zone_state(conditions, self._unhealthy_threshold)
+            unhealthy, state = zone_state(conditions, self.unhealthy_threshold)
             found[zone] = (state, len(conditions))
             tell_zone(zone, len(conditions), unhealthy)
-        step = self._disruption.step(found)
+        step = self.disruption.step(found)
         for zone in step.gone:
             forget_zone(zone)
         if step.stopped:
@@ -260,11 +250,11 @@ class NodeMonitor:
                 await self._mark_ready(node)
         if step.resumed:
             log.info("nodes_are_ready_again", zones=len(found))
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             self.health = {name: replace(health, probed=now) for name, health in self.health.items()}
         for zone, rate in step.rates.items():
-            log.info("zone_changed", zone=zone, state=self._disruption.states[zone].value, rate=rate)
-            self._tainter.set_rate(zone, rate)
+            log.info("zone_changed", zone=zone, state=self.disruption.states[zone].value, rate=rate)
+            self.tainter.set_rate(zone, rate)
 
 
 def _patch(node: V1Node, conditions: tuple[V1NodeCondition, ...]) -> dict[str, Any]:

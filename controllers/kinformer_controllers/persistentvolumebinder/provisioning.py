@@ -7,6 +7,7 @@ that a second try finds the volume of the first; if the volume cannot be saved, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from kinformer.cache import Indexer
@@ -55,6 +56,7 @@ class ProvisioningError(SyncError):
     """A volume could not be provisioned. It is tried again later."""
 
 
+@dataclass(eq=False)
 class Provisioner:
     """
     Provisions volumes.
@@ -62,60 +64,52 @@ class Provisioner:
     :param classes: the cache of storage classes
     """
 
-    def __init__(
-        self,
-        client: Client,
-        binder: Binder,
-        classes: Indexer[V1StorageClass],
-        plugins: VolumePlugins,
-        operations: Operations,
-        times: OperationTimes,
-        recorder: EventRecorder,
-        clock: Clock,
-    ) -> None:
-        self._volumes, self._nodes = client.resource(V1PersistentVolume), client.resource(V1Node)
-        self._binder = binder
-        self._classes = classes
-        self._plugins = plugins
-        self._operations = operations
-        self._times = times
-        self._recorder = recorder
-        self._clock = clock
+    client: Client
+    binder: Binder
+    classes: Indexer[V1StorageClass]
+    plugins: VolumePlugins
+    operations: Operations
+    times: OperationTimes
+    recorder: EventRecorder
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._volumes, self._nodes = self.client.resource(V1PersistentVolume), self.client.resource(V1Node)
 
     def provision(self, claim: Claim) -> None:
         """Start to provision a volume for a claim, unless this is already running."""
         name = class_of_claim(claim)
-        found = self._classes.get_by_key(name)
+        found = self.classes.get_by_key(name)
         if found is None:
             message = f'storageclass.storage.k8s.io "{name}" not found'
-            self._recorder.event(claim, WARNING, _FAILED, message)
+            self.recorder.event(claim, WARNING, _FAILED, message)
             return
         try:
-            plugin = self._plugins.provisioner(found.provisioner)
+            plugin = self.plugins.provisioner(found.provisioner)
         except NoPlugin as error:
-            self._recorder.event(claim, WARNING, _FAILED, str(error))
+            self.recorder.event(claim, WARNING, _FAILED, str(error))
             return
 
         key = claim_key(claim)
 
         async def make() -> None:
-            self._times.begin(key, found.provisioner if plugin is None else plugin.name, "provision")
-            with self._times.failures(key):
+            self.times.begin(key, found.provisioner if plugin is None else plugin.name, "provision")
+            with self.times.failures(key):
                 if plugin is None:
                     await self._leave_to_others(claim, found)
                 else:
                     await self._make(claim, found, plugin)
 
-        self._operations.start(f"provision-{key}[{claim.metadata.uid}]", make)
+        self.operations.start(f"provision-{key}[{claim.metadata.uid}]", make)
 
     async def _leave_to_others(self, claim: Claim, storage_class: V1StorageClass) -> None:
         provisioner = MIGRATED.get(storage_class.provisioner, storage_class.provisioner)
         try:
             await self._name_provisioner(claim, provisioner)
         except ClientError as error:
-            self._recorder.event(claim, WARNING, _FAILED, f"Error saving claim: {error}")
+            self.recorder.event(claim, WARNING, _FAILED, f"Error saving claim: {error}")
             raise
-        self._recorder.event(
+        self.recorder.event(
             claim,
             NORMAL,
             "ExternalProvisioning",
@@ -130,7 +124,7 @@ class Provisioner:
             return claim
         annotations = dict(claim.metadata.annotations or {})
         annotations |= {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
-        return await self._binder.annotate_claim(claim, migration_of_claim(annotations) or annotations)
+        return await self.binder.annotate_claim(claim, migration_of_claim(annotations) or annotations)
 
     async def _make(self, claim: Claim, storage_class: V1StorageClass, plugin: ProvisionerPlugin) -> None:
         name = storage_class.metadata.name
@@ -160,7 +154,7 @@ class Provisioner:
             allowed_topologies=storage_class.allowed_topologies or (),
         )
         try:
-            with timed_operation(self._clock, plugin.name, "volume_provision"):
+            with timed_operation(self.clock, plugin.name, "volume_provision"):
                 volume = await plugin.provision(request)
         except ProvisioningDisabled as error:
             raise self._failed(claim, f"Failed to create provisioner: {error}") from error
@@ -192,7 +186,7 @@ class Provisioner:
         if annotation_of(claim, SELECTED_NODE) is None:
             return
         annotations = {key: value for key, value in (claim.metadata.annotations or {}).items() if key != SELECTED_NODE}
-        await self._binder.annotate_claim(claim, annotations)
+        await self.binder.annotate_claim(claim, annotations)
 
     async def _save(self, volume: Volume, claim: Claim, plugin: ProvisionerPlugin) -> None:
         name, problem = volume.metadata.name, None
@@ -204,16 +198,16 @@ class Provisioner:
                 problem = None
             except ClientError as error:
                 problem = error
-                await self._clock.sleep(_BETWEEN)
+                await self.clock.sleep(_BETWEEN)
                 continue
             break
         if problem is None:
             message = f"Successfully provisioned volume {name} using {plugin.name}"
-            self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", message)
+            self.recorder.event(claim, NORMAL, "ProvisioningSucceeded", message)
             return
         key = claim_key(claim)
         message = f"Error creating provisioned PV object for claim {key}: {problem}. Deleting the volume."
-        self._recorder.event(claim, WARNING, _FAILED, message)
+        self.recorder.event(claim, WARNING, _FAILED, message)
         await self._clean_up(volume, claim, plugin)
 
     async def _clean_up(self, volume: Volume, claim: Claim, plugin: ProvisionerPlugin) -> None:
@@ -222,19 +216,19 @@ class Provisioner:
         else:
             for _ in range(_TRIES):
                 try:
-                    with timed_operation(self._clock, plugin.name, "volume_delete"):
+                    with timed_operation(self.clock, plugin.name, "volume_delete"):
                         await plugin.delete(volume)
                 except Exception as error:
                     why = error
-                    await self._clock.sleep(_BETWEEN)
+                    await self.clock.sleep(_BETWEEN)
                 else:
                     return
         key = claim_key(claim)
         message = f"Error cleaning provisioned volume for claim {key}: {why}. Please delete manually."
-        self._recorder.event(claim, WARNING, "ProvisioningCleanupFailed", message)
+        self.recorder.event(claim, WARNING, "ProvisioningCleanupFailed", message)
 
     def _failed(self, claim: Claim, message: str) -> ProvisioningError:
-        self._recorder.event(claim, WARNING, _FAILED, message)
+        self.recorder.event(claim, WARNING, _FAILED, message)
         return ProvisioningError(message)
 
 

@@ -8,6 +8,7 @@ volume that pods use is not emptied. An error is reported in the volume's phase 
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 
 from kinformer.cache import Indexer
 from kinformer.client import Client
@@ -30,32 +31,23 @@ from kinformer_controllers.shared.volumes.translation import MIGRATED, MIGRATED_
 __all__ = ("Reclaimer",)
 
 
+@dataclass(eq=False)
 class Reclaimer:
     """Reclaims released volumes."""
 
-    def __init__(
-        self,
-        client: Client,
-        binder: Binder,
-        claims: Latest[Claim],
-        pods: Indexer[V1Pod],
-        plugins: VolumePlugins,
-        operations: Operations,
-        times: OperationTimes,
-        classes: Indexer[V1StorageClass],
-        recorder: EventRecorder,
-        clock: Clock,
-    ) -> None:
-        self._volumes, self._pod_server = client.resource(V1PersistentVolume), client.resource(V1Pod)
-        self._binder = binder
-        self._claims = claims
-        self._pods = pods
-        self._plugins = plugins
-        self._operations = operations
-        self._times = times
-        self._classes = classes
-        self._recorder = recorder
-        self._clock = clock
+    client: Client
+    binder: Binder
+    claims: Latest[Claim]
+    pods: Indexer[V1Pod]
+    plugins: VolumePlugins
+    operations: Operations
+    times: OperationTimes
+    classes: Indexer[V1StorageClass]
+    recorder: EventRecorder
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._volumes, self._pod_server = self.client.resource(V1PersistentVolume), self.client.resource(V1Pod)
 
     def reclaim(self, volume: Volume) -> None:
         """Start to reclaim a released volume by its policy, unless this is already running."""
@@ -64,29 +56,29 @@ class Reclaimer:
         name = f"{volume.metadata.name}[{volume.metadata.uid}]"
         match volume.spec.persistent_volume_reclaim_policy:
             case "Delete":
-                self._times.begin(volume.metadata.name, self._provisioner_of(volume), "delete")
-                self._operations.start(f"delete-{name}", lambda: self._delete(volume))
+                self.times.begin(volume.metadata.name, self._provisioner_of(volume), "delete")
+                self.operations.start(f"delete-{name}", lambda: self._delete(volume))
             case "Recycle":
-                self._operations.start(f"recycle-{name}", lambda: self._recycle(volume))
+                self.operations.start(f"recycle-{name}", lambda: self._recycle(volume))
 
     def _provisioner_of(self, volume: Volume) -> str:
         """The plug-in that deletes a volume, or the provisioner of its class; ``N/A`` if there is none."""
         try:
-            plugin = self._plugins.deleter(volume)
+            plugin = self.plugins.deleter(volume)
         except NoPlugin:
             return "N/A"
         if plugin is not None:
             return plugin.name
-        found = self._classes.get_by_key(class_of_volume(volume))
+        found = self.classes.get_by_key(class_of_volume(volume))
         return MIGRATED.get(found.provisioner, found.provisioner) if found is not None else "N/A"
 
     async def _delete(self, volume: Volume) -> None:
-        with self._times.failures(volume.metadata.name):
+        with self.times.failures(volume.metadata.name):
             await self._delete_storage(volume)
 
     async def _delete_storage(self, volume: Volume) -> None:
         try:
-            plugin = self._plugins.deleter(volume)
+            plugin = self.plugins.deleter(volume)
         except NoPlugin as error:
             # As in Kubernetes: the phase says so, and it does not count as a failed operation.
             await self._fail(volume, "VolumeFailedDelete", str(error))
@@ -97,10 +89,10 @@ class Reclaimer:
         if fresh is None:
             return
         try:
-            with timed_operation(self._clock, plugin.name, "volume_delete"):
+            with timed_operation(self.clock, plugin.name, "volume_delete"):
                 await plugin.delete(fresh)
         except VolumeInUse as error:
-            self._recorder.event(volume, NORMAL, "VolumeDelete", str(error))
+            self.recorder.event(volume, NORMAL, "VolumeDelete", str(error))
             raise
         except Exception as error:
             await self._fail(fresh, "VolumeFailedDelete", str(error))
@@ -117,7 +109,7 @@ class Reclaimer:
                 written.metadata = copy.copy(fresh.metadata)
                 left = without_finalizers(fresh.metadata.finalizers, DELETION_FINALIZER)
                 written.metadata.finalizers = left or None
-                await self._binder.update_volume(written)
+                await self.binder.update_volume(written)
             await self._volumes.delete(name)
         except NotFound:
             return  # it existed only because of the finalizer
@@ -129,11 +121,11 @@ class Reclaimer:
         key = claimed_key(volume)
         assert key is not None
         users = await self._users(key)
-        if users and self._claims.get(key) is None:  # otherwise they use a newer claim with the same name
+        if users and self.claims.get(key) is None:  # otherwise they use a newer claim with the same name
             message = f"Volume is used by pods: {','.join(users)}"
-            self._recorder.event(volume, NORMAL, "VolumeFailedRecycle", message)
+            self.recorder.event(volume, NORMAL, "VolumeFailedRecycle", message)
             return
-        plugin = self._plugins.recycler(fresh)
+        plugin = self.plugins.recycler(fresh)
         if plugin is None:
             await self._fail(fresh, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
             return
@@ -142,19 +134,19 @@ class Reclaimer:
         except Exception as error:
             await self._fail(fresh, "VolumeFailedRecycle", f"Recycle failed: {error}")
             return
-        self._recorder.event(fresh, NORMAL, "VolumeRecycled", "Volume recycled")
-        await self._binder.unbind(fresh)
+        self.recorder.event(fresh, NORMAL, "VolumeRecycled", "Volume recycled")
+        await self.binder.unbind(fresh)
 
     async def _users(self, key: str) -> list[str]:
         """Return the keys of the pods that use a claim, in the cache or, if it has none, on the server."""
-        found = pods_of_claim(self._pods, key)
+        found = pods_of_claim(self.pods, key)
         if all(is_pod_done(pod) for pod in found):
             live = (await self._pod_server.list(split_key(key)[0])).items
             found = [pod for pod in live if key in claims_of(pod)]
         return sorted(meta_namespace_key(pod) for pod in found if not is_pod_done(pod))
 
     async def _fail(self, volume: Volume, reason: str, message: str) -> None:
-        await self._binder.set_volume_phase(volume, "Failed", message, event=(WARNING, reason))
+        await self.binder.set_volume_phase(volume, "Failed", message, event=(WARNING, reason))
 
     async def _released(self, volume: Volume) -> Volume | None:
         """Return the volume from the server; None if it is gone or is no longer released."""
@@ -165,7 +157,7 @@ class Reclaimer:
         reference, key = fresh.spec.claim_ref, claimed_key(fresh)
         if reference is None or key is None or not reference.uid or fresh.metadata.uid != volume.metadata.uid:
             return None
-        claim = self._claims.get(key)
+        claim = self.claims.get(key)
         if claim is None or claim.metadata.uid != reference.uid:
             return fresh
         # The claim exists. The volume is released only if the claim has another volume.

@@ -7,7 +7,7 @@ import random
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import unquote
 
@@ -73,6 +73,7 @@ _VERBS: dict[str, Callable[[Operations, Call], Answer]] = {
 }
 
 
+@dataclass(eq=False)
 class HttpHandler:
     """
     Answers requests.
@@ -80,34 +81,23 @@ class HttpHandler:
     :param authenticate: returns the user for an Authorization header and a client certificate. None if there is none
     """
 
-    def __init__(
-        self,
-        operations: Operations,
-        discovery: Discovery,
-        watches: WatchSet,
-        authenticate: Callable[..., User | None],
-        authorizer: Authorizer,
-        faults: Faults,
-        rng: random.Random,
-        webhooks: Webhooks,
-        conversions: Conversions,
-        containers: FakeContainers,
-        writes: WriteLog,
-    ):
-        self._webhooks = webhooks
-        self._conversions = conversions
-        self._operations = operations
-        self._discovery = discovery
-        self._watches = watches
-        self._authenticate = authenticate
-        self._reviews = Reviews(operations, authenticate, authorizer)
-        self._authorizer = authorizer
-        self._faults = faults
-        self._tracking = TokenTracking(operations)
-        self._rng = rng
-        self._aside = Aside(operations.storage)
-        self._writes = writes
-        self._container_streams = ContainerStreams(operations, containers, watches.streams)
+    operations: Operations
+    discovery: Discovery
+    watches: WatchSet
+    authenticate: Callable[..., User | None]
+    authorizer: Authorizer
+    faults: Faults
+    rng: random.Random
+    webhooks: Webhooks
+    conversions: Conversions
+    containers: FakeContainers
+    writes: WriteLog
+
+    def __post_init__(self) -> None:
+        self._reviews = Reviews(self.operations, self.authenticate, self.authorizer)
+        self._tracking = TokenTracking(self.operations)
+        self._aside = Aside(self.operations.storage)
+        self._container_streams = ContainerStreams(self.operations, self.containers, self.watches.streams)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -130,17 +120,17 @@ class HttpHandler:
         transport = request.transport
         certificate = transport.get_extra_info("peercert") if transport is not None else None
         header = request.headers.get("Authorization", "")
-        user = self._authenticate(header, certificate)
+        user = self.authenticate(header, certificate)
         if user is None and (header or not path.startswith(_OPEN_PATHS)):
             raise status.unauthorized()
         if user is not None:
-            user = impersonated(request.headers.items(), user, self._authorizer)
+            user = impersonated(request.headers.items(), user, self.authorizer)
         segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
         if segments[-1] == "" and len(segments) > 1:
             segments.pop()
         query = parse_query(query_text)
         if len(segments) > (2 if segments[0] == "api" else 3) and segments[0] in ("api", "apis"):
-            target = find_target(self._operations.registry, segments)
+            target = find_target(self.operations.registry, segments)
             if target is None:
                 return _text(404, "404 page not found\n")
             return await self._serve(request, target, query, user or User("system:anonymous"))
@@ -163,16 +153,16 @@ class HttpHandler:
             b"",
             user,
             headers.get("User-Agent", ""),
-            self._faults.behind,
-            self._operations.clock.now(),
-            authorize=partial(self._authorizer.check, user),
+            self.faults.behind,
+            self.operations.clock.now(),
+            authorize=partial(self.authorizer.check, user),
         )
         call.authorize(call.action)
         call.body = await _body(request)
         if (deprecated := _DEPRECATED.get(target.resource.group_resource)) is not None:
             call.warnings.append(deprecated)
-        if not self._faults.is_quiet:
-            await self._faults.before(call)
+        if not self.faults.is_quiet:
+            await self.faults.before(call)
         try:
             return await self._respond(request, call)
         except status.StatusError as error:
@@ -182,23 +172,23 @@ class HttpHandler:
     async def _respond(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         target = call.target
         self._tracking.look(target.resource.storage, target.namespace)
-        if (mirror := self._conversions.mirror_of(target.resource)) is not None:
+        if (mirror := self.conversions.mirror_of(target.resource)) is not None:
             await mirror.catch_up()
             call.target = replace(target, resource=mirror.resource)
         if call.verb == "watch":
             return await self._watch(request, call)
         if self._container_streams.is_for(call):
             return await self._container_streams(request, call)
-        session = self._webhooks.session(always=mirror is not None)
-        with self._writes.noting(self._operations, call) as note:
+        session = self.webhooks.session(always=mirror is not None)
+        with self.writes.noting(self.operations, call) as note:
             if call.verb in _WRITES and session is not None:
                 answer = await self._review(call, session)
             elif call.verb == "delete":
-                answer = await answer_delete(self._operations, call, self._answer_in_turn)
+                answer = await answer_delete(self.operations, call, self._answer_in_turn)
             else:
                 answer = await self._answer_in_turn(call)
             note.answer = answer
-        await self._operations.storage.settled()
+        await self.operations.storage.settled()
         response = in_form(_response(answer, call.warnings), call.accept)
         encodings = request.headers.get("Accept-Encoding", "")
         body = response.body
@@ -213,7 +203,7 @@ class HttpHandler:
         Answer a request. A write waits for the one in the thread, if there is one. A long write runs in the thread
         itself.
         """
-        storage = self._operations.storage
+        storage = self.operations.storage
         if call.verb in _WRITES:
             if takes_long(call, storage):
                 return await self._aside.run(self._answer, call)
@@ -225,8 +215,8 @@ class HttpHandler:
         if not call.target.resource.is_stored and call.verb == "create":
             return self._reviews.create(call)
         if call.target.subresource is not None:
-            return serve_subresource(self._operations, call)
-        return _VERBS[call.verb](self._operations, call)
+            return serve_subresource(self.operations, call)
+        return _VERBS[call.verb](self.operations, call)
 
     async def _review(self, call: Call, session: WebhookSession) -> Answer:
         """
@@ -248,7 +238,7 @@ class HttpHandler:
         raise status.StatusError(504, "Timeout", "Timeout: request did not complete within requested timeout", {})
 
     async def _watch(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
-        watch = open_watch(self._operations, call, self._watches, self._rng)
+        watch = open_watch(self.operations, call, self.watches, self.rng)
         response = web.StreamResponse(
             headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
         )
@@ -258,7 +248,7 @@ class HttpHandler:
         with suppress(ConnectionResetError):
             await response.prepare(request)
             async for chunk in watch.chunks():
-                await self._operations.storage.settled()
+                await self.operations.storage.settled()
                 await response.write(chunk)
             if watch.is_cut:
                 await response.write(watch.last_words)
@@ -274,7 +264,7 @@ class HttpHandler:
             raise status.unauthorized()
         if request.method != "POST" or what != "compact":
             return _text(404, "404 page not found\n")
-        self._faults.compact()
+        self.faults.compact()
         return _response(Answer(encode(status.success())), [])
 
     def _describe(self, request: web.BaseRequest, segments: list[str]) -> web.StreamResponse:
@@ -287,7 +277,7 @@ class HttpHandler:
         aggregated = ""
         if "as=APIGroupDiscoveryList" in accept:
             aggregated = "v2" if "v=v2;" in f"{accept};".replace(",", ";") else "v2beta1"
-        document = self._discovery.document([] if segments == [""] else segments, aggregated) if reads else None
+        document = self.discovery.document([] if segments == [""] else segments, aggregated) if reads else None
         if document is None:
             return _text(404, "404 page not found\n")
         type_ = "application/json"
