@@ -12,7 +12,7 @@ There are three: :class:`ClusterList`, :class:`KubeconfigContexts` and
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -127,16 +127,19 @@ class KubeconfigContexts:
         """
         See :meth:`ClusterSource.run`.
 
-        :raises ConfigError: if the kubeconfig cannot be read the first time
+        :raises ConfigError: if the kubeconfig cannot be read the first time, or none of the named contexts is in it
         """
-        last = self._texts()
-        show(self._clusters())
+        last, found = self._texts(), self._found()
+        wrong = [it for it in found.values() if isinstance(it, ConfigError)]
+        if self._contexts and len(wrong) == len(found):  # a misspelt name would be tried for ever
+            raise ConfigError(f"kubeconfig {self._path}: {wrong[0]}")
+        show(self._clusters(found))
         while True:
             await self._clock.sleep(_READ_EVERY)
             try:
                 # The YAML is parsed only after a change: this takes a second for a file of some thousand lines.
                 if (texts := self._texts()) != last:
-                    show(self._clusters())
+                    show(self._clusters(self._found()))
                     last = texts
             except ConfigError as error:
                 log.error("clusters_not_read", error=str(error))
@@ -150,11 +153,13 @@ class KubeconfigContexts:
             raise ConfigError(f"kubeconfig {self._path}: there is no such file")
         return texts
 
-    def _clusters(self) -> list[Cluster]:
+    def _found(self) -> dict[str, KubeconfigContext | ConfigError]:
         try:
-            found = read_contexts(existing_files(self._path, pipes=False), self._contexts)
+            return read_contexts(existing_files(self._path, pipes=False), self._contexts)
         except ConfigError as error:
             raise ConfigError(f"kubeconfig {self._path}: {error}") from error
+
+    def _clusters(self, found: Mapping[str, KubeconfigContext | ConfigError]) -> list[Cluster]:
         return [Cluster(name, partial(connect, self._path, name), _configuration(it)) for name, it in found.items()]
 
 

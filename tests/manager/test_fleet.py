@@ -558,3 +558,13 @@ async def test_a_pipe_is_no_kubeconfig_of_a_fleet(tmp_path: Path, noted: Noted, 
 
     with pytest.raises(ConfigError, match="there is no such file"):
         await Fleet(KubeconfigContexts(tmp_path / "pipe"), known={"noted": noted.make}, clock=clock).run()
+
+
+async def test_a_fleet_of_contexts_none_of_which_is_there_is_refused(
+    servers: dict[str, Server], tmp_path: Path, noted: Noted, clock: FakeClock
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(servers["west"].kubeconfig()))
+
+    with pytest.raises(ConfigError, match=r"it has no context 'wets' \(it has: west\)"):
+        await Fleet(KubeconfigContexts(file, ["wets"]), known={"noted": noted.make}, clock=clock).run()
