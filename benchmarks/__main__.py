@@ -42,9 +42,17 @@ def all_cases() -> dict[str, Case]:
 
 
 def changed(case: Case, arguments: Mapping[str, Any]) -> Case:
-    """A benchmark with other values for the arguments of its runs. Arguments that a run does not have are left out."""
+    """
+    A benchmark with other values for the arguments of its runs. Arguments that a run does not have are left out.
+
+    :raises BenchError: if one is not of the type of the value in its place
+    """
 
     def of_run(run: dict[str, Any]) -> dict[str, Any]:
+        for name, value in run.items():
+            given = arguments.get(name, value)
+            if isinstance(given, int | float) is not isinstance(value, int | float):
+                raise BenchError(f"--set {name}={given}: want a value like {value}")
         return {name: arguments.get(name, value) for name, value in run.items()}
 
     return replace(case, runs=tuple(map(of_run, case.runs)), quick=tuple(map(of_run, case.quick)))

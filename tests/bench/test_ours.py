@@ -63,3 +63,12 @@ async def test_a_quota_that_stays_empty_is_one_error(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(BenchError, match="used is None, 0 reserved"):
         await quota_webhook.until_status(lambda status: "used" in status, Quotas())
+
+
+def test_a_setting_of_another_type_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["benchmarks", "jobs", "--set", "completions=x"])
+
+    assert main() == 1
+    assert capsys.readouterr().err == "benchmarks: --set completions=x: want a value like 1000\n"
