@@ -7,6 +7,8 @@ ones got, at the same moment:
 - A list or a watch waits for the next recorded one, and is answered as that one was, also with an error.
 - If a recorded watch is open at that moment, a new watch goes on with it from the version that was asked for, and a
   list is made of the objects. So it does not matter if a timer of the replay differs from a recorded one.
+- A watch that begins with all objects is answered by a recorded list, too: the recorded informers may have had other
+  options.
 - Informers of the replay ask again at once after a failure. Recorded ones wait for a random time, and another random
   time would bring the next event too late.
 """
@@ -38,6 +40,7 @@ class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
     resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
 
 
 class _Object(msgspec.Struct):
@@ -173,8 +176,7 @@ class Channel:
             if not _give(self._listing, exchange):
                 self._listed.append(exchange)
             return
-        if not exchange.is_opened:
-            _give(self._opening, exchange)
+        if not exchange.is_opened and _give(self._opening, exchange):
             return
         if exchange in self._open:
             self._open.remove(exchange)
@@ -185,10 +187,7 @@ class Channel:
                 reader.end(exchange.error())
 
     def _take_list(self, exchange: Exchange) -> None:
-        try:
-            found = _list.decode(bytes(exchange.answer))
-        except msgspec.MsgspecError:
-            return
+        found = _page(exchange)
         if not exchange.asked.params.get("continue"):
             self.objects.clear()
         self._version = found.metadata.resource_version or self._version
@@ -219,11 +218,13 @@ class Channel:
         :raises ClientError: if the recorded one was refused
         """
         wants_everything = _has_everything(params)
+        lines: list[bytes] = []
         if not self._open and not (wants_everything and self._is_fresh):
-            exchange = await _next(self._opening)
+            exchange = await self._opened_or_listed(can_be_listed=wants_everything)
             if (error := exchange.error()) is not None and not exchange.is_opened:
                 raise error
-            lines: list[bytes] = []
+            if wants_everything and not _has_everything(exchange.asked.params):
+                lines = self._everything()
         elif wants_everything:
             lines = self._everything()
         else:
@@ -233,6 +234,15 @@ class Channel:
         reader = Reader(self, url, lines)
         self._readers.append(reader)
         return reader
+
+    async def _opened_or_listed(self, *, can_be_listed: bool) -> Exchange:
+        """The next recorded watch that is opened or refused, or the next recorded list with its last page."""
+        if not can_be_listed:
+            return await _next(self._opening)
+        while True:
+            exchange = self._listed.popleft() if self._listed else await _next(self._opening, self._listing)
+            if exchange.asked.is_watch or exchange.error() is not None or not _page(exchange).metadata.continue_:
+                return exchange
 
     async def list_all(self) -> bytes:
         """
@@ -276,6 +286,14 @@ def _has_everything(params: Mapping[str, str]) -> bool:
     return params.get("sendInitialEvents") == "true"
 
 
+def _page(exchange: Exchange) -> _List:
+    """A recorded list, or a page of one. Empty if it cannot be read."""
+    try:
+        return _list.decode(bytes(exchange.answer))
+    except msgspec.MsgspecError:
+        return _List()
+
+
 def _give(waiting: deque[asyncio.Future[Exchange]], exchange: Exchange) -> bool:
     while waiting:
         future = waiting.popleft()
@@ -285,7 +303,9 @@ def _give(waiting: deque[asyncio.Future[Exchange]], exchange: Exchange) -> bool:
     return False
 
 
-async def _next(waiting: deque[asyncio.Future[Exchange]]) -> Exchange:
+async def _next(*waiting: deque[asyncio.Future[Exchange]]) -> Exchange:
+    """What comes next of any of these."""
     future: asyncio.Future[Exchange] = asyncio.get_running_loop().create_future()
-    waiting.append(future)
+    for each in waiting:
+        each.append(future)
     return await future

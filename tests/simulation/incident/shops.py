@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from kinformer.cache import InformerOptions
 from kinformer.manager import Controller, ControllerContext, Manager
 from kinformer.models import V1ConfigMap, V1Pod, from_dict
 from kinformer.recording import Recording
@@ -67,15 +68,19 @@ def _pod(name: str) -> V1Pod:
 
 
 def recorded_by(
-    recording: Recording, factory: Callable[[ControllerContext], Controller] | list[str] = broken
+    recording: Recording,
+    factory: Callable[[ControllerContext], Controller] | list[str] = broken,
+    *,
+    streams: bool = True,
 ) -> Callable[[Program], Awaitable[None]]:
-    """A program that runs a manager, and records it."""
+    """A program that runs a manager, and records it. Its informers ask for streaming or for plain lists."""
 
     async def main(program: Program) -> None:
         await Manager(
             program.client,
             known=controllers_of(factory),
             recording=recording,
+            informer_options=InformerOptions(use_watch_list=streams),
             clock=program.clock,
             beside_kube_controller_manager=True,
         ).run()
