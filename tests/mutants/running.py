@@ -68,7 +68,12 @@ AREAS: Final = (
     Area("kinformer/workqueue", ("tests/workqueue",)),
     Area(
         "kinformer/controllerutil",
-        ("tests/controllerutil", *(f"tests/controllers/{name}" for name in _CONTROLLERS), *_RECORDED),
+        (
+            "tests/controllerutil",
+            "tests/operator/test_mistakes.py",
+            *(f"tests/controllers/{name}" for name in _CONTROLLERS),
+            *_RECORDED,
+        ),
     ),
     Area("kinformer/manager", ("tests/manager", "tests/cli/test_replay.py", "tests/operator/test_daemons.py")),
     Area("kinformer/operator", ("tests/operator", "tests/controllers/groupquota/test_server.py")),
