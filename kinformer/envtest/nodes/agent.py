@@ -3,8 +3,8 @@
 It follows pods with an informer. A pod without a node is bound to the next suitable node in turn
 (:mod:`~kinformer.envtest.nodes.scheduling`). A pod on a node of this agent gets the status of
 :func:`~kinformer.envtest.nodes.phases.status_at`, each time that it changes. A pod that is being deleted becomes not
-ready, and is then removed. Nodes are registered at the start, and renew their Leases. A node that a user creates with
-KWOK's annotation ``kwok.x-k8s.io/node: fake`` becomes one of them.
+ready, or Failed if it has finalizers, and is then removed. Nodes are registered at the start, and renew their Leases. A
+node that a user creates with KWOK's annotation ``kwok.x-k8s.io/node: fake`` becomes one of them.
 """
 
 from __future__ import annotations
@@ -252,18 +252,16 @@ class FakeNodes:
             await self._pods.bind(pod.metadata.name, found, pod.metadata.namespace)
             return
         self._waiting.add(key)
-        status = unschedulable(pod, found, self._clock.now())
-        if status is not None:
+        if (status := unschedulable(pod, found, self._clock.now())) is not None:
             await self._pods.patch(pod.metadata.name, {"status": status}, pod.metadata.namespace, subresource="status")
 
     async def _end(self, pod: V1Pod) -> None:
-        """Make a deleted pod not ready. When the cache shows that, remove it."""
+        """Make a deleted pod not ready, or end it if it stays. When the cache shows that, remove it."""
         meta = pod.metadata
         node = pod.spec.node_name
         if not (self._schedules if node is None else node in self.nodes):
             return
-        status = terminating(pod, self._clock.now())
-        if status is not None:
+        if (status := terminating(pod, self._clock.now())) is not None:
             await self._pods.patch(meta.name, {"status": status}, meta.namespace, subresource="status")
             return
         now = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
@@ -281,6 +279,9 @@ class FakeNodes:
             return None
         script = PodScript.of(meta.annotations or {})
         status, changes_in = status_at(pod, self._place(key, pod), script, self._clock.now())
+        own = {each["type"] for each in status["conditions"]}  # those of others stay, such as an eviction's
+        present = (pod.status.conditions if pod.status is not None else None) or ()
+        status["conditions"] += [to_dict(each) for each in present if each.type not in own]
         if not _is_said(pod, status):
             await self._pods.patch(
                 meta.name, {"status": status}, meta.namespace, subresource="status", patch_type=PatchType.MERGE

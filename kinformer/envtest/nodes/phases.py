@@ -114,7 +114,9 @@ def terminating(pod: V1Pod, now: datetime) -> dict[str, Any] | None:
     """
     A patch of the status of a pod whose containers are being stopped: it makes the pod not ready.
 
-    :return: None if the pod is already not ready
+    A pod with finalizers stays visible, so it also ends, as it does with a kubelet: the Job controller waits for that.
+
+    :return: None if the pod has this status already
     """
     status = to_dict(pod.status) if pod.status is not None else {}
     ready = [
@@ -122,12 +124,16 @@ def terminating(pod: V1Pod, now: datetime) -> dict[str, Any] | None:
         for each in status.get("conditions") or ()
         if each["type"] in ("Ready", "ContainersReady") and each["status"] == "True"
     ]
-    if not ready:
+    changes: dict[str, Any] = {"ready": False}
+    if ends := bool(pod.metadata.finalizers) and status.get("phase") == "Running":
+        killed = _terminated(PodScript(exit_code=137), now, now)
+        changes |= {"started": False, "state": {"running": None, "terminated": killed}}
+    elif not ready:
         return None
     why = {"status": "False", "reason": "ContainersNotReady", "lastTransitionTime": timestamp(now)}
-    return {
+    return ({"phase": "Failed"} if ends else {}) | {
         "conditions": [{"type": type_, **why} for type_ in ready],
-        "containerStatuses": [{**each, "ready": False} for each in status.get("containerStatuses") or ()],
+        "containerStatuses": [{**each, **changes} for each in status.get("containerStatuses") or ()],
     }
 
 
@@ -248,8 +254,7 @@ def timestamp(at: datetime) -> str:
 
 
 def _seconds(annotations: Mapping[str, str], name: str, default: float) -> float:
-    text = annotations.get(name)
-    if text is None:
+    if (text := annotations.get(name)) is None:
         return default
     if text == "never":
         return math.inf
@@ -264,7 +269,6 @@ def _seconds(annotations: Mapping[str, str], name: str, default: float) -> float
 
 def _exit_code(annotations: Mapping[str, str]) -> int:
     text = annotations.get(EXIT_CODE, "0")
-    code = read_unsigned(text)
-    if code is None or code > 255:
+    if (code := read_unsigned(text)) is None or code > 255:
         raise PodScriptError(f"annotation {EXIT_CODE} is {text!r}: want 0 to 255")
     return code

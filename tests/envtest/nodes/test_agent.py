@@ -170,6 +170,28 @@ async def test_a_pod_that_terminates_is_not_ready(client: Client) -> None:
     assert [each.ready for each in seen.status.container_statuses or []] == [False]
 
 
+async def test_an_evicted_pod_that_is_held_has_ended_and_says_why(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    held = pod("a")
+    held.metadata.finalizers = ["example.com/held"]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client, 1).run)
+        await pods.create(held)
+        await until(client, "a", lambda seen: seen is not None and seen.status.phase == "Running")
+        why = {"conditions": [{"type": "DisruptionTarget", "status": "True"}], "containerStatuses": None}
+        await pods.patch("a", {"status": why}, "default", subresource="status")
+        told = await until(client, "a", lambda seen: bool(seen is not None and seen.status.container_statuses))
+        await pods.delete("a", "default")
+        ended = await until(client, "a", lambda seen: seen is not None and seen.status.phase == "Failed")
+        tasks.cancel_scope.cancel()
+
+    assert told is not None
+    assert ended is not None
+    assert [each.type for seen in (told, ended) for each in seen.status.conditions].count("DisruptionTarget") == 2
+    [container] = ended.status.container_statuses
+    assert (container.state.running, container.state.terminated.exit_code) == (None, 137)
+
+
 async def test_pods_have_addresses_of_their_own(client: Client) -> None:
     pods = client.resource(V1Pod)
     async with anyio.create_task_group() as tasks:
