@@ -140,12 +140,11 @@ def _refusal(conflicts: list[tuple[Manager, Path]]) -> status.StatusError:
 
 
 def _has(tree: Tree, path: Path) -> bool:
-    node = tree
     for element in path:
-        if element not in node:
+        if element not in tree:
             return False
-        node = node[element]
-    return not node or "." in node
+        tree = tree[element]
+    return is_member(tree)
 
 
 def _last_applied(live: Mapping[str, Any], scope: Scope) -> Tree:
@@ -185,8 +184,7 @@ def check_mergeable(value: Any, shape: Shape) -> None:
     :raises NotMergeable: if a field is unknown, two entries of a list have the same key, or an entry has no key. It
         names all mistakes
     """
-    mistakes = list(_mistakes(value, shape, ""))
-    if mistakes:
+    if mistakes := list(_mistakes(value, shape, "")):
         raise NotMergeable(mistakes[0] if len(mistakes) == 1 else "\n  ".join(["errors:", *mistakes]))
 
 
@@ -232,8 +230,9 @@ def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
             return merged
         if type(wanted) is list and shape.is_list:
             return _merge_lists(live if type(live) is list else [], wanted, shape)
-    # A null in place of an object or a list has nothing to merge.
-    return live if wanted is None and not shape.is_leaf else copy.deepcopy(wanted)
+    # A null in place of an object or a list has nothing to merge, unless that is empty. Other lists are atomic.
+    keeps = bool(live) and (type(live) is dict or (type(live) is list and shape.is_list))
+    return live if wanted is None and keeps and not shape.is_leaf else copy.deepcopy(wanted)
 
 
 def _elements(entries: list[Any], shape: Shape) -> list[str]:

@@ -93,28 +93,27 @@ class Shape:
         """
         if not self.keys:
             if isinstance(entry, dict | list) or entry is None:
-                raise ValueError("a set has plain values only")
+                what = "an explicit null" if entry is None else "a map type"
+                raise ValueError(f"associative list without keys has an element that's {what}")
             return f"v:{_encode(entry).decode()}"
         if not isinstance(entry, dict):
-            raise ValueError("associative list with keys may not have non-map elements")  # noqa: TRY004 - it is data that is wrong, not the call
+            what = "a null element" if entry is None else "non-map elements"
+            raise ValueError(f"associative list with keys may not have {what}")  # noqa: TRY004 - the data is wrong
         first = entry.get(self.keys[0])
         if type(first) is str and (known := self._elements.get(first)) is not None:
             return known
-        key = {}
-        for name in self.keys:
-            value = entry.get(name)
-            if value is None:
-                value = self._defaults.get(name)
-            if value is not None:
-                key[name] = value
+        defaults = self._defaults
+        key = {name: entry.get(name, defaults.get(name)) for name in self.keys if name in entry or name in defaults}
         if not key:
-            raise ValueError(f"an entry has none of {', '.join(self.keys)}")
+            omits = f"omits all key fields {_encode(self.keys).decode().replace(',', ' ')}"
+            and_ = "(and doesn't have default values for any key fields)"
+            raise ValueError(f"associative list with keys has an element that {omits} {and_}")
         element = f"k:{_sorted(key).decode()}"
-        if len(self.keys) == 1 and type(value) is str:
+        if len(self.keys) == 1 and type(first) is str:
             # Cached, because the entries of most lists have the same few names.
             if len(self._elements) > _REMEMBERED:
                 self._elements.clear()
-            self._elements[value] = element
+            self._elements[first] = element
         return element
 
 

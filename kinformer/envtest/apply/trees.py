@@ -93,8 +93,8 @@ def element_order(element: str) -> tuple[Any, ...]:
     """The sort key of a path element: fields first, then keys, then values. The values in keys are compared by type."""
     kind = element[:2]
     if kind == "k:":
-        key = msgspec.json.decode(element[2:])
-        return (kind, *((name, isinstance(value, str), value) for name, value in sorted(key.items())))
+        key = sorted(msgspec.json.decode(element[2:]).items())
+        return (kind, *((name, type(one) is str, one is None, 0 if one is None else one) for name, one in key))
     return kind, element
 
 
@@ -168,18 +168,10 @@ def without(one: Tree, path: Path) -> Tree:
     """The set without the fields at a path and below it."""
     name, *rest = path
     here = one.get(name)
-    if here is None:
+    left = without(here, tuple(rest)) if rest and here else None
+    if here is None or left is here or (rest and not here):
         return one
-    made = dict(one)
-    if rest and (left := without(here, tuple(rest))):
-        if left is here:
-            return one
-        made[name] = left
-    elif rest and not here:
-        return one
-    else:
-        del made[name]
-    return made
+    return {**one, name: left} if left else {other: node for other, node in one.items() if other != name}
 
 
 def intersection(one: Tree, other: Tree) -> Tree:

@@ -13,7 +13,7 @@ from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.conversion.review import ConversionFailed, make_review, read_review
 from kinformer.envtest.custom import Definitions
-from kinformer.envtest.custom.structural import fill_defaults, prune
+from kinformer.envtest.custom.structural import drop_nulls, fill_defaults, prune
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Change, Expired, ResourceLog, Storage, Version
 from kinformer.envtest.storage.history import ADDED, DELETED
@@ -130,6 +130,7 @@ class VersionMirror:
         result = []
         for version, obj in zip(versions, done, strict=True):
             prune(obj, self.source.schema, "", [], _IN_METADATA)
+            drop_nulls(obj, self.source.schema)
             fill_defaults(obj, self.source.schema)
             result.append(Version(version.key, version.number, _encode(obj)))
         return result

@@ -9,7 +9,7 @@ from typing import Any
 
 from kinformer.envtest.custom.invariants import check_embedded, check_lists, check_scale, prune_embedded
 from kinformer.envtest.custom.rules import Rules, has_rules
-from kinformer.envtest.custom.structural import NOWHERE, children, fill_defaults, problems_of, prune
+from kinformer.envtest.custom.structural import NOWHERE, children, drop_nulls, fill_defaults, problems_of, prune
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model, json_type
 from kinformer.envtest.status import Cause
@@ -52,6 +52,8 @@ class CustomStrategy(Strategy):
         else:
             data["metadata"] = {}
         prune(data, self._schema, "", problems.unknown, ("metadata",))
+        if not problems.keeps_nulls:
+            drop_nulls(data, self._schema)
         if self._has_embedded:
             problems.unknown += prune_embedded(data, self._schema)
         return data
@@ -70,6 +72,7 @@ class CustomStrategy(Strategy):
 
     def finish(self, obj: Obj, old: Obj | None) -> None:
         super().finish(obj, old)
+        drop_nulls(obj, self._schema)
         for name, value in obj.items():
             if name != "metadata":
                 obj[name] = _as_go_writes(value)

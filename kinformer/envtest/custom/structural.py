@@ -1,8 +1,9 @@
 """Structural schemas: apply the schema of a CustomResourceDefinition to an object.
 
-:func:`prune` removes the fields that the schema does not have. :func:`fill_defaults` sets missing fields.
-:func:`problems_of` finds the values that do not match, with error texts of the API. Other modules check rules
-(``x-kubernetes-validations``: :mod:`.rules`), and lists and embedded objects (:mod:`.invariants`).
+:func:`prune` removes the fields that the schema does not have, and :func:`drop_nulls` nulls that it does not allow.
+:func:`fill_defaults` sets missing fields. :func:`problems_of` finds the values that do not match, with error texts of
+the API. Other modules check rules (``x-kubernetes-validations``: :mod:`.rules`), and lists and embedded objects
+(:mod:`.invariants`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kinformer.envtest.storage import LARGEST
 from kinformer.expressions.formats import fits, is_known
 from kinformer.expressions.patterns import BadPattern, Pattern, compile_pattern
 
-__all__ = ("JUNCTORS", "NOWHERE", "by_key", "children", "fill_defaults", "key_of", "problems_of", "prune")
+__all__ = ("JUNCTORS", "NOWHERE", "by_key", "children", "drop_nulls", "fill_defaults", "key_of", "problems_of", "prune")
 
 Schema = Mapping[str, Any]
 
@@ -58,12 +59,9 @@ def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple
     :param unknown: collects the paths of the removed fields
     :param kept: fields that are never removed
     """
-    if isinstance(value, list):
-        items = schema.get("items")
-        if isinstance(items, dict):
-            for index, item in enumerate(value):
-                prune(item, items, f"{path}[{index}]", unknown)
-        return
+    if isinstance(value, list) and isinstance(items := schema.get("items"), dict):
+        for index, item in enumerate(value):
+            prune(item, items, f"{path}[{index}]", unknown)
     if not isinstance(value, dict):
         return
     properties = schema.get("properties") or {}
@@ -74,54 +72,53 @@ def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple
         if key in kept:
             continue
         here = f"{path}.{key}" if path else key
-        if key in properties:
-            prune(value[key], properties[key], here, unknown)
-        elif isinstance(additional, dict):
-            prune(value[key], additional, here, unknown)
-        elif not schema.get(_KEEP) and additional is not True:
+        of_key = properties.get(key, additional)
+        if isinstance(of_key, dict):
+            prune(value[key], of_key, here, unknown)
+        elif not schema.get(_KEEP) and of_key is not True:
             del value[key]
             unknown.append(f'unknown field "{here}"')
 
 
-def fill_defaults(obj: dict[str, Any], schema: Schema) -> None:
+def drop_nulls(value: Any, schema: Any) -> None:
+    """Remove the fields from a value, in place, that are null, must not be null, and have no default."""
+    if isinstance(value, list):
+        for item in value:
+            drop_nulls(item, schema.get("items") or {})
+    elif isinstance(value, dict):
+        properties, rest = schema.get("properties") or {}, schema.get("additionalProperties")
+        for key in list(value):
+            of_key = properties.get(key, rest if isinstance(rest, dict) else {})
+            if value[key] is None and key in properties and not of_key.get("nullable") and "default" not in of_key:
+                del value[key]
+            else:
+                drop_nulls(value[key], of_key)
+
+
+def fill_defaults(value: Any, schema: Schema, room: list[int] | None = None) -> None:
     """
     Set defaults in an object, in place. A null that is not allowed counts as missing.
 
+    :param room: one number: how many bytes of defaults may be added still
     :raises StatusError: if the defaults alone are more than can be stored. Each item of a list gets its own defaults,
         so a short object can become a very long one
     """
-    _fill_defaults(obj, schema, [LARGEST])
-
-
-def _fill_defaults(value: Any, schema: Schema, room: list[int]) -> None:
-    """
-    :param room: one number: how many bytes of defaults may be added still
-    """
+    room = [LARGEST] if room is None else room
     if isinstance(value, list):
-        items = schema.get("items")
-        if isinstance(items, dict):
-            for item in value:
-                _fill_defaults(item, items, room)
-        return
+        for item in value:
+            fill_defaults(item, schema.get("items") or {}, room)
     if not isinstance(value, dict):
         return
     properties = schema.get("properties") or {}
     for key, of_key in properties.items():
-        missing = key not in value or (value[key] is None and not of_key.get("nullable"))
-        if missing and "default" in of_key:
+        if "default" in of_key and (key not in value or (value[key] is None and not of_key.get("nullable"))):
             room[0] -= len(key) + len(msgspec.json.encode(of_key["default"]))
             if room[0] < 0:
                 raise too_large_to_store()
             value[key] = copy.deepcopy(of_key["default"])
-        elif missing and key in value:
-            del value[key]
-        if key in value:
-            _fill_defaults(value[key], of_key, room)
-    additional = schema.get("additionalProperties")
-    if isinstance(additional, dict):
-        for key, item in value.items():
-            if key not in properties:
-                _fill_defaults(item, additional, room)
+    for key, item in value.items():
+        if isinstance(of_key := properties.get(key, schema.get("additionalProperties")), dict):
+            fill_defaults(item, of_key, room)
 
 
 def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[Cause]:

@@ -263,7 +263,7 @@ def finish_object(
     data.pop("apiVersion", None)
     is_metadata_alone = settled is not None and len(data) == 1 and "metadata" in data
     managed = _take_managed(data)
-    problems = Problems()
+    problems = Problems("apply-patch" in call.content_type)
     obj = strategy.check(data, problems)
     _tell(call, problems, refuse or _refuse_body(resource.gvk), tell)
     if settled:

@@ -49,6 +49,8 @@ _decode = msgspec.json.Decoder(Obj).decode
 class Problems:
     """The result of a check: the first value of a wrong type, and the fields that the type does not have."""
 
+    #: Whether a custom resource keeps nulls that it must not have, so that they are found later: after an apply.
+    keeps_nulls: bool = False
     error: str | None = None
     unknown: list[str] = field(default_factory=list)
 

@@ -423,3 +423,61 @@ async def test_metadata_that_is_none_is_refused_as_what_it_is(http: Http) -> Non
         400,
         told + "json: cannot unmarshal string into Go value of type v1.ObjectMeta",
     )
+
+
+APPLY = "application/apply-patch+yaml"
+OMITS = (
+    '.spec.map: element 0: associative list with keys has an element that omits all key fields ["a" "b"] '
+    "(and doesn't have default values for any key fields)"
+)
+
+
+async def apply(http: Http, manager: str, **spec: Any) -> tuple[int, Any]:
+    return await http("PATCH", f"{WIDGETS}/w?fieldManager={manager}&force=true", widget(**spec), APPLY)
+
+
+async def test_a_null_that_a_field_must_not_have_is_left_out_of_a_body(http: Http) -> None:
+    await define(http, of_spec(size={"type": "integer"}, color={"type": "string", "nullable": True}))
+    made = await http.create(WIDGETS, widget(size=None, color=None))
+    assert made["spec"] == {"color": None}
+
+
+async def test_a_null_that_a_field_must_not_have_is_refused_in_an_apply(http: Http) -> None:
+    await define(http, of_spec(size={"type": "integer"}))
+
+    [cause] = await refused(http, "PATCH", f"{WIDGETS}/w?fieldManager=one", widget(size=None), APPLY)
+
+    assert cause["message"] == 'Invalid value: "null": spec.size in body must be of type integer: "null"'
+
+
+@pytest.mark.parametrize(("there", "left"), [("x", None), ([1], None), ({"x": 1}, {"x": 1}), ({}, None)])
+async def test_an_applied_null_without_a_schema_replaces_all_but_an_object(http: Http, there: Any, left: Any) -> None:
+    await define(http, of_spec(free={"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
+    await apply(http, "one", free={"a": there})
+
+    _, applied = await apply(http, "other", free={"a": None})
+
+    assert applied["spec"] == {"free": {"a": left}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"set": [None]}, ".spec.set: element 0: associative list without keys has an element that's an explicit null"),
+        ({"set": [{}]}, ".spec.set: element 0: associative list without keys has an element that's a map type"),
+        ({"map": [None]}, ".spec.map: element 0: associative list with keys may not have a null element"),
+        ({"map": [{}]}, OMITS),
+    ],
+)
+async def test_an_applied_list_says_why_an_entry_cannot_be_told_from_others(
+    http: Http, spec: dict[str, Any], told: str
+) -> None:
+    text = {"type": "string"}
+    entry = {"type": "object", "required": ["a", "b"], "properties": {"a": text, "b": text}}
+    kind, keys = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
+    of_map = {"type": "array", kind: "map", keys: ["a", "b"], "items": entry}
+    await define(http, of_spec(set={"type": "array", kind: "set", "items": text}, map=of_map))
+
+    code, answer = await apply(http, "one", **spec)
+
+    assert (code, answer["message"].endswith(f": {told}")) == (500, True), answer["message"]
