@@ -94,24 +94,16 @@ def test_waits_are_whole_nanoseconds_computed_without_loss(base: int, longest: i
     assert got == [min(base * 2**i, longest) for i in range(count)]
 
 
-def test_an_item_is_fast_so_many_times_and_slow_from_then_on() -> None:
-    limiter = ItemFastSlowRateLimiter(0.005, 10.0, 3)
-
-    assert times(limiter, "one", 5) == [0.005, 0.005, 0.005, 10.0, 10.0]
-    assert limiter.num_requeues("one") == 5
-    assert times(limiter, "two", 2) == [0.005, 0.005]
-    assert limiter.num_requeues("two") == 2
-
-    limiter.forget("one")
-
-    assert limiter.num_requeues("one") == 0
-    assert limiter.when("one") == 0.005
-
-
-def test_the_longest_of_several_waits_counts_and_all_limiters_count_each_time() -> None:
-    limiter = MaxOfRateLimiter(ItemFastSlowRateLimiter(0.005, 3.0, 3), ItemExponentialFailureRateLimiter(0.001, 1.0))
-
-    assert times(limiter, "one", 5) == [0.005, 0.005, 0.005, 3.0, 3.0]
+@pytest.mark.parametrize(
+    ("limiter", "slow"),
+    [
+        (ItemFastSlowRateLimiter(0.005, 10.0, 3), 10.0),
+        (MaxOfRateLimiter(ItemFastSlowRateLimiter(0.005, 3.0, 3), ItemExponentialFailureRateLimiter(0.001, 1.0)), 3.0),
+    ],
+    ids=["one", "the longest of several waits, where all limiters count each time"],
+)
+def test_an_item_is_fast_so_many_times_and_slow_from_then_on(limiter: RateLimiter[str], slow: float) -> None:
+    assert times(limiter, "one", 5) == [0.005, 0.005, 0.005, slow, slow]
     assert limiter.num_requeues("one") == 5
     assert times(limiter, "two", 2) == [0.005, 0.005]
     assert limiter.num_requeues("two") == 2
