@@ -372,28 +372,19 @@ async def test_a_candidate_that_wrote_nothing_releases_nothing() -> None:
     assert candidate.lock.calls == ["get"]
 
 
-async def test_after_a_lost_acquisition_a_silent_server_is_not_waited_for() -> None:
+@pytest.mark.parametrize(
+    ("lock", "seconds"), [(AnswerLost, 1.9), (None, 9.9)], ids=["after a lost acquisition", "after the renew deadline"]
+)
+async def test_a_release_that_hangs_is_given_up(lock: type[AnswerLost] | None, seconds: float) -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock)
-    candidate.lock = candidate.elector.keeper.lock = AnswerLost(shared)
+    if lock is not None:
+        candidate.lock = candidate.elector.keeper.lock = lock(shared)
     async with running(candidate):
         await clock.advance(1)
         candidate.lock.before = lambda name: hang()
         candidate.scope.cancel()
-        await clock.advance(1.9)
-        assert not candidate.ended
-        await clock.advance(0.2)
-        assert candidate.ended
-
-
-async def test_a_release_that_hangs_is_given_up_after_the_renew_deadline() -> None:
-    shared, clock = Shared(), FakeClock()
-    candidate = Candidate(shared, clock)
-    async with running(candidate):
-        await clock.advance(1)
-        candidate.lock.before = lambda name: hang()
-        candidate.scope.cancel()
-        await clock.advance(9.9)
+        await clock.advance(seconds)
         assert not candidate.ended
         await clock.advance(0.2)
         assert candidate.ended

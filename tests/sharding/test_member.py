@@ -304,17 +304,24 @@ async def test_a_range_whose_release_may_still_arrive_is_not_reopened() -> None:
             await write(*sent[0])
 
 
+def lose_the_next_answer(member: ShardMember, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """The next table is written, and the member does not hear of it."""
+    leases = member._rounds._leases
+    write = leases.write
+
+    async def answer_lost(seen: Any, table: Any) -> None:
+        leases.write = write  # type: ignore[method-assign]
+        await write(seen, table)
+        meanwhile()
+        raise ConnectionLost("memory", "reset")
+
+    leases.write = answer_lost  # type: ignore[method-assign]
+
+
 async def test_a_claim_with_a_lost_answer_is_found_in_the_table() -> None:
     async with a_group() as group:
         a = group.start("a")
-        write = a._rounds._leases.write
-
-        async def answer_lost(seen: Any, table: Any) -> None:
-            a._rounds._leases.write = write  # type: ignore[method-assign]
-            await write(seen, table)
-            raise ConnectionLost("memory", "reset")
-
-        a._rounds._leases.write = answer_lost  # type: ignore[method-assign]
+        lose_the_next_answer(a)
         await group.clock.advance(3)
         assert opened(a) == frozenset(range(8))
 
@@ -323,14 +330,7 @@ async def test_giving_up_whose_answer_was_lost_is_no_loss_of_membership() -> Non
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
-        write = a._rounds._leases.write
-
-        async def answer_lost(seen: Any, table: Any) -> None:
-            a._rounds._leases.write = write  # type: ignore[method-assign]
-            await write(seen, table)
-            raise ConnectionLost("memory", "reset")
-
-        a._rounds._leases.write = answer_lost  # type: ignore[method-assign]
+        lose_the_next_answer(a)
         b = group.start("b")
         await group.clock.advance(6)
         assert group.ended["a"] is None
@@ -464,15 +464,7 @@ async def test_possibly_released_ranges_of_a_lost_table_are_not_reclaimed() -> N
     async with a_group() as group:
         a = group.start("a")
         await group.clock.advance(1)
-        write = a._rounds._leases.write
-
-        async def answer_lost(seen: Any, table: Any) -> None:
-            a._rounds._leases.write = write  # type: ignore[method-assign]
-            await write(seen, table)
-            edit(group, shard_owners="{}x")
-            raise ConnectionLost("memory", "reset")
-
-        a._rounds._leases.write = answer_lost  # type: ignore[method-assign]
+        lose_the_next_answer(a, lambda: edit(group, shard_owners="{}x"))
         group.start("b")
         await group.clock.advance(3)
         assert group.ended["a"] is None
