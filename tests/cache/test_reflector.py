@@ -605,20 +605,9 @@ async def test_after_an_expired_version_the_list_is_of_the_most_recent_state() -
     async with running(scene.reflector.run):
         await settle(scene.clock)
 
+        assert [call.options.limit for call in scene.server.calls if call.verb == "list"] == [500, 0, 0]
         assert scene.server.taken() == [("list", "0"), ("watch", "10"), ("list", "10"), ("list", ""), ("watch", "11")]
         assert scene.errors == []
-
-
-async def test_the_list_of_the_most_recent_state_uses_the_same_options() -> None:
-    scene = Scene()
-    scene.server.will_list(rv=10)
-    scene.server.fail_watch(status_error(410, "Gone"))
-    scene.server.will_fail_list(status_error(410, "Expired"))
-    scene.server.will_list(rv=11)
-    async with running(scene.reflector.run):
-        await settle(scene.clock)
-
-        assert [call.options.limit for call in scene.server.calls if call.verb == "list"] == [500, 0, 0]
 
 
 async def test_while_the_version_is_unavailable_every_list_is_the_most_recent() -> None:
