@@ -49,9 +49,7 @@ class Authority:
         return self.pair.certificate
 
     def issue(self, name: str, groups: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> KeyPair:
-        """
-        Issue a certificate for a server (with `hosts`), or for a client (whose user is `name`, in `groups`).
-        """
+        """Issue a certificate for a server (with `hosts`), or for a client (whose user is `name`, in `groups`)."""
         now = datetime.now(UTC)
         return make_certificate(name, now, authority=self.pair, hosts=hosts, organizations=groups)
 

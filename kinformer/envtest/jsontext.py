@@ -130,8 +130,7 @@ def _walk(value: Any, path: str) -> Iterator[str]:
 
 # -- texts that are not JSON ------------------------------------------------------------------------------------------
 
-# Users see the texts of Go's decoder in a client's error, so this server sends the same. Python's decoder finds the
-# place.
+# Users see the texts of Go's decoder in a client's error, so this server sends them. Python's finds the place.
 
 _VALUE = "looking for beginning of value"
 #: The beginnings of Python's errors, how far Go's place is behind Python's, and Go's words.

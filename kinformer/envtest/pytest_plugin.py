@@ -166,8 +166,7 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, 
     name = fixturedef.argname
     if name in _ASYNC and fixturedef.func.__module__ == __name__ and request.config.pluginmanager.hasplugin("asyncio"):
         plain = _plain.setdefault(name, fixturedef.func)
-        # It is set for each test that sets the fixture up. pytest-asyncio looks at the function again when it calls the
-        # test.
+        # It is set for each test that sets the fixture up: pytest-asyncio looks at it again when it calls the test.
         fixturedef.func = plain if "anyio_backend" in request.fixturenames else _declare(name, plain)
     return (yield)
 

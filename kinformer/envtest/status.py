@@ -169,9 +169,7 @@ def forbidden(resource: GroupResource, name: str, why: str, causes: Sequence[Cau
 
 
 def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> StatusError:
-    """
-    An object fails validation. The message has each different text once. The causes have all of them.
-    """
+    """An object fails validation. The message has each different text once. The causes have all of them."""
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     message = f'{kind} "{name}" is invalid' + (f": {said}" if texts else "")

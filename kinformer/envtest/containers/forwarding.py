@@ -223,8 +223,7 @@ class _Tunnel:
         elif (errors := self._errors.pop(number, None)) is None:
             await self._socket.send_bytes(self._writer.reset(stream))
         else:
-            # SPDY's flow control is not used. Bytes are kept until they are read, so a slow stream does not block
-            # others.
+            # SPDY's flow control is not used. Bytes are kept until they are read, so a slow stream blocks no other one.
             self._senders[stream], received = anyio.create_memory_object_stream[bytes](math.inf)
             self._scopes[stream] = anyio.CancelScope()
             self._tasks.start_soon(self._forward, stream, errors, port, received)

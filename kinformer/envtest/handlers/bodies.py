@@ -297,9 +297,7 @@ def _tell(call: Call, problems: Problems, refuse: Refuse, tell: Callable[[list[s
 
 
 def _take_managed(data: Obj) -> Managed | list[Any] | None:
-    """
-    The managed fields that need no check: those of an apply, which are taken out of the data, and an empty list.
-    """
+    """The managed fields that need no check: those of an apply, which are taken out of the data, and an empty list."""
     metadata = data.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return None

@@ -199,10 +199,7 @@ class HttpHandler:
         return response
 
     async def _answer_in_turn(self, call: Call) -> Answer:
-        """
-        Answer a request. A write waits for the one in the thread, if there is one. A long write runs in the thread
-        itself.
-        """
+        """Answer a request. A write waits for the one in the thread, if any. A long write runs in the thread itself."""
         storage = self.operations.storage
         if call.verb in _WRITES:
             if takes_long(call, storage):

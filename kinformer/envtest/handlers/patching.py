@@ -100,8 +100,7 @@ class Patcher:
         self.untouched.update(settled)
         before, after = whole["metadata"], patched.get("metadata")
         if type(after) is dict:
-            # Usually a patch changes one field of the metadata. The dict belongs to the patch now, so it may be
-            # changed.
+            # Usually a patch changes one field of the metadata. The dict belongs to the patch, so it may be changed.
             kept = {name: value for name, value in before.items() if after.get(name) is value}
             patched["metadata"] = {name: value for name, value in after.items() if name not in kept}
             settled["metadata"] = kept

@@ -198,9 +198,7 @@ class Watch:
         return self._watches.newest(self._operations.storage.version)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """
-        The bytes to send until the watch ends. Each part has whole events, as many as there are.
-        """
+        """The bytes to send until the watch ends. Each part has whole events, as many as there are."""
         self._watches.open.add(self)
         timer = self._clock.call_later(self._deadline - self._clock.monotonic(), self.end)
         try:

@@ -55,11 +55,7 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class _Addresses:
-    """
-    The addresses of pods.
-
-    :param network: the network that they are of
-    """
+    """The addresses of pods, which are those of `network`."""
 
     def __init__(self, network: str) -> None:
         self._fresh = itertools.islice(IPv4Network(network).hosts(), 1, None)

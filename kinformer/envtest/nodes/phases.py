@@ -88,9 +88,7 @@ class Placement:
 
 
 def status_at(pod: V1Pod, placement: Placement, script: PodScript, now: datetime) -> tuple[dict[str, Any], float]:
-    """
-    The pod's status as in the API, and the seconds until it changes (infinite for never).
-    """
+    """The pod's status as in the API, and the seconds until it changes (infinite for never)."""
     restarts_anyway = _starts_again(pod, script)
     if restarts_anyway:
         # Containers that end at once and are started again at once would change without end; a kubelet backs off.

@@ -34,8 +34,7 @@ _NOTHING: Mapping[str, str] = {}
 _decode = msgspec.json.Decoder(type=dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 _METADATA: Final = b'{"metadata":'
-#: States of the position of managed fields, in bytes that come from a file: not read yet, and read but position
-#: unknown.
+#: States of the position of managed fields, in bytes of a file: not read yet, and read but position unknown.
 _UNREAD: Final = -2
 _UNPLACED: Final = -1
 
@@ -163,10 +162,7 @@ class Change:
         self._prefix: bytes | None = None
 
     def line(self, prefix: bytes) -> bytes:
-        """
-        The change as a line of a watch without selectors. The line is cached, because several watches use the same
-        prefix.
-        """
+        """The change as a line of a watch without selectors. It is cached: several watches use the same prefix."""
         if self._line is None or self._prefix is not prefix:
             self._line = event_line(self.type, prefix, self.now.raw)
             self._prefix = prefix

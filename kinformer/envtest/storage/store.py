@@ -50,11 +50,7 @@ class Mirror(Protocol):
     def write(
         self, type_: str, key: str, obj: dict[str, Any], before: Version | None, managed: Managed | None
     ) -> Version:
-        """
-        Store an object.
-
-        :return: the object at this version, as it is stored now
-        """
+        """Store an object, and return it at this version, as it is stored now."""
 
 
 def object_key(namespace: str, name: str) -> str:

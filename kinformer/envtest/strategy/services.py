@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import uuid
 
 from kinformer.envtest import status
 from kinformer.envtest.causes import invalid
@@ -25,8 +26,11 @@ from kinformer.meta.names import GroupResource
 __all__ = ("ServiceAddresses", "ServiceStrategy")
 
 _SERVICES = GroupResource("", "services")
+_RANGES = GroupResource("networking.k8s.io", "servicecidrs")
+_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
 _NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 _NODE_PORTS = range(30000, 32768)
+_LABELS = "ipaddress.kubernetes.io"
 _WITH_PORTS = ("LoadBalancer", "NodePort")
 
 
@@ -38,6 +42,8 @@ class ServiceAddresses:
     """
 
     def __init__(self, storage: Storage):
+        self._storage = storage
+        self._ranges: dict[str, list[str]] = {}
         self._taken: dict[str, tuple[list[str], list[int]]] = {}
         self.addresses: set[str] = {str(_NETWORK[1])}
         self.ports: set[int] = set()
@@ -47,17 +53,43 @@ class ServiceAddresses:
 
     def load(self, storage: Storage) -> None:
         """Add the services of a storage that was read from disk."""
+        for version in storage.log(_RANGES).select(""):
+            self._ranges[version.key] = _ready_ranges(version.decode())
         for version in storage.log(_SERVICES).select(""):
             self._take(version.key, version.decode())
 
     def _follow(self, resource: GroupResource, change: Change) -> None:
+        key = change.now.key
+        if resource == _RANGES:
+            self._ranges[key] = [] if change.type == DELETED else _ready_ranges(change.now.decode())
         if resource != _SERVICES:
             return
-        addresses, ports = self._taken.pop(change.now.key, ([], []))
+        addresses, ports = self._taken.pop(key, ([], []))
         self.addresses.difference_update(addresses)
         self.ports.difference_update(ports)
         if change.type != DELETED:
-            self._take(change.now.key, change.now.decode())
+            self._take(key, change.now.decode())
+        for address in {*addresses} ^ {*self._taken.get(key, ([], []))[0]}:
+            self._note_address(address, change.now.decode()["metadata"])
+
+    def _note_address(self, address: str, of: Obj) -> None:
+        """Store or remove the IPAddress of a Service, if the address is of a range that somebody added."""
+        if (there := self._storage.get(_ADDRESSES, "", address)) is not None:
+            self._storage.delete(_ADDRESSES, there)
+        elif (ip := ipaddress.ip_address(address)) not in _NETWORK:
+            family = {f"{_LABELS}/ip-family": f"IPv{ip.version}", f"{_LABELS}/managed-by": "ipallocator.k8s.io"}
+            metadata = {
+                "name": address,
+                "uid": str(uuid.uuid5(uuid.NAMESPACE_OID, of["uid"] + address)),
+                "creationTimestamp": of["creationTimestamp"],
+            }
+            parent = {"resource": "services", "namespace": of["namespace"], "name": of["name"]}
+            obj = {"metadata": {**metadata, "labels": family}, "spec": {"parentRef": parent}}
+            self._storage.create(_ADDRESSES, "", address, obj)
+
+    def is_in_range(self, address: str) -> bool:
+        ranges = (str(_NETWORK), *(one for ranges in self._ranges.values() for one in ranges))
+        return any(ipaddress.ip_address(address) in ipaddress.ip_network(one) for one in ranges)
 
     def _take(self, key: str, service: Obj) -> None:
         spec = service.get("spec", {})
@@ -77,18 +109,20 @@ class ServiceAddresses:
         raise status.internal("failed to allocate a serviceIP: range is full")
 
     def new_port(self, taken: set[int]) -> int:
-        """
-        A free node port.
-
-        :param taken: more ports that are not free: those of the present service
-        :raises StatusError: InternalError if no port is free
-        """
+        """A free node port that is not among `taken`, the ports of the present service."""
         for _ in _NODE_PORTS:
             port = _NODE_PORTS[self._next_port]
             self._next_port = (self._next_port + 1) % len(_NODE_PORTS)
             if port not in self.ports and port not in taken:
                 return port
         raise status.internal("failed to allocate a nodePort: range is full")
+
+
+def _ready_ranges(obj: Obj) -> list[str]:
+    """The ranges of a ServiceCIDR, if Services can get addresses of them."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return obj["spec"]["cidrs"] if ready and "deletionTimestamp" not in obj["metadata"] else []
 
 
 class ServiceStrategy(Strategy):
@@ -146,7 +180,7 @@ class ServiceStrategy(Strategy):
             why = "the provided network does not match the current range"
             if address in self._addresses.addresses:
                 why = "provided IP is already allocated"
-            elif ipaddress.ip_address(address) in _NETWORK:
+            elif self._addresses.is_in_range(address):
                 continue
             cause = invalid("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {why}")
             raise status.invalid(self.resource.group_kind, obj["metadata"]["name"], [cause])
@@ -177,10 +211,7 @@ class ServiceStrategy(Strategy):
 
 
 def _complete_addresses(spec: Obj) -> None:
-    """
-    ``clusterIP`` and the first of ``clusterIPs`` are the same address. If one is missing, it is set from the other. The
-    families of addresses that are not given are set.
-    """
+    """``clusterIP`` and the first of ``clusterIPs`` are set from each other. Families that are missing are set."""
     if spec["type"] == "ExternalName":
         return
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -229,9 +260,7 @@ def _drop_unchanged(spec: Obj, before: Obj, *names: str) -> None:
 
 
 def _keep_ports(spec: Obj, before: Obj) -> None:
-    """
-    A port without a node port keeps that of the old port with the same name. A type without node ports drops them.
-    """
+    """A port without a node port keeps that of the old port of its name. A type without node ports drops them."""
     had, ports = before.get("ports") or (), spec.get("ports") or ()
     if before.get("type") not in _WITH_PORTS:
         return

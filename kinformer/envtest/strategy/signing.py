@@ -77,8 +77,7 @@ class SigningRequestStrategy(Strategy):
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)
-        # The Approved and Denied conditions are kept. The status subresource is for the signer, who may not change
-        # them.
+        # The Approved and Denied conditions are kept. The status subresource is for the signer, who may not set them.
         conditions, before = conditions_of(obj), conditions_of(old)
         for kind in ("Approved", "Denied"):
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]

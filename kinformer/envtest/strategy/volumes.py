@@ -168,10 +168,7 @@ _OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "Volu
 
 
 def _one_source(spec: Obj) -> None:
-    """
-    ``dataSource`` is the older name of a ``dataSourceRef`` in the same namespace. If one is missing, it is set from the
-    other.
-    """
+    """``dataSource`` is the older name of ``dataSourceRef`` in the same namespace. One is set from the other."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _OLD_SOURCES:
         source = None
