@@ -342,6 +342,8 @@ def _show(report: Report, asked: _Asked) -> None:
     runs = f"{report.runs} run{'' if report.runs == 1 else 's'}"
     time = f"{report.seconds:.0f} seconds" if asked.tail else f"{report.seconds / 3600:.1f} hours of virtual time"
     console.print(f"{runs}, {time}, {report.records} records.")
+    if report.missed:
+        console.print(escape(f"This did not happen: {' '.join(map(str, report.missed))}."), soft_wrap=True)
     if report.is_clean:
         console.print("Nothing was found.")
         return
@@ -373,6 +375,7 @@ def _as_json(report: Report, asked: _Asked) -> Mapping[str, Any]:
         "virtualSeconds": round(report.seconds, 3),
         "records": report.records,
         "faults": dict(sorted(report.happened.items())),
+        "missed": [str(each) for each in report.missed],
         "oracles": dict(sorted(report.failed.items())),
         "failures": [
             {

@@ -26,7 +26,7 @@ from kinformer.simulation.faults import Faults
 from kinformer.simulation.forks import can_share, play_shared
 from kinformer.simulation.history import History
 from kinformer.simulation.oracles import Violation
-from kinformer.simulation.plan import Plan
+from kinformer.simulation.plan import Deviation, Plan
 from kinformer.simulation.shrink import shrink
 from kinformer.simulation.single import USUAL_KINDS, single_deviations
 from kinformer.simulation.timeline import text_timeline
@@ -114,6 +114,7 @@ class Report:
     :param records: the number of records of all runs together
     :param happened: how often each kind of deviation happened
     :param failed: in how many runs each oracle reported violations
+    :param missed: the deviations of a plan that was played again that did not happen
     """
 
     runs: int = 0
@@ -123,6 +124,7 @@ class Report:
     records: int = 0
     happened: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    missed: Sequence[Deviation] = ()
 
     @property
     def is_clean(self) -> bool:
@@ -207,6 +209,7 @@ def replay(trial: Trial, plan: Plan) -> Report:
     report = Report()
     outcome = trial.play(plan)
     report.add(Run.of(outcome))
+    report.missed = [each for each in plan.deviations if each not in outcome.plan.deviations]
     if not outcome.is_clean:
         report.failures.append(Failure(plan, outcome.violations, outcome.history, plan))
     return report

@@ -29,6 +29,7 @@ import inspect
 import os
 import re
 import shlex
+import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,8 @@ def simulate(
 
     :param seeds: the number of random runs
     :param faults: how often each kind of fault happens in them; if None, the rates give about two faults in a run
-    :param plans: plans that are played first, for example those that failed before
+    :param plans: plans that are played first, for example those that failed before. A deviation that does not happen is
+        warned of
     :param one_by_one: the kinds of single deviations that are played, too; True for crashes, hidden events, restarts,
         and a process that is away while the user writes
     :param checks: which oracles are on, and how strict they are
@@ -108,11 +110,14 @@ def _failures(
     trial: Trial, asked: _Asked, seeds: int, faults: Faults | None, plans: Sequence[Plan], kinds: Sequence[str]
 ) -> Iterator[Failure]:
     """The failures of a scenario, each as soon as it is found."""
+    for plan in plans if asked.plan is None else [asked.plan]:
+        report = replay(trial, plan)
+        if report.missed:
+            missed = " ".join(map(str, report.missed))
+            warnings.warn(f"the plan '{plan}' tests less than it says: {missed} did not happen", stacklevel=3)
+        yield from report.failures
     if asked.plan is not None:
-        yield from replay(trial, asked.plan).failures
         return
-    for plan in plans:
-        yield from replay(trial, plan).failures
     if kinds:
         yield from systematic(trial, kinds=kinds).failures
     count = seeds if asked.seeds is None else asked.seeds

@@ -49,6 +49,12 @@ async def test_a_bug_is_shown_with_its_plan_and_the_command_to_replay(file: Path
     assert "final-state: configmaps/default/web-child: is missing" in again.out
 
 
+async def test_a_replay_says_which_fault_of_the_plan_did_not_happen(file: Path) -> None:
+    done = await simulate(MENDED, "--scenario", file, "--replay", "seed=0 crash(manager,write=99)")
+
+    assert "This did not happen: crash(manager,write=99)." in done.out
+
+
 async def test_a_clean_controller_ends_with_zero_and_a_table(file: Path) -> None:
     done = await simulate(MENDED, "--scenario", file, "--seeds", 8, "--fault", "hide=0.5")
 

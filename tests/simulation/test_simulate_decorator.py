@@ -33,6 +33,16 @@ def test_a_plan_that_cannot_be_read_is_an_error_of_the_decorator() -> None:
         simulate(plans=["seed=1 crsh(manager,write=1)"])
 
 
+def test_a_kept_plan_whose_fault_does_not_happen_is_warned_of(request: pytest.FixtureRequest) -> None:
+    @simulate(seeds=0, plans=["seed=0 crash(manager,write=1) crash(manager,write=99)"])
+    async def scenario(world: World) -> None:
+        world.manager(make_mended)
+        await world.apply(APP)
+
+    with pytest.warns(UserWarning, match=r"says: crash\(manager,write=99\) did not happen"):
+        scenario(request=request)
+
+
 TESTS = """
 from kinformer.simulation import simulate
 from tests.simulation.tiny import broken_scenario

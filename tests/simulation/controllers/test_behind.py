@@ -19,3 +19,4 @@ def test_nothing_is_destroyed_because_of_what_a_cache_lacks(case: Case) -> None:
     for plan in case.plans:
         report = replay(trial, Plan.parse(plan))
         assert report.is_clean, str(report.failures[0])
+        assert not report.missed

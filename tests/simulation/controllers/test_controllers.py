@@ -29,6 +29,7 @@ def test_whatever_goes_wrong_the_end_is_the_same(case: Case) -> None:
     for plan in case.plans:
         again = replay(trial, Plan.parse(plan))
         assert again.is_clean, str(again.failures[0])
+        assert not again.missed
     report = explore(trial, range(1 if case.share > 1 else SEEDS), faults=case.faults)
     assert report.is_clean, str(report.failures[0])
 
