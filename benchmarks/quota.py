@@ -46,7 +46,9 @@ from kinformer.models import (
     from_dict,
 )
 from kinformer_controllers.resourcequota.recount import Recounter
-from kinformer_controllers.shared.quota import InformerSource, PodEvaluator, Registry
+from kinformer_controllers.shared.quota.pods import PodEvaluator
+from kinformer_controllers.shared.quota.registry import Registry
+from kinformer_controllers.shared.quota.sources import InformerSource
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "golden" / "streams" / "pods_list.json.gz"

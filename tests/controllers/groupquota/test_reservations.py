@@ -15,9 +15,12 @@ from kinformer_controllers.groupquota.group_quota import GroupQuota, MalformedSt
 from kinformer_controllers.groupquota.record import Record
 from kinformer_controllers.groupquota.reservations import MANY, RecordFull, ReservationLedger
 from kinformer_controllers.groupquota.sightings import Sightings
-from kinformer_controllers.shared.quota import CREATE, UPDATE, InformerSource, PodEvaluator, Registry, Request
+from kinformer_controllers.shared.quota import CREATE, Request
 from kinformer_controllers.shared.quota.admission import Holder
-from kinformer_controllers.shared.quota.pods import PODS
+from kinformer_controllers.shared.quota.evaluator import UPDATE
+from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
+from kinformer_controllers.shared.quota.registry import Registry
+from kinformer_controllers.shared.quota.sources import InformerSource
 from tests.controllers.objects import FakeInformers
 
 

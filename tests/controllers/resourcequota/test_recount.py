@@ -12,7 +12,9 @@ from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import load
 from kinformer.models import V1ResourceQuota, from_dict
 from kinformer_controllers.resourcequota.recount import Recounter
-from kinformer_controllers.shared.quota import Evaluator, Registry, UsageStats, UsageStatsOptions
+from kinformer_controllers.shared.quota import Evaluator
+from kinformer_controllers.shared.quota.evaluator import UsageStats, UsageStatsOptions
+from kinformer_controllers.shared.quota.registry import Registry
 from tests.controllers.objects import conflict
 
 

@@ -7,19 +7,11 @@ import pytest
 from kinformer.meta import QuantityError
 from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ResourceQuota, from_dict
-from kinformer_controllers.shared.quota import (
-    CREATE,
-    UPDATE,
-    Quota,
-    Request,
-    ScopeError,
-    ScopeRequirement,
-    core_registry,
-    quota_of,
-    scopes_of,
-)
+from kinformer_controllers.shared.quota import CREATE, Request, core_registry
 from kinformer_controllers.shared.quota.admission import LimitedResource, QuotaRefused, UncoveredScopes, check_request
 from kinformer_controllers.shared.quota.counting import CLAIMS
+from kinformer_controllers.shared.quota.evaluator import UPDATE
+from kinformer_controllers.shared.quota.limits import Quota, ScopeError, ScopeRequirement, quota_of, scopes_of
 from kinformer_controllers.shared.quota.pods import PODS
 
 REGISTRY = core_registry()

@@ -11,24 +11,18 @@ from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, Quantity, QuantityError
 from kinformer.meta.resourcelist import dump, total
 from kinformer.models import ResourceV1ResourceClaim, V1Pod, V1Service, decode, decoder_for, encode, from_dict
-from kinformer_controllers.shared.quota import (
-    CREATE,
-    UPDATE,
-    Evaluator,
-    PodEvaluator,
-    Request,
-    ScopeError,
-    ScopeRequirement,
-    UnreadableObject,
-    UsageStatsOptions,
+from kinformer_controllers.shared.quota import CREATE, Evaluator, Request
+from kinformer_controllers.shared.quota import pods as pods_module
+from kinformer_controllers.shared.quota.counting import (
     claim_evaluator,
     device_claim_evaluator,
     object_count_evaluator,
-    scopes_of,
     service_evaluator,
 )
-from kinformer_controllers.shared.quota import pods as pods_module
-from kinformer_controllers.shared.quota.pods import PODS, pod_matches_scope
+from kinformer_controllers.shared.quota.evaluator import UPDATE, UsageStatsOptions
+from kinformer_controllers.shared.quota.limits import ScopeError, ScopeRequirement, scopes_of
+from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator, pod_matches_scope
+from kinformer_controllers.shared.quota.views import UnreadableObject
 
 RECORDED = Path(__file__).parents[3] / "golden" / "functions" / "quota_pods.ndjson"
 

@@ -16,7 +16,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ResourceQuota, from_dict
-from kinformer_controllers.shared.quota import CREATE, Quota, Request, core_registry
+from kinformer_controllers.shared.quota import CREATE, Request, core_registry
 from kinformer_controllers.shared.quota.admission import (
     EvaluationTimedOut,
     Holder,
@@ -26,6 +26,7 @@ from kinformer_controllers.shared.quota.admission import (
     ResourceQuotaAccessor,
 )
 from kinformer_controllers.shared.quota.admission.evaluator import SPARE, TIMEOUT
+from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.pods import PODS
 from tests.controllers.objects import FakeInformers, conflict
 from tests.controllers.shared.quota.serving import make_pod, make_quota, quota_server

@@ -6,19 +6,11 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ConfigMap
-from kinformer_controllers.shared.quota import (
-    CacheNotReady,
-    Evaluator,
-    InformerSource,
-    ObjectSource,
-    Registry,
-    UsageStats,
-    UsageStatsOptions,
-    calculate_usage,
-    core_registry,
-    scopes_of,
-)
-from kinformer_controllers.shared.quota.registry import ALWAYS_THERE, MODELS, client_sources
+from kinformer_controllers.shared.quota import Evaluator, calculate_usage, core_registry
+from kinformer_controllers.shared.quota.evaluator import UsageStats, UsageStatsOptions
+from kinformer_controllers.shared.quota.limits import scopes_of
+from kinformer_controllers.shared.quota.registry import ALWAYS_THERE, MODELS, Registry, client_sources
+from kinformer_controllers.shared.quota.sources import CacheNotReady, InformerSource, ObjectSource
 from tests.controllers.shared.quota.serving import make_pod, quota_server
 
 
