@@ -12,7 +12,6 @@ from typing import Final
 
 import anyio
 
-from kinformer.cache import wait_until_current
 from kinformer.deletion.graph import Graph, Node, ReferenceLike
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Group, Runnable
@@ -64,7 +63,7 @@ class GarbageCollector(Group):
             objects,
             cached.get,
             self.look_at,
-            lambda: wait_until_current(self.monitor.informers, clock=clock),
+            self.monitor.wait_current,
         )
         self.deletions = Controller(
             NAME,

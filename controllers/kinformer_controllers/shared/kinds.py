@@ -26,10 +26,11 @@ from kinformer.cache import (
     SharedIndexInformer,
     namespace_index_func,
     wait_for_cache_sync,
+    wait_until_current,
 )
 from kinformer.client import Client, NoKindMatch, Served
 from kinformer.client.discovery import ApiResource
-from kinformer.client.errors import ClientError
+from kinformer.client.errors import ClientError, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.deletion.heads import Head, compact, shows_heads
 from kinformer.informers import Borrowed, SharedInformerFactory
@@ -231,6 +232,36 @@ class KindMonitor:
         for one in list(self._followed.values()):
             if one.informer.has_synced:
                 await one.registration.wait_synced()
+
+    async def wait_current(self) -> tuple[str, ...]:
+        """
+        Wait until the caches of the followed kinds are current; see :func:`~kinformer.cache.wait_until_current`.
+
+        A kind that is gone is not waited for: it has no objects, so its cache lacks none. It is still followed until
+        the second discovery that misses it.
+
+        :return: the names of the informers that are late
+        """
+        gone = await self._gone()
+        return await wait_until_current([one for one in self.informers if one not in gone], clock=self._clock)
+
+    async def _gone(self) -> list[SharedIndexInformer[Any]]:
+        """The informers whose requests the server answers with 404, of kinds that discovery does not have either."""
+        refused = [one for one in self._followed.values() if isinstance(one.informer.failure, NotFound)]
+        gone: list[SharedIndexInformer[Any]] = []
+        for refresh in (False, True):
+            if len(gone) < len(refused):
+                try:
+                    served = await self._client.discovery.served(refresh=refresh)
+                except ClientError:
+                    return []
+                there = {one.gvr for one in served.resources}
+                gone = [
+                    one.informer
+                    for one in refused
+                    if one.kind.gvr not in there and _version_of(one.kind) not in served.failed
+                ]
+        return gone
 
     async def run(self) -> None:
         """Follow the kinds until cancelled."""

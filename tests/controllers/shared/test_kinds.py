@@ -14,7 +14,7 @@ from kinformer.cache import SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import NoKindMatch, Served
 from kinformer.client.discovery import ApiResource
-from kinformer.client.errors import ClientError
+from kinformer.client.errors import ClientError, Status, error_from_status
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, GroupVersion, GroupVersionResource
 from kinformer_controllers.shared.kinds import DISCOVERY_PERIOD, Follower, KindMapper, KindMonitor, kinds_with
@@ -68,6 +68,7 @@ class World:
         self.borrowed: list[str] = []
         self.given_back: list[str] = []
         self.unlistable: set[str] = set()
+        self.sources: dict[str, FakeControllerSource[dict[str, Any]]] = {}
         self.follower = Following(self)
         self.client: Any = SimpleNamespace(discovery=SimpleNamespace(served=self._discover))
         self.monitor = KindMonitor("test", self.client, self.follower, clock=self.clock)
@@ -82,7 +83,8 @@ class World:
         return self.known
 
     def informer(self, plural: str) -> SharedIndexInformer[Any]:
-        informer = SharedIndexInformer(FakeControllerSource(dict), dict, name=plural, clock=self.clock)
+        source = self.sources[plural] = FakeControllerSource(dict)
+        informer = SharedIndexInformer(source, dict, name=plural, clock=self.clock)
         if plural not in self.unlistable:
             self._tasks.start_soon(informer.run)
         return informer
@@ -136,6 +138,23 @@ async def test_kinds_that_stay_keep_their_watches_and_others_come_and_go() -> No
         assert world.followed == ["pods", "secrets"]
         assert world.borrowed.count("pods") == 1
         assert world.given_back == world.follower.lost_kinds == ["deployments"]
+
+
+@pytest.mark.parametrize(("served", "late"), [((), ()), (("dbs",), ("dbs",))], ids=["gone", "discovered"])
+async def test_only_a_kind_that_is_gone_is_not_waited_for(served: tuple[str, ...], late: tuple[str, ...]) -> None:
+    async with following(kind("pods"), kind("dbs")) as world:
+        world.served = Served([kind("pods"), *map(kind, served)], {})
+        dbs = world.sources["dbs"]
+        status = Status(status="Failure", code=404, reason="NotFound", message="the server could not find it")
+        dbs.list_error = dbs.watch_error = error_from_status(status)
+        dbs.end_watches(dbs.watch_error)
+        await turn(world.clock, 1.0)
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                if late:
+                    tasks.start_soon(turn, world.clock, 15.0)
+                assert await world.monitor.wait_current() == late
 
 
 async def test_a_kind_that_moves_to_another_version_is_followed_there() -> None:
