@@ -10,6 +10,7 @@ import msgspec
 
 from kinformer.envtest.status import Cause
 from kinformer.meta.quantity import Quantity
+from kinformer.meta.validation import quoted
 
 __all__ = (
     "NEGATIVE",
@@ -30,9 +31,9 @@ NEGATIVE = "must be greater than or equal to 0"
 
 def _said(value: Any) -> str:
     """A value as errors show it."""
-    if isinstance(value, Quantity):
-        value = str(value)
-    elif isinstance(value, float):
+    if isinstance(value, Quantity | str):
+        return quoted(str(value))
+    if isinstance(value, float):
         return shown_float(value)
     return msgspec.json.encode(value).decode()
 

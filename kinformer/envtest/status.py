@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kinformer.meta.names import GroupKind, GroupResource
+from kinformer.meta.validation import quoted
 
 __all__ = (
     "MEDIA_TYPES",
@@ -127,7 +128,7 @@ def _cause(cause: Cause) -> dict[str, str]:
 
 def not_found(resource: GroupResource, name: str) -> StatusError:
     return StatusError(
-        404, "NotFound", f'{resource} "{name}" not found', _details(name, resource.group, resource.resource)
+        404, "NotFound", f"{resource} {quoted(name)} not found", _details(name, resource.group, resource.resource)
     )
 
 
@@ -135,12 +136,12 @@ def already_exists(resource: GroupResource, name: str, *, deleting: bool = False
     """
     :param deleting: whether the one that exists is on its way out, which the message then says
     """
-    text = f'{"object is being deleted: " if deleting else ""}{resource} "{name}" already exists'
+    text = f"{'object is being deleted: ' if deleting else ''}{resource} {quoted(name)} already exists"
     return StatusError(409, "AlreadyExists", text, _details(name, resource.group, resource.resource))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
-    text = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    text = f"Operation cannot be fulfilled on {resource} {quoted(name)}: {why}"
     return StatusError(409, "Conflict", text, _details(name, resource.group, resource.resource))
 
 
@@ -163,7 +164,7 @@ def unauthorized() -> StatusError:
 
 
 def forbidden(resource: GroupResource, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
-    what = f'{resource} "{name}"' if name else str(resource)
+    what = f"{resource} {quoted(name)}" if name else str(resource)
     details = _details(name, resource.group, resource.resource, causes)
     return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", details)
 
@@ -172,7 +173,7 @@ def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> StatusError:
     """An object fails validation. The message has each different text once. The causes have all of them."""
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{kind} "{name}" is invalid' + (f": {said}" if texts else "")
+    message = f"{kind} {quoted(name)} is invalid" + (f": {said}" if texts else "")
     return StatusError(422, "Invalid", message, _details(name, kind.group, kind.kind, causes))
 
 

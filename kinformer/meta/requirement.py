@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kinformer.meta.integers import read_integer
-from kinformer.meta.validation import label_key_errors, label_value_errors
+from kinformer.meta.validation import label_key_errors, label_value_errors, quoted
 
 __all__ = ("Operator", "Requirement", "SelectorError", "check_label_key")
 
@@ -68,7 +68,7 @@ class Requirement(NamedTuple):
         """
         errors = [f"key: {text}" for text in _label_key_complaint(key)]
         if operator in _SETS and not values:
-            errors.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+            errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
         elif operator in _EQUALITIES and len(values) != 1:
             errors.append(_about_values(values, "exact-match compatibility requires one single value"))
         elif operator in _EXISTENCE and values:
@@ -77,14 +77,14 @@ class Requirement(NamedTuple):
             if len(values) != 1:
                 errors.append(_about_values(values, "for 'Gt', 'Lt' operators, exactly one value is required"))
             errors += [
-                f"values[{index}]: Invalid value: {_quoted(value)}: for 'Gt', 'Lt' operators, "
+                f"values[{index}]: Invalid value: {quoted(value)}: for 'Gt', 'Lt' operators, "
                 "the value must be an integer"
                 for index, value in enumerate(values)
                 if read_integer(value) is None
             ]
         for index, value in enumerate(values):
             if complaints := label_value_errors(value):
-                errors.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(complaints)}")
+                errors.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(complaints)}")
         if errors:
             raise SelectorError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
         return cls(key, operator, values)
@@ -157,12 +157,8 @@ def check_label_key(key: str) -> None:
 
 def _label_key_complaint(key: str) -> list[str]:
     complaints = label_key_errors(key)
-    return [f"Invalid value: {_quoted(key)}: {'; '.join(complaints)}"] if complaints else []
+    return [f"Invalid value: {quoted(key)}: {'; '.join(complaints)}"] if complaints else []
 
 
 def _about_values(values: tuple[str, ...], complaint: str) -> str:
     return f"values: Invalid value: {json.dumps(values, ensure_ascii=False, separators=(',', ':'))}: {complaint}"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

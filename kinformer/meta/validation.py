@@ -16,6 +16,7 @@ __all__ = (
     "label_key_errors",
     "label_value_errors",
     "max_length_error",
+    "quoted",
     "regex_error",
 )
 
@@ -41,6 +42,20 @@ _NAME_TOLD = (
 _NAME_EXAMPLES = ("MyName", "my.name", "123-abc")
 
 _BASE64_RE = re.compile(r"(?:[A-Za-z0-9+/]{4})*+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+_ESCAPES |= {'"': '\\"', "\\": "\\\\"}
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, as errors of an API server show it: what cannot be seen is escaped, also beyond ASCII."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable() or char in _ESCAPES:
+        return _ESCAPES.get(char, char)
+    number = ord(char)
+    return f"\\x{number:02x}" if number < 0x80 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def is_base64(text: str) -> bool:

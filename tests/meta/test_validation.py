@@ -8,6 +8,7 @@ from kinformer.meta.validation import (
     is_base64,
     label_key_errors,
     label_value_errors,
+    quoted,
 )
 
 
@@ -70,3 +71,18 @@ def test_padded_base64_is_base64(text: str) -> None:
 )
 def test_base64_with_too_much_or_too_little_padding_is_none(text: str) -> None:
     assert not is_base64(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\u00e9 \U0001f600", "\u00e9 \U0001f600"),
+        ('a"b\\', 'a\\"b\\\\'),
+        ("\t\n\a", "\\t\\n\\a"),
+        ("\0\x7f", "\\x00\\x7f"),
+        ("a\u00a0\u200b", "a\\u00a0\\u200b"),
+        ("\U000e0001", "\\U000e0001"),
+    ],
+)
+def test_a_quoted_text_shows_each_character_that_cannot_be_seen(text: str, shown: str) -> None:
+    assert quoted(text) == f'"{shown}"'

@@ -436,13 +436,13 @@ async def apply(http: Http, manager: str, **spec: Any) -> tuple[int, Any]:
     return await http("PATCH", f"{WIDGETS}/w?fieldManager={manager}&force=true", widget(**spec), APPLY)
 
 
-async def test_a_null_that_a_field_must_not_have_is_left_out_of_a_body(http: Http) -> None:
+async def test_a_forbidden_null_is_left_out_of_a_body(http: Http) -> None:
     await define(http, of_spec(size={"type": "integer"}, color={"type": "string", "nullable": True}))
     made = await http.create(WIDGETS, widget(size=None, color=None))
     assert made["spec"] == {"color": None}
 
 
-async def test_a_null_that_a_field_must_not_have_is_refused_in_an_apply(http: Http) -> None:
+async def test_a_forbidden_null_is_refused_in_an_apply(http: Http) -> None:
     await define(http, of_spec(size={"type": "integer"}))
 
     [cause] = await refused(http, "PATCH", f"{WIDGETS}/w?fieldManager=one", widget(size=None), APPLY)
@@ -451,7 +451,7 @@ async def test_a_null_that_a_field_must_not_have_is_refused_in_an_apply(http: Ht
 
 
 @pytest.mark.parametrize(("there", "left"), [("x", None), ([1], None), ({"x": 1}, {"x": 1}), ({}, None)])
-async def test_an_applied_null_without_a_schema_replaces_all_but_an_object(http: Http, there: Any, left: Any) -> None:
+async def test_an_applied_null_without_a_schema_replaces_all_but_objects(http: Http, there: Any, left: Any) -> None:
     await define(http, of_spec(free={"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
     await apply(http, "one", free={"a": there})
 
@@ -469,9 +469,7 @@ async def test_an_applied_null_without_a_schema_replaces_all_but_an_object(http:
         ({"map": [{}]}, OMITS),
     ],
 )
-async def test_an_applied_list_says_why_an_entry_cannot_be_told_from_others(
-    http: Http, spec: dict[str, Any], told: str
-) -> None:
+async def test_an_applied_list_says_why_an_entry_has_no_identity(http: Http, spec: dict[str, Any], told: str) -> None:
     text = {"type": "string"}
     entry = {"type": "object", "required": ["a", "b"], "properties": {"a": text, "b": text}}
     kind, keys = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
