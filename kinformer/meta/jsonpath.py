@@ -1,7 +1,7 @@
 """JSONPath, as far as the printer columns of custom resources need it.
 
-Supported are fields (``.spec.x``, ``['a.b']``), indexes (``[0]``, ``[-1]``), all items of a list (``[*]``), and filters
-that compare a field with a value (``[?(@.type=="Ready")]``). Other paths find nothing.
+Supported are fields (``.spec.x``, ``['a.b']``), indexes (``[0]``, ``[-1]``), ranges (``[-1:]``), all items of a list
+(``[*]``), and filters that compare a field with a value (``[?(@.type=="Ready")]``). Other paths find nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _STEP = re.compile(
     \.?(?P<field>[\w$-]+(?:\\\.[\w-]+)*)
     |\[(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)")\]
     |\[(?P<place>-?\d+)\]
+    |\[(?P<begin>-?\d+)?:(?P<end>-?\d+)?\]
     |(?P<all>\[\*\]|\.\*)
     |\[\?\(\s*@(?P<way>[^=!<>\s]*)\s*(?P<sign>==|!=)\s*(?P<value>"[^"]*"|'[^']*'|[^)\s]+)\s*\)\]
     """,
@@ -63,8 +64,17 @@ def _go(value: Any, step: re.Match[str]) -> list[Any]:
     if step["place"] is not None:
         place = read_integer(step["place"])
         return [value[place]] if place is not None and -len(value) <= place < len(value) else []
+    if step["value"] is None:
+        begin, end = _bound(step["begin"], 0, len(value)), _bound(step["end"], len(value), len(value))
+        # As in Kubernetes, a range that is not completely in the list has nothing, not the part that is in it.
+        return value[begin:end] if 0 <= begin < end <= len(value) else []
     wanted = _read(step["value"])
     return [one for one in value if (find(one, step["way"])[:1] == [wanted]) == (step["sign"] == "==")]
+
+
+def _bound(text: str | None, otherwise: int, length: int) -> int:
+    number = read_integer(text) if text else otherwise
+    return -1 if number is None else number + length if number < 0 else number
 
 
 def _read(text: str) -> Any:
