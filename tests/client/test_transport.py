@@ -402,19 +402,6 @@ async def test_a_request_without_an_answer_is_counted_as_an_error() -> None:
     assert metric_value("rest_client_requests_total", labels) == before + 1
 
 
-async def test_a_request_that_is_cancelled_closes_its_connection(server: ScriptedServer, client: Client) -> None:
-    server.hang()
-    stream = server._script[0]
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(client.request, "GET", "/x")
-        await server.wait_for_requests(1)
-        tasks.cancel_scope.cancel()
-
-    with anyio.fail_after(60):
-        await stream.closed.wait()
-
-
 async def test_a_closed_client_says_so(server: ScriptedServer) -> None:
     async with connect(url=server.url) as client:
         pass
