@@ -165,36 +165,30 @@ async def test_a_condition_says_since_when_it_is_so() -> None:
         assert await since() == first
 
 
-async def test_a_kind_that_cannot_be_listed_stops_no_other_and_is_said() -> None:
+@pytest.mark.parametrize(
+    ("refused", "answer", "emptied", "says"),
+    [
+        ("GET secrets", refusal(500, "InternalError", "the disk is full"), "configmaps", "the disk is full"),
+        ("DELETE configmaps", refusal(403, "Forbidden", "not these"), "secrets", "not these"),
+    ],
+    ids=["listed", "deleted"],
+)
+async def test_a_kind_that_cannot_be_emptied_stops_no_other_and_is_said(
+    refused: str, answer: Exception, emptied: str, says: str
+) -> None:
     async with emptying() as world:
         await world.make("ConfigMap", "c")
         await world.make("Secret", "s")
-        world.line.refused["GET secrets"] = refusal(500, "InternalError", "the disk is full")
+        world.line.refused[refused] = answer
         await world.namespaces.delete("ns")
         await world.after(10.0)
 
-        assert not (await world.of("configmaps").list("ns")).items
+        assert not (await world.of(emptied).list("ns")).items
         assert (await world.conditions())["NamespaceDeletionContentFailure"] == (
             "True",
             "ContentDeletionFailed",
-            "Failed to delete all resource types, 1 remaining: the disk is full",
+            f"Failed to delete all resource types, 1 remaining: {says}",
         )
-
-        del world.line.refused["GET secrets"]
-        await world.goes()
-
-
-async def test_a_kind_that_cannot_be_deleted_stops_no_other_and_is_said() -> None:
-    async with emptying() as world:
-        await world.make("ConfigMap", "c")
-        await world.make("Secret", "s")
-        world.line.refused["DELETE configmaps"] = refusal(403, "Forbidden", "not these")
-        await world.namespaces.delete("ns")
-        await world.after(10.0)
-
-        assert not (await world.of("secrets").list("ns")).items
-        status, _, text = (await world.conditions())["NamespaceDeletionContentFailure"]
-        assert (status, text) == ("True", "Failed to delete all resource types, 1 remaining: not these")
 
         world.line.refused.clear()
         await world.goes()
