@@ -14,7 +14,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, OptionError
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Node, V1Pod, V1Service, from_dict
-from kinformer_controllers.endpoint.controller import LEADER_ANNOTATION, EndpointController
+from kinformer_controllers.endpoint.controller import EndpointController
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from tests.turning import eventually, turn
 
@@ -83,16 +83,6 @@ async def becomes(client: Client, look: Callable[[], Awaitable[Any]], want: Any)
         return bool(await look() == want)
 
     await eventually(is_so, client.clock)
-
-
-async def test_endpoints_that_are_left_over_go_and_those_of_elections_stay() -> None:
-    async with cluster() as client:
-        for name, notes in (("gone", {}), ("leader", {LEADER_ANNOTATION: "{}"})):
-            meta = {"name": name, "namespace": "default", "annotations": notes}
-            await client.resource(V1Endpoints).create(from_dict(V1Endpoints, {"metadata": meta}))
-        async with managed(client):
-            await becomes(client, lambda: endpoints(client, "gone"), None)
-            assert await endpoints(client, "leader") == []
 
 
 async def test_both_follow_pods_and_service_and_restore_deleted_objects() -> None:
