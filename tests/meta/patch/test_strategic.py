@@ -44,20 +44,6 @@ def test_a_merged_lists_entries_merge_by_key_and_others_stay() -> None:
     assert result["spec"]["containers"] == [{"name": "a", "image": "i"}, {"name": "b", "image": "new"}]
 
 
-def test_a_list_that_is_not_merged_is_replaced() -> None:
-    result = strategic_merge_patch(pod("a", tolerations=[{"key": "x"}]), {"spec": {"tolerations": [{"key": "y"}]}}, POD)
-
-    assert result["spec"]["tolerations"] == [{"key": "y"}]
-
-
-def test_an_entry_can_be_deleted_and_a_list_replaced_by_directive() -> None:
-    deleting = {"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}
-    replacing = {"spec": {"containers": [{"$patch": "replace"}, {"name": "c"}]}}
-
-    assert names(strategic_merge_patch(pod("a", "b"), deleting, POD)) == ["b"]
-    assert names(strategic_merge_patch(pod("a", "b"), replacing, POD)) == ["c"]
-
-
 def test_an_object_can_be_replaced_or_emptied_by_directive() -> None:
     original = {"metadata": {"labels": {"a": "1", "b": "2"}}}
 
@@ -66,44 +52,6 @@ def test_an_object_can_be_replaced_or_emptied_by_directive() -> None:
 
     assert replaced == {"metadata": {"labels": {"c": "3"}}}
     assert emptied == {"metadata": {"labels": {}}}
-
-
-def test_a_lists_order_can_be_set_and_unnamed_entries_keep_theirs() -> None:
-    patch = {"spec": {"$setElementOrder/containers": [{"name": "d"}, {"name": "a"}], "containers": [{"name": "d"}]}}
-
-    assert names(strategic_merge_patch(pod("a", "b", "c"), patch, POD)) == ["d", "a", "b", "c"]
-
-
-def test_scalars_are_added_and_deleted() -> None:
-    original = {"metadata": {"finalizers": ["a", "b"]}}
-    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c", "b"]}}
-
-    assert strategic_merge_patch(original, patch, POD)["metadata"]["finalizers"] == ["c", "b"]
-
-
-def test_retained_keys_clear_the_others() -> None:
-    original = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
-    patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
-
-    assert strategic_merge_patch(original, patch, DEPLOYMENT) == {"spec": {"strategy": {"type": "Recreate"}}}
-
-
-def test_types_are_walked_down_to_the_containers_of_a_cron_job() -> None:
-    original = {"spec": {"jobTemplate": {"spec": {"template": pod("a")}}}}
-    patch = {"spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": [{"name": "b"}]}}}}}}
-
-    result = strategic_merge_patch(original, patch, GroupVersionKind("batch", "v1", "CronJob"))
-
-    assert names(result["spec"]["jobTemplate"]["spec"]["template"]) == ["b", "a"]
-
-
-def test_a_budgets_selector_is_replaced_as_a_whole() -> None:
-    original = {"spec": {"selector": {"matchLabels": {"a": "1"}}}}
-    patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
-
-    result = strategic_merge_patch(original, patch, GroupVersionKind("policy", "v1", "PodDisruptionBudget"))
-
-    assert result == patch
 
 
 @pytest.mark.parametrize(
