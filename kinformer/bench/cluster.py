@@ -29,13 +29,13 @@ from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Sync
 from kinformer.models import V1Pod
 
-__all__ = ("STARTED", "cases_of", "check_cluster", "start_manager", "watch_cluster")
+__all__ = ("STARTED", "cases_of", "check_cluster")
 
 #: The controllers that are started. They look at every pod, and most clusters have more pods than other objects.
 STARTED: Final = ("replicationcontroller", "endpoint", "endpointslice", "resourcequota")
 
 
-async def start_manager(kubeconfig: str) -> Figures:
+async def _start_manager(kubeconfig: str) -> Figures:
     """
     Start the controllers, and stop them when all have started and their queues are empty.
 
@@ -104,8 +104,8 @@ def cases_of(kubeconfig: Path, seconds: float) -> dict[str, Case]:
     title = "An informer of the cluster's pods"
     start = "A manager's start on the cluster, until it could work"
     return {
-        "cluster": Case(title, watch_cluster, watched, watched, ("us CPU/event",), True, ("pods",), is_repeated=False),
-        "start": Case(start, start_manager, started, started, ("seconds",), True, (", ".join(STARTED),)),
+        "cluster": Case(title, _watch_cluster, watched, watched, ("us CPU/event",), True, ("pods",), is_repeated=False),
+        "start": Case(start, _start_manager, started, started, ("seconds",), True, (", ".join(STARTED),)),
     }
 
 
@@ -123,7 +123,7 @@ async def check_cluster(kubeconfig: Path) -> str:
         return f"{client.server} ({version.git_version})"
 
 
-async def watch_cluster(kubeconfig: str, seconds: float) -> Figures:
+async def _watch_cluster(kubeconfig: str, seconds: float) -> Figures:
     """
     Measure the first sync of an informer, and then the events of the cluster.
 

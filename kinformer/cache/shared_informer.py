@@ -48,12 +48,12 @@ from kinformer.meta import Accessor, GroupVersionResource, accessor_for, is_olde
 from kinformer.meta.accessor import plain_type
 from kinformer.tasks import check_loop, plain_task_group
 
-__all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "SharedIndexInformer")
+__all__ = ("InformerStateError", "SharedIndexInformer")
 
 T = TypeVar("T")
 
 #: Seconds without an open watch after which an informer counts as not following the server.
-NOT_FOLLOWING_AFTER = 30.0
+_NOT_FOLLOWING_AFTER = 30.0
 
 
 # More than 15 fields: it joins the indexer, the reflectors and the handlers, as client-go's does.
@@ -290,9 +290,9 @@ class SharedIndexInformer(Generic[T]):
         """
         Whether the cache follows the server: the informer has synced and runs, and a watch is open or was open lately.
 
-        It becomes False when no watch could be opened for :data:`NOT_FOLLOWING_AFTER` seconds.
+        It becomes False when no watch could be opened for 30 seconds.
         """
-        return self._synced.synced and not self._ended.is_set() and self.failing_for < NOT_FOLLOWING_AFTER
+        return self._synced.synced and not self._ended.is_set() and self.failing_for < _NOT_FOLLOWING_AFTER
 
     @property
     def is_current(self) -> bool:

@@ -14,12 +14,12 @@ import anyio
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
 
-__all__ = ("NOT_STARTED_AFTER", "InformerStateError", "SyncGate")
+__all__ = ("InformerStateError", "SyncGate")
 
 log = get_logger(__name__)
 
 #: Seconds of waiting for an informer that is not started, after which a warning is logged.
-NOT_STARTED_AFTER: Final = 5.0
+_NOT_STARTED_AFTER: Final = 5.0
 
 
 class InformerStateError(RuntimeError):
@@ -62,7 +62,7 @@ class SyncGate:
         :raises InformerStateError: if it ended before it had synced
         """
         if not self._is_started() and not self._open.is_set():
-            reminder = self._clock.call_later(NOT_STARTED_AFTER, self._remind)
+            reminder = self._clock.call_later(_NOT_STARTED_AFTER, self._remind)
             try:
                 await self._open.wait()
             finally:
@@ -77,6 +77,6 @@ class SyncGate:
             log.warning(
                 "informer_not_started",
                 informer=self._informer,
-                seconds=NOT_STARTED_AFTER,
+                seconds=_NOT_STARTED_AFTER,
                 hint="a task waits for it: run it, or call start() of its factory after the last informer_for()",
             )

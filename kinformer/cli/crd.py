@@ -17,7 +17,7 @@ from kinformer.installed import module_of_path
 from kinformer.models import resource_for, to_dict
 from kinformer.operator import CustomResource, SchemaError, definition_of
 
-__all__ = ("CrdError", "definitions_in", "run")
+__all__ = ("CrdError", "run")
 
 
 class CrdError(Exception):
@@ -33,14 +33,14 @@ async def run(*, packages: Sequence[str]) -> int:
     """
     search_here()
     modules = [module for name in packages for module in _modules(name)]
-    found = definitions_in(modules)
+    found = _definitions_in(modules)
     if not found:
         raise CrdError(f"{', '.join(packages)} defines no custom resource: want a subclass of CustomResource")
     click.echo(yaml.safe_dump_all(found, sort_keys=False), nl=False)
     return 0
 
 
-def definitions_in(modules: Sequence[ModuleType]) -> list[dict[str, Any]]:
+def _definitions_in(modules: Sequence[ModuleType]) -> list[dict[str, Any]]:
     """
     Make the definitions of the custom resources that some modules define, sorted by name. Custom resources that a
     module only imports are left out.

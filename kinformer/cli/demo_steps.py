@@ -16,10 +16,10 @@ from kinformer.cli.manifests import Manifest, apply_manifests
 from kinformer.client import Client
 from kinformer.models import V1Pod, V1ReplicationController
 
-__all__ = ("NEW_TAG", "Step", "steps", "take")
+__all__ = ("Step", "steps", "take")
 
 #: The tag of the image that is rolled out.
-NEW_TAG: Final = "2.0"
+_NEW_TAG: Final = "2.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,17 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
 
     async def set_image() -> None:
         for rollout in cluster.scene().rollouts:
-            await roll_out(client, rollout, NEW_TAG)
+            await roll_out(client, rollout, _NEW_TAG)
 
     async def go_back() -> None:
         for rollout in cluster.scene().rollouts:
             await undo(client, rollout)
 
     def rolled_out(scene: Scene) -> bool:
-        return scaled(scene) and all(rollout.image.endswith(NEW_TAG) for rollout in scene.rollouts)
+        return scaled(scene) and all(rollout.image.endswith(_NEW_TAG) for rollout in scene.rollouts)
 
     def undone(scene: Scene) -> bool:
-        return scaled(scene) and not any(rollout.image.endswith(NEW_TAG) for rollout in scene.rollouts)
+        return scaled(scene) and not any(rollout.image.endswith(_NEW_TAG) for rollout in scene.rollouts)
 
     def full(scene: Scene) -> bool:
         """Whether there are exactly as many pods as the group quotas allow."""
@@ -104,7 +104,7 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
         yield Step("delete a quarter of the pods", lose_some, replaced)
         yield Step("scale down to two", scale(lambda _: 2), scaled)
     if cluster.scene().rollouts:
-        yield Step(f"roll out {NEW_TAG}", set_image, rolled_out)
+        yield Step(f"roll out {_NEW_TAG}", set_image, rolled_out)
         yield Step("undo the roll-out", go_back, undone)
 
 

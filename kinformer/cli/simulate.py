@@ -49,7 +49,6 @@ from kinformer.simulation.timeline_page import timeline_page
 from kinformer.simulation.user import controllers_of
 
 __all__ = (
-    "COMMAND_KINDS",
     "FOUND",
     "SimulateError",
     "check_controllers",
@@ -68,7 +67,7 @@ class SimulateError(Exception):
 
 
 #: The single deviations that are tried with a command. A run takes seconds, so only the most useful are tried.
-COMMAND_KINDS = ("crash", "away")
+_COMMAND_KINDS = ("crash", "away")
 #: The most plans that are tried to make a failure of a command smaller.
 _COMMAND_SHRINKING = 20
 
@@ -166,7 +165,7 @@ def run_command(*, command: Sequence[str], own: CommandFlags, flags: ScenarioFla
         checked,
         seeds=own.seeds,
         one_by_one=own.one_by_one,
-        kinds=own.kinds or COMMAND_KINDS,
+        kinds=own.kinds or _COMMAND_KINDS,
         shrinking=_COMMAND_SHRINKING,
         tail=["--", *command],
     )

@@ -28,10 +28,10 @@ from anyio.abc import Process
 from kinformer.client.errors import ConfigError
 from kinformer.clock import Clock, move_on_after
 
-__all__ = ("DEFAULT_EXEC_TIMEOUT", "ExecCredential", "ExecPlugin")
+__all__ = ("ExecCredential", "ExecPlugin")
 
 #: Seconds that a plug-in may take. The second limit is for plug-ins that may ask the user.
-DEFAULT_EXEC_TIMEOUT: Final = 60.0
+_DEFAULT_EXEC_TIMEOUT: Final = 60.0
 _INTERACTIVE_TIMEOUT: Final = 300.0
 
 _API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -133,7 +133,7 @@ class ExecPlugin:
         :raises ConfigError: if it cannot be started, fails, takes too long, or prints no credentials
         """
         interactive = self._is_interactive()
-        timeout = self.timeout or (_INTERACTIVE_TIMEOUT if interactive else DEFAULT_EXEC_TIMEOUT)
+        timeout = self.timeout or (_INTERACTIVE_TIMEOUT if interactive else _DEFAULT_EXEC_TIMEOUT)
         with move_on_after(clock, timeout):
             return self._understood(await self._output(interactive))
         raise self._failure(f"did not end within {timeout:g} s, or left a child that keeps its output, and was killed")

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from kinformer.client import Client
     from kinformer.manager import Manager
 
-__all__ = ("USER_AGENT", "Served", "check_not_doubled", "chosen", "connected", "installed", "running_controllers")
+__all__ = ("Served", "check_not_doubled", "chosen", "connected", "installed", "running_controllers")
 
 #: The User-Agent of the requests of a server's own clients.
-USER_AGENT: Final = "kinformer-envtest-controllers"
+_USER_AGENT: Final = "kinformer-envtest-controllers"
 
 
 class Served(Protocol):
@@ -108,7 +108,7 @@ def connected(server: Served) -> AbstractAsyncContextManager[Client]:
     from kinformer.client import ClientOptions, connect
 
     ca = server.authority.certificate if server.authority is not None else None
-    named = ClientOptions(user_agent=USER_AGENT)
+    named = ClientOptions(user_agent=_USER_AGENT)
     return connect(url=server.url, token=server.token, ca_data=ca, clock=server.clock, options=named)
 
 

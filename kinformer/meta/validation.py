@@ -15,7 +15,6 @@ __all__ = (
     "is_base64",
     "label_key_errors",
     "label_value_errors",
-    "max_length_error",
     "quoted",
     "regex_error",
 )
@@ -77,7 +76,7 @@ def label_key_errors(key: str) -> list[str]:
     if not name:
         errors.append("name part must be non-empty")
     elif _bytes(name) > 63:
-        errors.append(f"name part {max_length_error(63)}")
+        errors.append(f"name part {_max_length_error(63)}")
     if _NAME_RE.fullmatch(name) is None:
         errors.append(f"name part {regex_error(_NAME_TOLD, _NAME, *_NAME_EXAMPLES)}")
     return errors
@@ -98,7 +97,7 @@ def label_value_errors(value: str) -> list[str]:
     """The errors of a label's value."""
     errors = []
     if _bytes(value) > 63:
-        errors.append(max_length_error(63))
+        errors.append(_max_length_error(63))
     if _VALUE_RE.fullmatch(value) is None:
         told = f"a valid label must be an empty string or {_NAME_TOLD.replace('must consist', 'consist', 1)}"
         errors.append(regex_error(told, _VALUE, "MyValue", "my_value", "12345"))
@@ -114,7 +113,7 @@ def dns1123_label_errors(name: str) -> list[str]:
     """The errors of a name that is one DNS label, like a namespace's: lower case, digits and ``-``, up to 63 bytes."""
     errors = []
     if _bytes(name) > 63:
-        errors.append(max_length_error(63, "characters"))
+        errors.append(_max_length_error(63, "characters"))
     if _DNS_LABEL_RE.fullmatch(name) is None:
         if _DNS_SUBDOMAIN_RE.fullmatch(name) is not None:
             errors.append("must not contain dots")
@@ -131,7 +130,7 @@ def dns1035_label_errors(name: str) -> list[str]:
     """The errors of a name as resources and versions have it: a DNS label that begins with a letter."""
     errors = []
     if _bytes(name) > 63:
-        errors.append(max_length_error(63, "characters"))
+        errors.append(_max_length_error(63, "characters"))
     if _DNS1035_LABEL_RE.fullmatch(name) is None:
         told = (
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
@@ -141,7 +140,7 @@ def dns1035_label_errors(name: str) -> list[str]:
     return errors
 
 
-def max_length_error(length: int, unit: str = "bytes") -> str:
+def _max_length_error(length: int, unit: str = "bytes") -> str:
     """Kubernetes' message for a text that is too long. It counts bytes, but says characters for DNS names."""
     return f"must be no more than {length} {unit}"
 
@@ -155,7 +154,7 @@ def regex_error(told: str, pattern: str, *examples: str) -> str:
 def _dns1123_subdomain_errors(name: str, unit: str) -> list[str]:
     errors = []
     if _bytes(name) > 253:
-        errors.append(max_length_error(253, unit))
+        errors.append(_max_length_error(253, unit))
     if _DNS_SUBDOMAIN_RE.fullmatch(name) is None:
         told = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "

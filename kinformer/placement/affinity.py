@@ -12,7 +12,7 @@ from kinformer.meta import Selector, SelectorError, selector_from_set
 from kinformer.meta.requirement import Operator, Requirement
 from kinformer.models import V1Node, V1NodeSelector, V1NodeSelectorRequirement, V1NodeSelectorTerm, V1PodSpec
 
-__all__ = ("NodeSelectorError", "matches_node", "matches_terms")
+__all__ = ("NodeSelectorError", "matches_node")
 
 _OPERATORS: Final = {
     "In": Operator.IN,
@@ -38,10 +38,10 @@ def matches_node(spec: V1PodSpec, node: V1Node) -> bool:
         return False
     affinity = spec.affinity.node_affinity if spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return required is None or matches_terms(required, node)
+    return required is None or _matches_terms(required, node)
 
 
-def matches_terms(selector: V1NodeSelector, node: V1Node) -> bool:
+def _matches_terms(selector: V1NodeSelector, node: V1Node) -> bool:
     """
     Whether a node matches one of a node selector's terms. A term without requirements matches no node.
 

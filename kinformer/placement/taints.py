@@ -17,7 +17,6 @@ __all__ = (
     "NO_SCHEDULE",
     "PREFER_NO_SCHEDULE",
     "find_untolerated",
-    "keeps_away",
     "matching_tolerations",
     "min_toleration_seconds",
     "tolerates",
@@ -40,7 +39,7 @@ def tolerates(toleration: V1Toleration, taint: V1Taint) -> bool:
     return operator == "Exists"
 
 
-def keeps_away(taint: V1Taint) -> bool:
+def _keeps_away(taint: V1Taint) -> bool:
     """Whether a taint forbids scheduling. A taint with ``PreferNoSchedule`` does not."""
     return taint.effect in (NO_SCHEDULE, NO_EXECUTE)
 
@@ -48,7 +47,7 @@ def keeps_away(taint: V1Taint) -> bool:
 def find_untolerated(
     taints: Iterable[V1Taint] | None,
     tolerations: Sequence[V1Toleration] | None,
-    concerns: Callable[[V1Taint], bool] = keeps_away,
+    concerns: Callable[[V1Taint], bool] = _keeps_away,
 ) -> V1Taint | None:
     """
     The first taint that no toleration matches; None if there is none.

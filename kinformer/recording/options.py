@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ("LEAST_SIZE", "Recording")
+__all__ = ("Recording",)
 
 #: Bytes: a segment must hold some seconds at least.
-LEAST_SIZE: Final = 2**20
+_LEAST_SIZE: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Recording:
         where = os.fspath(self.path)
         if not self.minutes > 0:
             raise ValueError(f"the recording {where} has {self.minutes} minutes: want a positive number")
-        if self.size < LEAST_SIZE:
-            raise ValueError(f"the recording {where} has {self.size} bytes: want {LEAST_SIZE} at least")
+        if self.size < _LEAST_SIZE:
+            raise ValueError(f"the recording {where} has {self.size} bytes: want {_LEAST_SIZE} at least")
         if not Path(where).name:
             raise ValueError(f"the recording {where!r} is no file: want the name of one")

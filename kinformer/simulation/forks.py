@@ -6,7 +6,7 @@ sends a summary, and ends. The parent goes on without the deviation. A child has
 is, byte for byte, what a whole run by its plan would have played.
 
 A fork is not free: the kernel copies each page of memory that the child writes to. That costs a child 20 ms of CPU,
-measured on a virtual machine. So a plan is played as a whole if what it would share took less than :data:`WORTH`.
+measured on a virtual machine. So a plan is played as a whole if what it would share took less than this costs.
 
 There is no fork on a platform without it, on macOS, whose libraries do not allow it, and in a process with several
 threads. A scenario whose processes keep snapshots in files cannot share a run. All plans are then played as a whole,
@@ -30,12 +30,12 @@ from kinformer.simulation.faults import moment_of
 from kinformer.simulation.plan import Plan
 from kinformer.simulation.trial import Outcome, Trial
 
-__all__ = ("WORTH", "can_share", "play_shared")
+__all__ = ("can_share", "play_shared")
 
 T = TypeVar("T")
 
 #: Seconds of CPU: what takes less is not shared.
-WORTH: Final = 0.03
+_WORTH: Final = 0.03
 
 
 def can_share(trial: Trial) -> bool:
@@ -45,12 +45,12 @@ def can_share(trial: Trial) -> bool:
         and sys.platform != "darwin"
         and threading.active_count() == 1
         and trial.is_simulated
-        and trial.cost > 2 * WORTH
+        and trial.cost > 2 * _WORTH
     )
 
 
 def play_shared(
-    trial: Trial, plans: Sequence[Plan], summary: Callable[[Outcome], T], *, worth: float = WORTH
+    trial: Trial, plans: Sequence[Plan], summary: Callable[[Outcome], T], *, worth: float = _WORTH
 ) -> Iterator[T]:
     """
     Play plans with the same seed, and return a summary of each run, in the order of the plans.

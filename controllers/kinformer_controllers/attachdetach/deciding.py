@@ -22,7 +22,6 @@ from kinformer_controllers.shared.volumes.specs import VolumeSpec
 __all__ = (
     "BY_OUT_OF_SERVICE",
     "BY_TIMEOUT",
-    "MAX_WAIT_FOR_UNMOUNT",
     "Attach",
     "Detach",
     "Plan",
@@ -34,7 +33,7 @@ __all__ = (
 )
 
 #: For how many seconds a volume that a node still uses is left attached, if the node is not ready.
-MAX_WAIT_FOR_UNMOUNT: Final = 360.0
+_MAX_WAIT_FOR_UNMOUNT: Final = 360.0
 #: Why a volume is detached although the node may still use it, as the metric names it.
 BY_TIMEOUT: Final = "timeout"
 BY_OUT_OF_SERVICE: Final = "out-of-service"
@@ -161,7 +160,7 @@ class _Planner:
         if requested is None:
             plan.unneeded.append(name)
             requested = self.now
-        left = MAX_WAIT_FOR_UNMOUNT - (self.now - requested)
+        left = _MAX_WAIT_FOR_UNMOUNT - (self.now - requested)
         timed_out, out_of_service = left < 0 and self.force_on_timeout, is_out_of_service(node)
         unsafe = self.actual.is_in_use(self.volume, name) and not out_of_service
         if unsafe and (is_ready(node) or not timed_out):

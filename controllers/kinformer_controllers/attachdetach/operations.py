@@ -41,14 +41,7 @@ from kinformer_controllers.shared.volumes.pods import is_pod_done
 from kinformer_controllers.shared.volumes.specs import CSI, VolumeSpec
 from kinformer_controllers.shared.volumes.timing import timed_operation
 
-__all__ = (
-    "VolumeOperations",
-    "attached",
-    "multi_attach",
-    "multi_attach_without_pods",
-    "not_attachable",
-    "not_attached",
-)
+__all__ = ("VolumeOperations", "attached", "multi_attach", "multi_attach_without_pods")
 
 log = get_logger(__name__)
 
@@ -93,7 +86,7 @@ class VolumeOperations:
 
     async def _attach(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
         if not self.resolver.is_attachable(spec):
-            raise OperationFailed(not_attachable(spec.name))
+            raise OperationFailed(_not_attachable(spec.name))
         if spec.plugin != CSI:
             return  # the kubelet does all of it
         if spec.exclusive:
@@ -102,7 +95,7 @@ class VolumeOperations:
             await self.attachments.attach(spec, node)
         except OperationFailed as error:
             self.actual.mark(spec.unique_name, spec, node, confirmed=False)
-            raise OperationFailed(not_attached(spec.name, error)) from error
+            raise OperationFailed(_not_attached(spec.name, error)) from error
 
     async def _check_free(self, spec: VolumeSpec, node: str, pods: tuple[V1Pod, ...]) -> None:
         """Ask the server whether an exclusive volume is still needed by one of the pods, and on no other node."""
@@ -255,11 +248,11 @@ def attached(name: str) -> str:
     return _about("AttachVolume.Attach succeeded", name)
 
 
-def not_attached(name: str, why: object) -> str:
+def _not_attached(name: str, why: object) -> str:
     return _about("AttachVolume.Attach failed", name, f": {why}")
 
 
-def not_attachable(name: str) -> str:
+def _not_attachable(name: str) -> str:
     return _about("AttachVolume.FindAttachablePluginBySpec failed", name)
 
 

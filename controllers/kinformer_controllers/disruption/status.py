@@ -18,7 +18,6 @@ from kinformer.meta import scaled_value
 from kinformer.models import V1Condition, V1Pod, V1PodDisruptionBudget, V1PodDisruptionBudgetStatus
 
 __all__ = (
-    "DELETION_TIMEOUT",
     "Disrupted",
     "count_healthy",
     "desired_healthy",
@@ -30,7 +29,7 @@ __all__ = (
 )
 
 #: How long an allowed eviction counts against the budget while its pod is not deleted.
-DELETION_TIMEOUT: Final = timedelta(minutes=2)
+_DELETION_TIMEOUT: Final = timedelta(minutes=2)
 
 DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 SUFFICIENT_PODS: Final = "SufficientPods"
@@ -83,11 +82,11 @@ def disrupted_pods(budget: V1PodDisruptionBudget, pods: Iterable[V1Pod], now: da
         since = noted.get(pod.metadata.name)
         if since is None or pod.metadata.deletion_timestamp:
             continue
-        if since + DELETION_TIMEOUT <= now:
+        if since + _DELETION_TIMEOUT <= now:
             overdue.append(pod)
         else:
             still[pod.metadata.name] = since
-    recheck = min(still.values()) + DELETION_TIMEOUT if still else None
+    recheck = min(still.values()) + _DELETION_TIMEOUT if still else None
     return Disrupted(still, overdue, recheck)
 
 
@@ -96,7 +95,7 @@ def count_healthy(pods: Iterable[V1Pod], disrupted: Mapping[str, datetime], now:
     healthy = 0
     for pod in pods:
         since = disrupted.get(pod.metadata.name)
-        leaving = pod.metadata.deletion_timestamp or (since is not None and since + DELETION_TIMEOUT > now)
+        leaving = pod.metadata.deletion_timestamp or (since is not None and since + _DELETION_TIMEOUT > now)
         healthy += not leaving and is_pod_ready(pod)
     return healthy
 

@@ -33,7 +33,6 @@ __all__ = (
     "make_endpoint",
     "make_ports",
     "ports_key",
-    "read_slice",
 )
 
 #: The sorted addresses, the hostname, and the namespace and name of the pod.
@@ -86,7 +85,7 @@ class SliceViews:
         uid = slice_.metadata.uid
         view = self._views.get(uid)
         if view is None or view.slice is not slice_:
-            self._views[uid] = view = read_slice(slice_)
+            self._views[uid] = view = _read_slice(slice_)
         return view
 
     def forget(self, slice_: V1EndpointSlice) -> None:
@@ -94,7 +93,7 @@ class SliceViews:
         self._views.pop(slice_.metadata.uid, None)
 
 
-def read_slice(slice_: V1EndpointSlice) -> SliceView:
+def _read_slice(slice_: V1EndpointSlice) -> SliceView:
     """Read a slice."""
     ports = ports_key(
         ResolvedPort(port.name or "", port.port or 0, port.protocol or "TCP", port.app_protocol)

@@ -41,7 +41,7 @@ from kinformer_controllers.shared.services.service import (
     port_resolver,
 )
 
-__all__ = ("Reconciler", "address_types")
+__all__ = ("Reconciler",)
 
 log = get_logger(__name__)
 
@@ -94,7 +94,7 @@ class Reconciler:
         :param existing: the service's slices that this controller manages and that are not being deleted
         :raises ExceptionGroup: with all errors; an error does not stop the other writes
         """
-        types = address_types(service)
+        types = _address_types(service)
         # Everything is planned before the first write, because `pods` is a view that may change during a write.
         plans: list[_Changes] = []
         errors: list[Exception] = []
@@ -287,7 +287,7 @@ class Reconciler:
             log.debug("slice_already_deleted", slice=f"{meta.namespace}/{meta.name}")
 
 
-def address_types(service: V1Service) -> tuple[str, ...]:
+def _address_types(service: V1Service) -> tuple[str, ...]:
     """
     Return the address types for which a service has slices: its families.
 

@@ -19,7 +19,7 @@ from kinformer.record import WARNING
 from kinformer_controllers.ephemeralvolume.spec import EphemeralVolumeOptions
 from kinformer_controllers.shared.volumes.pods import add_claim_index, pods_of_claim, uses_ephemeral_volume
 
-__all__ = ("EphemeralVolumes", "claim_for", "has_ephemeral_volume")
+__all__ = ("EphemeralVolumes",)
 
 _CREATED: Final = Counter(
     "ephemeral_volume_controller_create", "Number of PersistentVolumeClaim creation requests, also of those that failed"
@@ -29,12 +29,12 @@ _FAILED: Final = Counter(
 )
 
 
-def has_ephemeral_volume(pod: V1Pod) -> bool:
+def _has_ephemeral_volume(pod: V1Pod) -> bool:
     """Whether a pod that is not being deleted has an ephemeral volume."""
     return pod.metadata.deletion_timestamp is None and uses_ephemeral_volume(pod)
 
 
-def claim_for(pod: V1Pod, volume: V1Volume) -> V1PersistentVolumeClaim:
+def _claim_for(pod: V1Pod, volume: V1Volume) -> V1PersistentVolumeClaim:
     """Make the claim of an ephemeral volume. It is named after the pod and the volume."""
     assert volume.ephemeral is not None
     template: Any = volume.ephemeral.volume_claim_template
@@ -77,7 +77,7 @@ class EphemeralVolumes:
         :raises SyncError: if a claim belongs to somebody else. An Event of the pod says so
         """
         pod = self._pods.get_by_key(key)
-        if pod is None or not has_ephemeral_volume(pod):
+        if pod is None or not _has_ephemeral_volume(pod):
             return
         assert pod.spec is not None
         for volume in pod.spec.volumes or ():
@@ -85,7 +85,7 @@ class EphemeralVolumes:
                 await self._handle(pod, volume)
 
     async def _handle(self, pod: V1Pod, volume: V1Volume) -> None:
-        claim = claim_for(pod, volume)
+        claim = _claim_for(pod, volume)
         cached = self._claims.get_by_key(meta_namespace_key(claim))
         if cached is None:
             await self._create(pod, volume, claim)
@@ -110,13 +110,13 @@ class EphemeralVolumes:
     def _pods_without(self, claim: V1PersistentVolumeClaim) -> list[str]:
         """The pods for which a claim that is gone has to be made again."""
         found = pods_of_claim(self._pods, meta_namespace_key(claim))
-        return [meta_namespace_key(pod) for pod in found if has_ephemeral_volume(pod)]
+        return [meta_namespace_key(pod) for pod in found if _has_ephemeral_volume(pod)]
 
 
 def _is_new(old: V1Pod | None, new: V1Pod | None) -> bool:
     """Whether a pod with an ephemeral volume is new, also if it replaced one of its name while nobody watched."""
     is_same = old is not None and new is not None and old.metadata.uid == new.metadata.uid
-    return new is not None and not is_same and has_ephemeral_volume(new)
+    return new is not None and not is_same and _has_ephemeral_volume(new)
 
 
 def _is_gone(old: Any, new: Any) -> bool:

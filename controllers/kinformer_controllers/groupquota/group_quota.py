@@ -33,7 +33,6 @@ from kinformer_controllers.groupquota.record import EMPTY, Record, RecordError, 
 from kinformer_controllers.shared.quota.limits import SCOPES, Quota, ScopeRequirement, matches_class, scopes_of
 
 __all__ = (
-    "APPLICATION_LABEL",
     "GROUP_QUOTAS",
     "KIND",
     "GroupQuota",
@@ -50,7 +49,7 @@ GROUP_QUOTAS: Final = GroupVersionResource("quota.kinformer.dev", "v1", "groupqu
 KIND: Final = "GroupQuota"
 
 #: The label with an object's application, unless the quota names another label.
-APPLICATION_LABEL: Final = "app.kubernetes.io/part-of"
+_APPLICATION_LABEL: Final = "app.kubernetes.io/part-of"
 
 #: The labels of a namespace.
 LabelsOf = Callable[[str], Mapping[str, str]]
@@ -160,7 +159,7 @@ def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Selects:
         return Selects(namespaces, None, labels_of)
     if not isinstance(application, Mapping) or not isinstance(application.get("name"), str):
         raise GroupQuotaError(f"spec.application: {application!r} has no name")
-    label = application.get("label") or APPLICATION_LABEL
+    label = application.get("label") or _APPLICATION_LABEL
     if not isinstance(label, str):
         raise GroupQuotaError(f"spec.application.label: {label!r} is not a text")
     return Selects(namespaces, (label, application["name"]), labels_of)

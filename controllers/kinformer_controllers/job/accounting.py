@@ -26,11 +26,11 @@ from kinformer_controllers.job.jobs import is_indexed, limits_failures_per_index
 from kinformer_controllers.job.pods import completion_index, is_pod_failed, valid_index
 from kinformer_controllers.job.policies import match_failure_policy
 
-__all__ = ("MAX_UNCOUNTED_PODS", "Accounts", "account", "settle_released", "uncounted_of")
+__all__ = ("Accounts", "account", "settle_released", "uncounted_of")
 
 #: The largest number of pods that one sync counts. So the uids need less than 20 KB in the status, and other Jobs are
 #: not delayed.
-MAX_UNCOUNTED_PODS: Final = 500
+_MAX_UNCOUNTED_PODS: Final = 500
 
 
 @dataclass(eq=False, slots=True)
@@ -77,7 +77,7 @@ def account(stock: JobPods) -> Accounts:
                 accounts.changed = True
         elif _counts_as_failed(stock, pod, failed):
             _account_failure(stock, accounts, uncounted, pod)
-        if len(new_indexes) + len(uncounted.succeeded or ()) + len(uncounted.failed or ()) >= MAX_UNCOUNTED_PODS:
+        if len(new_indexes) + len(uncounted.succeeded or ()) + len(uncounted.failed or ()) >= _MAX_UNCOUNTED_PODS:
             accounts.full = True
             break
     if indexed:

@@ -21,9 +21,7 @@ __all__ = (
     "BY_EXTERNAL_CONTROLLER",
     "FINISHED",
     "HANDLED_FAILURES",
-    "POD_CREATIONS",
     "STALE_SYNC_SKIPS",
-    "TRACKED_TERMINATED_PODS",
     "TimedSync",
     "count_finished_pods",
     "count_pod_creations",
@@ -53,12 +51,12 @@ HANDLED_FAILURES: Final = Counter(
     "The number of failed Pods handled by a pod failure policy, by the action of the rule that matched",
     ["action"],
 )
-TRACKED_TERMINATED_PODS: Final = Counter(
+_TRACKED_TERMINATED_PODS: Final = Counter(
     f"{_PREFIX}terminated_pods_tracking_finalizer",
     "The number of terminated pods (phase=Failed|Succeeded) that have got or lost the job-tracking finalizer",
     ["event"],
 )
-POD_CREATIONS: Final = Counter(
+_POD_CREATIONS: Final = Counter(
     f"{_PREFIX}job_pods_creation",
     "The number of Pods created by the Job controller, by reason and result",
     ["reason", "status"],
@@ -106,7 +104,7 @@ def count_tracked_terminated_pod(old: V1Pod | None, new: V1Pod | None) -> None:
     """Count a terminated pod that has got or lost the tracking finalizer."""
     was, is_ = _is_tracked_and_terminated(old), _is_tracked_and_terminated(new)
     if was != is_:
-        TRACKED_TERMINATED_PODS.labels("add" if is_ else "delete").inc()
+        _TRACKED_TERMINATED_PODS.labels("add" if is_ else "delete").inc()
 
 
 def _is_tracked_and_terminated(pod: V1Pod | None) -> bool:
@@ -121,9 +119,9 @@ def count_pod_creations(stock: JobPods, succeeded: int, failed: int) -> None:
     elif stock.failed > 0 or stock.terminating > 0:
         reason = "recreate_terminating_or_failed"
     if succeeded > 0:
-        POD_CREATIONS.labels(reason, "succeeded").inc(succeeded)
+        _POD_CREATIONS.labels(reason, "succeeded").inc(succeeded)
     if failed > 0:
-        POD_CREATIONS.labels(reason, "failed").inc(failed)
+        _POD_CREATIONS.labels(reason, "failed").inc(failed)
 
 
 def count_finished_pods(job: V1Job, before: V1JobStatus) -> None:

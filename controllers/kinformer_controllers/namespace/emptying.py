@@ -25,7 +25,7 @@ from kinformer.workqueue import parallelize_until
 from kinformer_controllers.namespace.conditions import Findings
 from kinformer_controllers.shared.kinds import kinds_with
 
-__all__ = ("Emptied", "Emptier", "emptiable_kinds")
+__all__ = ("Emptied", "Emptier")
 
 log = get_logger(__name__)
 
@@ -81,7 +81,7 @@ class StillThere(Exception):
     """Objects without finalizers still exist after they were deleted."""
 
 
-def emptiable_kinds(served: Served) -> list[ApiResource]:
+def _emptiable_kinds(served: Served) -> list[ApiResource]:
     """Return the namespaced kinds whose objects can be deleted."""
     return [kind for kind in kinds_with(served, {"delete"}).values() if kind.namespaced]
 
@@ -138,7 +138,7 @@ class Emptier:
             emptied.errors.append(text)
             number = len(served.failed)
             emptied.findings.discovery = f"Discovery failed for some groups, {number} failing: {text}"
-        return emptiable_kinds(served)
+        return _emptiable_kinds(served)
 
     async def _empty_kind(self, kind: ApiResource, namespace: str, deleted_at: datetime) -> _Left:
         """

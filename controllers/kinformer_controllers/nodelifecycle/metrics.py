@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge, Histogram
 
-__all__ = (
-    "ALL_NODES_SECONDS",
-    "EVICTIONS",
-    "NODE_SECONDS",
-    "UNHEALTHY_NODES",
-    "ZONE_HEALTH",
-    "ZONE_SIZE",
-    "forget_zone",
-    "tell_zone",
-)
+__all__ = ("ALL_NODES_SECONDS", "EVICTIONS", "NODE_SECONDS", "forget_zone", "tell_zone")
 
-ZONE_HEALTH = Gauge(
+_ZONE_HEALTH = Gauge(
     "node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone.", labelnames=["zone"]
 )
-ZONE_SIZE = Gauge(
+_ZONE_SIZE = Gauge(
     "node_collector_zone_size", "Gauge measuring number of registered Nodes per zones.", labelnames=["zone"]
 )
-UNHEALTHY_NODES = Gauge(
+_UNHEALTHY_NODES = Gauge(
     "node_collector_unhealthy_nodes_in_zone",
     "Gauge measuring number of not Ready Nodes per zones.",
     labelnames=["zone"],
@@ -45,13 +36,13 @@ ALL_NODES_SECONDS = Histogram(
 
 def tell_zone(zone: str, size: int, unhealthy: int) -> None:
     """Set the number of a zone's nodes, and of those that are not ready."""
-    ZONE_SIZE.labels(zone).set(size)
-    ZONE_HEALTH.labels(zone).set(100 * (size - unhealthy) / size)
-    UNHEALTHY_NODES.labels(zone).set(unhealthy)
+    _ZONE_SIZE.labels(zone).set(size)
+    _ZONE_HEALTH.labels(zone).set(100 * (size - unhealthy) / size)
+    _UNHEALTHY_NODES.labels(zone).set(unhealthy)
 
 
 def forget_zone(zone: str) -> None:
     """Set the numbers of a zone that has no nodes any more."""
-    ZONE_SIZE.labels(zone).set(0)
-    ZONE_HEALTH.labels(zone).set(100)
-    UNHEALTHY_NODES.labels(zone).set(0)
+    _ZONE_SIZE.labels(zone).set(0)
+    _ZONE_HEALTH.labels(zone).set(100)
+    _UNHEALTHY_NODES.labels(zone).set(0)

@@ -40,12 +40,12 @@ from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, zone_state
 from kinformer_controllers.shared.nodes import record_node_event, record_status_change, zone_key
 
-__all__ = ("EXCLUDED_FROM_DISRUPTION", "NodeMonitor")
+__all__ = ("NodeMonitor",)
 
 log = get_logger(__name__)
 
 #: A node with this label does not count for the state of its zone.
-EXCLUDED_FROM_DISRUPTION: Final = "node.kubernetes.io/exclude-disruption"
+_EXCLUDED_FROM_DISRUPTION: Final = "node.kubernetes.io/exclude-disruption"
 LEASE_NAMESPACE: Final = "kube-node-lease"
 
 #: The number of nodes that are handled at the same time, as in Kubernetes.
@@ -148,7 +148,7 @@ class NodeMonitor:
         except Exception:  # of any type, such as a node that cannot be decoded; _check_node logs it
             return False
         zone = zone_key(node)
-        if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
+        if _EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
             zones[zone].append(seen.ready)
         self.tainter.calmed(name, zone)
         self._to_retry.discard(name)
@@ -162,7 +162,7 @@ class NodeMonitor:
             found = await self._observe(node)
             if found is not None:
                 node, seen = found
-                if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
+                if _EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
                     zones[zone_key(node)].append(seen.ready)
                 await self._follow(node, seen)
         except Exception:  # of any type, such as a node that cannot be decoded: the others must be checked, too

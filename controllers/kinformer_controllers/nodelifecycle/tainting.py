@@ -32,7 +32,7 @@ from kinformer_controllers.nodelifecycle.metrics import EVICTIONS
 from kinformer_controllers.shared.nodes import zone_key
 from kinformer_controllers.shared.taints import NOT_READY, UNREACHABLE, NodeWriter, has_taint
 
-__all__ = ("NOT_READY_TAINT", "UNREACHABLE_TAINT", "Act", "NoExecuteTainter", "ZoneQueue")
+__all__ = ("Act", "NoExecuteTainter", "ZoneQueue")
 
 log = get_logger(__name__)
 
@@ -44,12 +44,12 @@ _BURST: Final = 1
 _A_MOMENT: Final = 1e-9
 #: The number of outdated entries that is tolerated in the heap.
 _SLACK: Final = 64
-NOT_READY_TAINT: Final = V1Taint(key=NOT_READY, effect=NO_EXECUTE)
-UNREACHABLE_TAINT: Final = V1Taint(key=UNREACHABLE, effect=NO_EXECUTE)
+_NOT_READY_TAINT: Final = V1Taint(key=NOT_READY, effect=NO_EXECUTE)
+_UNREACHABLE_TAINT: Final = V1Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
-_BOTH: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
+_BOTH: Final = (_UNREACHABLE_TAINT, _NOT_READY_TAINT)
 #: By the status of the Ready condition: the taint that a node gets, and the one that is removed.
-_TAINTS: Final = {"False": (NOT_READY_TAINT, UNREACHABLE_TAINT), "Unknown": (UNREACHABLE_TAINT, NOT_READY_TAINT)}
+_TAINTS: Final = {"False": (_NOT_READY_TAINT, _UNREACHABLE_TAINT), "Unknown": (_UNREACHABLE_TAINT, _NOT_READY_TAINT)}
 #: Seconds until the next try for a node without a Ready condition.
 _SOON: Final = 0.05
 
@@ -218,7 +218,7 @@ class NoExecuteTainter:
         queue = self.zones[zone]
         # A node that was tainted before and has no taint now was ready in between, or a user has removed the taint.
         if name not in queue and not any(
-            has_taint(node.spec.taints, taint) for taint in (NOT_READY_TAINT, UNREACHABLE_TAINT)
+            has_taint(node.spec.taints, taint) for taint in (_NOT_READY_TAINT, _UNREACHABLE_TAINT)
         ):
             queue.remove(name)
         queue.add(name)

@@ -21,7 +21,7 @@ from kinformer.clock import Clock
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, class_of_claim
 from kinformer_controllers.shared.volumes.timing import BUCKETS
 
-__all__ = ("RETROACTIVE_CLASSES", "RETROACTIVE_CLASS_ERRORS", "OperationTimes", "counted_volumes", "plugin_of")
+__all__ = ("RETROACTIVE_CLASSES", "RETROACTIVE_CLASS_ERRORS", "OperationTimes", "counted_volumes")
 
 RETROACTIVE_CLASSES: Final = Counter(
     "retroactive_storageclass", "Total number of retroactive StorageClass assignments to persistent volume claim"
@@ -48,7 +48,7 @@ _PLUGINS: Final = {
 }
 
 
-def plugin_of(volume: Volume) -> str:
+def _plugin_of(volume: Volume) -> str:
     """The name of the plug-in of a volume; ``N/A`` if kube-controller-manager has none for it."""
     if volume.spec.csi is not None:
         return f"kubernetes.io/csi:{volume.spec.csi.driver}"
@@ -118,7 +118,7 @@ class _Volumes(Collector):
         if self.caches is None:
             return
         volumes, claims = self.caches[0].list(), self.caches[1].list()
-        modes = Tally((plugin_of(it), it.spec.volume_mode or "Filesystem") for it in volumes)
+        modes = Tally((_plugin_of(it), it.spec.volume_mode or "Filesystem") for it in volumes)
         yield _family("total_pv_count", "total number of persistent volumes", ("plugin_name", "volume_mode"), modes)
         for name, is_bound in (("bound", True), ("unbound", False)):
             counted = Tally(

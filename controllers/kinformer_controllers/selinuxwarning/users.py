@@ -19,7 +19,6 @@ from kinformer.meta import split_key
 from kinformer.models import V1Pod, V1SELinuxOptions
 
 __all__ = (
-    "MOUNT_OPTION",
     "RECURSIVE",
     "Conflict",
     "Use",
@@ -30,7 +29,7 @@ __all__ = (
 )
 
 #: The policies of pods: a volume is mounted with the label, or the label is written to each of its files.
-MOUNT_OPTION: Final = "MountOption"
+_MOUNT_OPTION: Final = "MountOption"
 RECURSIVE: Final = "Recursive"
 _PARTS: Final = 4
 
@@ -40,7 +39,7 @@ class Use(NamedTuple):
     How a pod uses a volume.
 
     :param label: the label that the volume is mounted with; empty if there is none
-    :param policy: :data:`MOUNT_OPTION` or :data:`RECURSIVE`
+    :param policy: ``MountOption`` or :data:`RECURSIVE`
     """
 
     label: str
@@ -76,7 +75,7 @@ def use_of(pod: V1Pod, label: str, *, is_mounted_with_label: bool) -> Use:
     :param is_mounted_with_label: whether the driver of the volume can do this
     """
     of_pod = pod.spec.security_context
-    policy = (of_pod.se_linux_change_policy if of_pod is not None else None) or MOUNT_OPTION
+    policy = (of_pod.se_linux_change_policy if of_pod is not None else None) or _MOUNT_OPTION
     if policy == RECURSIVE or not is_mounted_with_label or not label:
         return Use("", RECURSIVE)
     return Use(label, policy)

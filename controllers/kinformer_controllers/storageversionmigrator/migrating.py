@@ -42,7 +42,7 @@ from kinformer_controllers.storageversionmigrator.migrations import (
     with_status,
 )
 
-__all__ = ("NAME", "Migrator", "ResourceVersions", "find_resource", "is_comparable")
+__all__ = ("NAME", "Migrator", "ResourceVersions", "find_resource")
 
 log = get_logger(__name__)
 
@@ -72,7 +72,7 @@ async def find_resource(client: Client, wanted: GroupResource) -> ApiResource | 
     return found
 
 
-def is_comparable(version: str) -> bool:
+def _is_comparable(version: str) -> bool:
     """Whether a resource version can be compared with others: whether it is a decimal number."""
     return version.isascii() and version.isdecimal() and not version.startswith("0")
 
@@ -110,7 +110,7 @@ class ResourceVersions:
             await self._fail(migration, f'resource "{_text(found)}" does not support discovery operations: [{verbs}]')
         else:
             version = await self._version_of(found)
-            if is_comparable(version):
+            if _is_comparable(version):
                 await self._server.update_status(with_status(migration, version=version))
             else:
                 text = f"latest resourceVersion for {_text(found)} is not valid: {version!r} is not a decimal number"
@@ -185,7 +185,7 @@ class Migrator:
         async for page in objects.pages(resource_version=last, resource_version_match="NotOlderThan"):
             for one in page.items:
                 version = one.metadata.resource_version or ""
-                if not is_comparable(version):
+                if not _is_comparable(version):
                     raise _Unfit(f"{one.metadata.name} has the resource version {version!r}: want a decimal number")
                 if not is_older(last, than=version):
                     await _write_anew(objects, found, one)

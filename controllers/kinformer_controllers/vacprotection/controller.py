@@ -15,13 +15,13 @@ from kinformer.manager import ControllerContext
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, V1VolumeAttributesClass
 from kinformer_controllers.shared.protection import FreedHandler, Protection
 
-__all__ = ("FINALIZER", "ClassProtection", "classes_of_claim", "classes_of_volume")
+__all__ = ("FINALIZER", "ClassProtection")
 
 FINALIZER: Final = "kubernetes.io/vac-protection"
 _INDEX: Final = "volumeAttributesClassName"
 
 
-def classes_of_claim(claim: V1PersistentVolumeClaim) -> set[str]:
+def _classes_of_claim(claim: V1PersistentVolumeClaim) -> set[str]:
     """The classes that a claim uses: the one that it asks for, the one that it has, and the one it is changing to."""
     spec, status = claim.spec, claim.status
     changing = status.modify_volume_status if status is not None else None
@@ -33,7 +33,7 @@ def classes_of_claim(claim: V1PersistentVolumeClaim) -> set[str]:
     return {name for name in names if name}
 
 
-def classes_of_volume(volume: V1PersistentVolume) -> set[str]:
+def _classes_of_volume(volume: V1PersistentVolume) -> set[str]:
     """The class that a volume has, if it has one."""
     name = volume.spec.volume_attributes_class_name if volume.spec is not None else None
     return {name} if name else set()
@@ -51,8 +51,8 @@ class ClassProtection(Protection[V1VolumeAttributesClass]):
         self._volume_server = client.resource(V1PersistentVolume)
         claims, volumes = informers.informer_for(V1PersistentVolumeClaim), informers.informer_for(V1PersistentVolume)
         self._claims, self._volumes = claims.indexer, volumes.indexer
-        self._follow(claims, classes_of_claim)
-        self._follow(volumes, classes_of_volume)
+        self._follow(claims, _classes_of_claim)
+        self._follow(volumes, _classes_of_volume)
 
     def _follow(self, users: SharedIndexInformer[Any], classes_of: Callable[[Any], set[str]]) -> None:
         if _INDEX not in users.indexer.get_indexers():
@@ -64,6 +64,6 @@ class ClassProtection(Protection[V1VolumeAttributesClass]):
         if self._volumes.by_index(_INDEX, name) or self._claims.by_index(_INDEX, name):
             return True
         volumes = (await self._volume_server.list()).items
-        if any(name in classes_of_volume(volume) for volume in volumes):
+        if any(name in _classes_of_volume(volume) for volume in volumes):
             return True
-        return any(name in classes_of_claim(claim) for claim in (await self._claim_server.list()).items)
+        return any(name in _classes_of_claim(claim) for claim in (await self._claim_server.list()).items)

@@ -17,9 +17,9 @@ import msgspec
 from kinformer.envtest.apply.scopes import Scope
 from kinformer.envtest.apply.trees import Fields, Tree, difference, union
 
-__all__ = ("ANCIENT", "Entry", "Managed", "Manager", "is_reset", "note_change", "note_new", "read_entries")
+__all__ = ("Entry", "Managed", "Manager", "is_reset", "note_change", "note_new", "read_entries")
 
-ANCIENT = "ancient-changes"
+_ANCIENT = "ancient-changes"
 _MOST_UPDATERS = 10
 _REMEMBERED: Final = 2000
 
@@ -264,7 +264,7 @@ def _capped(entries: Iterable[Entry]) -> Iterable[Entry]:
         if too_many <= 0:
             break
         version = entry.manager.api_version
-        bucket = Manager(ANCIENT, "Update", version, "")
+        bucket = Manager(_ANCIENT, "Update", version, "")
         first = firsts.setdefault(version, entry)
         if first is entry:
             continue

@@ -31,7 +31,7 @@ from kinformer.models import (
     V1TokenReviewSpec,
 )
 
-__all__ = ("ALWAYS_ALLOWED", "ANONYMOUS", "Access", "KeptFor", "Refusal", "Reviewer", "user_of_certificate")
+__all__ = ("ALWAYS_ALLOWED", "Access", "KeptFor", "Refusal", "Reviewer", "user_of_certificate")
 
 log = get_logger(__name__)
 
@@ -61,7 +61,7 @@ class Reviewer:
 
 
 #: The user of requests without a token.
-ANONYMOUS: Final = Reviewer("system:anonymous", groups=("system:unauthenticated",))
+_ANONYMOUS: Final = Reviewer("system:anonymous", groups=("system:unauthenticated",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Access:
         kind, _, token = authorization.strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
-            return ANONYMOUS
+            return _ANONYMOUS
         if len(token) > _LONGEST_TOKEN:
             return None
         # The cache has a hash of the token, so that the token does not stay in memory.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ("CIPHER_SUITES", "VERSIONS", "ServerTls", "cipher_suites")
+__all__ = ("VERSIONS", "ServerTls", "cipher_suites")
 
 VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,
@@ -22,7 +22,7 @@ VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
 }
 
 #: The names in OpenSSL of the cipher suites that Go has. Those of TLS 1.3 have none: they are always on, as in Go.
-CIPHER_SUITES: Final[Mapping[str, str]] = {
+_CIPHER_SUITES: Final[Mapping[str, str]] = {
     "TLS_AES_128_GCM_SHA256": "",
     "TLS_AES_256_GCM_SHA384": "",
     "TLS_CHACHA20_POLY1305_SHA256": "",
@@ -99,6 +99,6 @@ def cipher_suites(names: Iterable[str]) -> tuple[str, ...]:
     """
     names = list(names)
     for name in names:
-        if name not in CIPHER_SUITES:
-            raise ValueError(f"{name!r} is not a cipher suite: want some of {', '.join(CIPHER_SUITES)}")
-    return tuple(dict.fromkeys(CIPHER_SUITES[name] for name in names if CIPHER_SUITES[name]))
+        if name not in _CIPHER_SUITES:
+            raise ValueError(f"{name!r} is not a cipher suite: want some of {', '.join(_CIPHER_SUITES)}")
+    return tuple(dict.fromkeys(_CIPHER_SUITES[name] for name in names if _CIPHER_SUITES[name]))

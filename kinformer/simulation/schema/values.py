@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from kinformer.simulation.schema.changes import ABSENT, Path, is_below
 
-__all__ = ("Field", "Group", "Schema", "Schemas", "fields_of", "is_without_effect")
+__all__ = ("Field", "Group", "Schema", "Schemas", "fields_of")
 
 Schema: TypeAlias = Mapping[str, Any]
 Group: TypeAlias = Sequence[Any]
@@ -50,7 +50,7 @@ class Field:
     is_marked: bool = False
 
 
-def is_without_effect(schema: Schema) -> bool:
+def _is_without_effect(schema: Schema) -> bool:
     """Whether a description has a paragraph that begins with ``Deprecated:`` or ``Without effect:``."""
     return _MARK.search(schema.get("description") or "") is not None
 
@@ -172,7 +172,7 @@ def _fields(
 ) -> Iterator[Field]:
     """A field, and those within it. `depth` is for those of objects that are not there."""
     schema = schemas.whole(schema)
-    is_marked = is_marked or is_without_effect(schema)
+    is_marked = is_marked or _is_without_effect(schema)
     removal = [] if value is ABSENT or is_required else [[ABSENT]]
     groups = [*_others(schemas, schema, value), *removal]
     yield Field(path, schema, groups, is_marked)

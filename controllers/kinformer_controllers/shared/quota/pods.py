@@ -59,7 +59,7 @@ from kinformer_controllers.shared.quota.views import (
     pod_view,
 )
 
-__all__ = ("PODS", "PodEvaluator", "check_pod", "is_quota_tracked", "is_terminating", "pod_matches_scope")
+__all__ = ("PODS", "PodEvaluator", "is_quota_tracked", "is_terminating", "pod_matches_scope")
 
 PODS: Final = GroupResource("", "pods")
 
@@ -112,7 +112,7 @@ class PodEvaluator(Evaluator):
             self._measure,
             operations={"": (CREATE,), "resize": (UPDATE,)},
             matches_scope=pod_matches_scope,
-            check=check_pod,
+            check=_check_pod,
             source=source or NoSource(),
         )
 
@@ -235,7 +235,7 @@ def pod_matches_scope(requirement: ScopeRequirement, obj: Any) -> bool:
     return scope == CROSS_NAMESPACE_POD_AFFINITY and _looks_at_other_namespaces(pod)
 
 
-def check_pod(required: Collection[str], obj: Any) -> None:
+def _check_pod(required: Collection[str], obj: Any) -> None:
     """
     Check that every container specifies the amounts of CPU and memory that a quota limits.
 
