@@ -69,20 +69,19 @@ class ServiceAddresses:
         self.ports.difference_update(ports)
         if change.type != DELETED:
             self._take(key, change.now.decode())
-        for address in {*addresses} ^ {*self._taken.get(key, ([], []))[0]}:
-            self._note_address(address, change.now.decode()["metadata"])
+        held = {*self._taken.get(key, ([], []))[0]}
+        for address in held ^ {*addresses}:
+            self._note_address(address, change.now.decode()["metadata"], is_held=address in held)
 
-    def _note_address(self, address: str, of: Obj) -> None:
+    def _note_address(self, address: str, of: Obj, *, is_held: bool) -> None:
         """Store or remove the IPAddress of a Service, if the address is of a range that somebody added."""
-        if (there := self._storage.get(_ADDRESSES, "", address)) is not None:
+        there, ip = self._storage.get(_ADDRESSES, "", address), ipaddress.ip_address(address)
+        if there is not None and not is_held:
             self._storage.delete(_ADDRESSES, there)
-        elif (ip := ipaddress.ip_address(address)) not in _NETWORK:
+        elif there is None and is_held and ip not in _NETWORK:
             family = {f"{_LABELS}/ip-family": f"IPv{ip.version}", f"{_LABELS}/managed-by": "ipallocator.k8s.io"}
-            metadata = {
-                "name": address,
-                "uid": str(uuid.uuid5(uuid.NAMESPACE_OID, of["uid"] + address)),
-                "creationTimestamp": of["creationTimestamp"],
-            }
+            uid = str(uuid.uuid5(uuid.NAMESPACE_OID, of["uid"] + address))
+            metadata = {"name": address, "uid": uid, "creationTimestamp": of["creationTimestamp"]}
             parent = {"resource": "services", "namespace": of["namespace"], "name": of["name"]}
             obj = {"metadata": {**metadata, "labels": family}, "spec": {"parentRef": parent}}
             self._storage.create(_ADDRESSES, "", address, obj)
