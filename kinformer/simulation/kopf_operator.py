@@ -20,6 +20,7 @@ only with the same PYTHONHASHSEED.
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import importlib.util
 import json
@@ -58,6 +59,8 @@ _imported: dict[str, set[str]] = {}
 #: The value of KUBECONFIG before, and those of the operators that run.
 _kubeconfigs: list[str] = []
 
+#: More seconds than any rounding error of virtual times.
+_ROUNDING: Final = 1e-6
 #: Turns of the loop that kopf's tasks get to end after they were cancelled.
 _TURNS: Final = 100
 
@@ -84,7 +87,7 @@ class KopfOperator:
         :raises ImportError: if the module cannot be imported
         """
         import kopf
-        from kopf._cogs.aiokits import aiotasks
+        from kopf._cogs.aiokits import aiotasks, aiotime
         from kopf._cogs.structs.credentials import Vault
         from kopf._core.intents import registries
 
@@ -93,6 +96,7 @@ class KopfOperator:
         registries.set_default_registry(registry)
         # At its end, kopf cancels all tasks of the loop that were made since its start. Some belong to other processes.
         aiotasks.all_tasks = _own_tasks
+        aiotime.sleep = _never_in_vain(aiotime.sleep)
         logging.getLogger("kopf").setLevel(logging.CRITICAL + 1)
         with _kubeconfig(program):
             _import_anew(self.module)
@@ -116,6 +120,22 @@ class KopfOperator:
                 with anyio.CancelScope(shield=True):
                     await _end_tasks(owner)
                     await vault.close()
+
+
+def _never_in_vain(sleep: Callable[..., Any]) -> Callable[..., Any]:
+    """
+    kopf's own sleep, but it takes time where the time that is left is none by a rounding error.
+
+    A timer with ``idle`` asks again and again until its time has come. In virtual time that would be never.
+    """
+    sleep = getattr(sleep, "__wrapped__", sleep)
+
+    @functools.wraps(sleep)
+    async def slept(delays: Any, *args: Any, **more: Any) -> Any:
+        is_rounded = isinstance(delays, float) and -_ROUNDING < delays <= 0
+        return await sleep(_ROUNDING if is_rounded else delays, *args, **more)
+
+    return slept
 
 
 def _set_login(registry: Any, program: Program) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinformer.simulation import Plan, WorldOptions
+from kinformer.simulation import Plan, World, WorldOptions, run_world
 from kinformer.simulation.kopf_operator import KOPF_CHECKS, InThisThread, KopfOperator, NotSimulated
 from kinformer.simulation.scenario_file import read_scenario
 from kinformer.simulation.trial import Trial
@@ -101,3 +101,18 @@ def test_a_handler_that_is_a_plain_function_is_called() -> None:
     (web,) = trial_of(HERE / "secrets_operator.py").reference.state["configmaps/default/web"]
 
     assert web["metadata"]["annotations"]["example.com/changed"] == "yes"
+
+
+def test_kopf_never_asks_in_vain_for_the_rest_of_a_time(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.program(KopfOperator(str(empty)), "operator")
+        await world.sleep(1)
+        before = world.now
+        await aiotime.sleep(-1e-15)
+        assert world.now > before
+
+    empty = tmp_path / "empty.py"
+    empty.write_text("import kopf\n\n\n@kopf.on.startup()\nasync def start(**_): pass\n")
+    from kopf._cogs.aiokits import aiotime
+
+    assert run_world(scenario).error is None
