@@ -172,21 +172,22 @@ def error_text(error: BaseException) -> str:
     """
     The text of an exception, or its repr if it has none. For a group, the texts of all its exceptions.
 
-    A KeyError has nothing but the key as its text, so this is its repr. An exception of a user's code may have a
+    The text of a KeyError is nothing but the key, so the type is before it. An exception of a user's code may have a
     ``__str__`` that raises. Then this is the name of its type.
     """
     if isinstance(error, BaseExceptionGroup):
         return f"{error.message}: {'; '.join(map(error_text, error.exceptions))}"
+    name = type(error).__name__
     try:
-        return repr(error) if isinstance(error, KeyError) else str(error) or repr(error)
+        text = str(error)
+        return (f"{name}: {text}" if isinstance(error, KeyError) and text else text) or repr(error)
     except Exception:
-        return type(error).__name__
+        return name
 
 
 def typed_error_text(error: BaseException) -> str:
-    """The name of an exception's type and its text, as a traceback ends: ``KeyError: 'a'``."""
-    name = type(error).__name__
-    text = str(error) if isinstance(error, KeyError) else error_text(error)
+    """What :func:`error_text` returns, with the name of the exception's type before it, as a traceback ends."""
+    name, text = type(error).__name__, error_text(error)
     return text if text.startswith(name) else f"{name}: {text}"
 
 

@@ -171,7 +171,7 @@ def test_an_exception_whose_text_cannot_be_read_is_called_by_its_type() -> None:
 
 
 def test_the_text_of_a_key_error_says_more_than_the_key() -> None:
-    assert error_text(KeyError("huge")) == "KeyError('huge')"
+    assert error_text(KeyError("huge")) == "KeyError: 'huge'"
     assert [typed_error_text(error) for error in (KeyError("huge"), ValueError("no"), ValueError())] == [
         "KeyError: 'huge'",
         "ValueError: no",

@@ -293,7 +293,7 @@ async def test_a_sync_that_raises_is_tried_again_later_each_time(syncs: Syncs) -
         (SyncError("not yet"), "not yet", False),
         (ServerUnreachable("http://x", "refused"), "cannot reach the server at http://x: refused", False),
         (ExceptionGroup("two", [SyncError("a"), SyncError("b")]), "two: a; b", False),
-        (ExceptionGroup("two", [SyncError("a"), KeyError("b")]), "two: a; KeyError('b')", True),
+        (ExceptionGroup("two", [SyncError("a"), KeyError("b")]), "two: a; KeyError: 'b'", True),
         (ValueError(), "ValueError()", True),
     ],
 )
