@@ -57,6 +57,23 @@ async def test_what_is_added_comes_out_in_order_whoever_adds_it(make: Make) -> N
     assert seen == {"a": list(range(100)), "b": list(range(100))}
 
 
+@of_any_kind
+def test_who_processes_is_told_what_belongs_to_the_first_list(make: Make) -> None:
+    queue = make()
+    queue.replace([FOO])
+    queue.add(pod("bar"))
+    told: list[tuple[str, bool]] = []
+
+    def process(popped: Any, in_initial_list: bool) -> None:
+        obj = popped if isinstance(queue, FIFO) else popped[0].object
+        told.append((name_of(obj), in_initial_list))
+
+    while len(queue):
+        queue.pop_nowait(process)
+
+    assert told == [("foo", True), ("bar", False)]
+
+
 @of_deltas
 @pytest.mark.parametrize(
     ("operations", "expected"),
