@@ -22,18 +22,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
+
 from kinformer.arguments import want_client, want_text
 from kinformer.client import Client, NotFound, Resource
 from kinformer.controllerutil.owning import AlreadyOwned, set_controller_reference
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupVersionKind, GroupVersionResource, accessor_of, get_controller_of
-from kinformer.models import encode, to_dict
+from kinformer.models import Model, encode, to_dict
 
 __all__ = (
     "Applier",
     "Outcome",
     "Written",
     "changed_fields",
+    "equal",
 )
 
 T = TypeVar("T")
@@ -83,6 +86,22 @@ def changed_fields(before: Any, after: Any) -> tuple[str, ...]:
     return tuple(sorted(_differences(comparable(before), comparable(after), "")))
 
 
+def equal(one: Any, other: Any) -> bool:
+    """Whether two objects, or parts of them, are the same JSON. In Python, ``1`` and ``True`` are equal, too."""
+    return bool(one == other) and _has_same_bools(one, other)
+
+
+def _has_same_bools(one: Any, other: Any) -> bool:
+    """Whether two values that Python takes for equal have their booleans in the same places."""
+    if isinstance(one, Mapping):
+        return all(_has_same_bools(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return all(map(_has_same_bools, one, other))
+    if isinstance(one, msgspec.Struct) and not isinstance(one, Model):  # the types of a model's fields are known
+        return all(_has_same_bools(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__)
+    return isinstance(one, bool) is isinstance(other, bool)
+
+
 def comparable(obj: Any) -> dict[str, Any]:
     """An object as a dict, without its status and the metadata fields that the server sets."""
     plain = dict(obj) if isinstance(obj, Mapping) else to_dict(obj)
@@ -93,7 +112,7 @@ def comparable(obj: Any) -> dict[str, Any]:
 
 
 def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
-    if before == after:
+    if equal(before, after):
         return
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
         yield path
@@ -155,7 +174,7 @@ class Applier:
         wanted = encode(obj)
         last = self._applied.get((resource.gvr, key))
         cached = self._cached(resource, key)
-        if last is not None and cached is not None and last.wanted == wanted and _same(cached, last):
+        if last is not None and cached is not None and equal(last.wanted, wanted) and _same(cached, last):
             return Written(cached, Outcome.UNCHANGED)
         before = cached
         if before is None:
@@ -225,4 +244,4 @@ async def _there(resource: Resource[Any], obj: Any) -> Any:
 
 def _same(cached: Any, last: _Applied) -> bool:
     """Whether an object is still the result of an apply, apart from the fields that the server sets."""
-    return accessor_of(cached).uid(cached) == last.uid and comparable(cached) == last.result
+    return accessor_of(cached).uid(cached) == last.uid and equal(comparable(cached), last.result)

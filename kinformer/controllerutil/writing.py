@@ -22,7 +22,7 @@ from kinformer.backoff import Backoff
 from kinformer.client import Client, Conflict, DeleteOptions, NotFound, Preconditions, Resource
 from kinformer.client.errors import ApiError
 from kinformer.clock import Clock, RealClock
-from kinformer.controllerutil.applying import Outcome, Written, changed_fields
+from kinformer.controllerutil.applying import Outcome, Written, changed_fields, equal
 from kinformer.manager import SyncError
 from kinformer.meta import accessor_of
 from kinformer.models import Model, OpenStruct, misfits, unknown_fields
@@ -112,7 +112,7 @@ async def create_or_update(client: Client, obj: T, mutate: Callable[[T], None]) 
     except NotFound:
         return Written(await resource.create(_mutated(obj, mutate)), Outcome.CREATED)
     wanted = _mutated(found, mutate)
-    if wanted == found:
+    if equal(wanted, found):
         return Written(found, Outcome.UNCHANGED)
     written = await resource.update(wanted)
     if accessor.resource_version(written) == accessor.resource_version(found):
@@ -177,7 +177,7 @@ async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
         return await write_status(resource, obj, status, retries=0)
     except Conflict:
         fresh: Any = await _fresh(resource, obj, accessor_of(obj).uid(obj))
-        if fresh.status != obj.status and fresh.status != status:  # type: ignore[attr-defined]  # _check_status has seen it
+        if not (equal(fresh.status, obj.status) or equal(fresh.status, status)):  # type: ignore[attr-defined]  # _check_status has seen it
             raise
     return await write_status(resource, fresh, status, retries=0)
 
@@ -228,14 +228,15 @@ async def write_status(
     :param resource: for the requests
     :param obj: the object; it is not changed
     :param status: the new status
-    :param same: whether the object's status (None if it has none) and the new one count as equal; None: ``==``
+    :param same: whether the object's status (None if it has none) and the new one count as equal; None: if they are the
+        same JSON
     :param rebase: computes the new status for the object that was read again; None: the status stays the same
     :param retries: how often the write is repeated at most
     :raises ObjectReplaced: if another object has the name now
     :raises ClientError: if the last write is refused, or the object cannot be read again (NotFound: it is gone)
     """
     current = obj.status  # type: ignore[attr-defined]  # callers pass kinds that have a status
-    if same(current, status) if same is not None else current == status:
+    if (same or equal)(current, status):
         return obj
     uid = accessor_of(obj).uid(obj)
     for retries_left in range(retries, -1, -1):

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 
 from kinformer.client import Client, Conflict
+from kinformer.controllerutil.applying import equal
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.operator import Outcome, changed_fields, create_or_update
 from tests.operator.web_apps import WebApp, web_app
@@ -92,3 +95,15 @@ def test_differing_fields_are_named_by_path_without_the_servers() -> None:
 
     assert changed_fields(before, after) == ("metadata.labels.a", "spec.x")
     assert changed_fields(before, before) == ()
+
+
+class Limits(msgspec.Struct):
+    """A part of a custom resource of which the schema says nothing."""
+
+    values: dict[str, Any]
+
+
+def test_true_in_place_of_one_is_a_change() -> None:
+    assert changed_fields({"spec": {"x": [{"y": 1}]}}, {"spec": {"x": [{"y": True}]}}) == ("spec.x",)
+    assert not equal(Limits({"on": 0}), Limits({"on": False}))
+    assert equal(Limits({"on": [False, 1]}), Limits({"on": [False, 1]}))
