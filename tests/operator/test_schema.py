@@ -174,6 +174,14 @@ def test_a_default_that_changes_with_each_call_is_refused() -> None:
         schema_of(Spec, "spec")
 
 
+def test_a_default_that_is_no_json_is_refused_with_its_path() -> None:
+    class Spec(Fields):
+        bound: Any = 1 + 2j
+
+    with pytest.raises(SchemaError, match=r"^spec\.bound: the default \(1\+2j\) cannot be written as JSON"):
+        schema_of(Spec, "spec")
+
+
 def test_a_status_has_no_defaults() -> None:
     class Status(Fields):
         ready: int = 3

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import pytest
 from structlog.testing import capture_logs
 
 from kinformer.client import Client, connect
@@ -111,9 +112,10 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
         assert await it.sets() == {"img:1": 0, "img:2": 2}
 
 
-async def test_old_replica_sets_stay_within_the_history_and_the_oldest_go() -> None:
+@pytest.mark.parametrize("strategy", ["RollingUpdate", "Recreate"])
+async def test_old_replica_sets_stay_within_the_history_and_the_oldest_go(strategy: str) -> None:
     async with world() as it:
-        await it.create(1, revisionHistoryLimit=1)
+        await it.create(1, strategy=strategy, revisionHistoryLimit=1)
         for number in (2, 3, 4):
             await it.rolled_out()
             await it.set_image(f"img:{number}")

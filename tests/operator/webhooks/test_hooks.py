@@ -9,7 +9,7 @@ import pytest
 from kinformer.models import V1ConfigMap, V2HorizontalPodAutoscaler
 from kinformer.operator import CustomResource
 from kinformer.operator.webhooks import AdmissionRequest, BadReview, Denied, Webhooks
-from kinformer.operator.webhooks.reviews import read_admission, read_conversion, read_timeout
+from kinformer.operator.webhooks.reviews import denied, read_admission, read_conversion, read_timeout
 from tests.operator.web_apps import OldWebApp, WebApp, WebAppSpec, WebAppStatus
 
 VALIDATE, MUTATE = "/validate-example-com-v1-webapp", "/mutate-example-com-v1-webapp"
@@ -76,6 +76,12 @@ async def test_what_it_refuses_is_refused_with_its_words(code: int, given: str, 
         "allowed": False,
         "status": {"status": "Failure", "code": code, "reason": reason, "message": "spec.replicas: at most 10"},
     }
+
+
+def test_a_refusal_may_say_when_to_ask_again() -> None:
+    status = json.loads(denied("r", 429, "TooManyRequests", "later", retry_after=3))["response"]["status"]
+
+    assert (status["code"], status["details"]) == (429, {"retryAfterSeconds": 3})
 
 
 async def test_an_update_shows_the_object_before_and_a_deletion_what_is_deleted() -> None:
