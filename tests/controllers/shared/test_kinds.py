@@ -148,7 +148,7 @@ async def test_only_a_kind_that_is_gone_is_not_waited_for(served: tuple[str, ...
         status = Status(status="Failure", code=404, reason="NotFound", message="the server could not find it")
         dbs.list_error = dbs.watch_error = error_from_status(status)
         dbs.end_watches(dbs.watch_error)
-        await turn(world.clock, 1.0)
+        await turn(world.clock, 3.0)  # it asks again within 1.6 s
 
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
