@@ -292,7 +292,7 @@ async def test_a_range_whose_release_may_still_arrive_is_not_reopened() -> None:
 
         a._rounds._leases.write = lost  # type: ignore[method-assign]
         await group.clock.advance(3)
-        a._rounds._leases.write = write  # type: ignore[method-assign]
+        a._rounds._leases.write = write  # type: ignore[method-assign]  # a stand-in
         assert sent
         changes = group.owners()["kinformer.dev/shard-changes"]
         await group.clock.advance(20)
@@ -310,12 +310,12 @@ def lose_the_next_answer(member: ShardMember, meanwhile: Callable[[], object] = 
     write = leases.write
 
     async def answer_lost(seen: Any, table: Any) -> None:
-        leases.write = write  # type: ignore[method-assign]
+        leases.write = write  # type: ignore[method-assign]  # a stand-in
         await write(seen, table)
         meanwhile()
         raise ConnectionLost("memory", "reset")
 
-    leases.write = answer_lost  # type: ignore[method-assign]
+    leases.write = answer_lost  # type: ignore[method-assign]  # a stand-in
 
 
 async def test_a_claim_with_a_lost_answer_is_found_in_the_table() -> None:
@@ -393,7 +393,7 @@ async def test_a_claim_that_never_arrived_is_forgotten_for_another_owner() -> No
         write = b._rounds._leases.write
 
         async def lost(seen: Any, table: Any) -> None:
-            b._rounds._leases.write = write  # type: ignore[method-assign]
+            b._rounds._leases.write = write  # type: ignore[method-assign]  # a stand-in
             edit(group, shard_owners='{"c":"0-7"}')
             raise ConnectionLost("memory", "reset")
 
@@ -414,7 +414,7 @@ async def test_a_released_range_that_is_edited_back_waits_a_lease() -> None:
 
         async def edited_right_after(seen: Any, table: Any) -> None:
             await write(seen, table)
-            a._rounds._leases.write = write  # type: ignore[method-assign]
+            a._rounds._leases.write = write  # type: ignore[method-assign]  # a stand-in
             edit(group, shard_owners='{"a":"0-7"}')
 
         a._rounds._leases.write = edited_right_after  # type: ignore[method-assign]

@@ -14,10 +14,10 @@ import aiohttp
 import anyio
 import msgspec
 
-from kinformer.client.tls import trust_namesake
 from kinformer.clock import Clock, move_on_after
 from kinformer.envtest.jsontext import BadJson, decode
 from kinformer.envtest.webhooks.review import CallFailed
+from kinformer.envtest.webhooks.trust import trust_namesake
 
 __all__ = ("Caller", "ServiceResolver")
 

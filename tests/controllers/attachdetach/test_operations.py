@@ -158,7 +158,7 @@ async def test_a_node_that_reports_using_a_detaching_volume_keeps_it() -> None:
         await patch(*args, **options)
         world.node(uses=True)
 
-    world.operations.statuses._server = SimpleNamespace(patch=patch_and_use)  # type: ignore[assignment]
+    world.operations.statuses._server = SimpleNamespace(patch=patch_and_use)  # type: ignore[assignment]  # a stand-in
     with pytest.raises(OperationFailed, match="still uses"):
         await world.detach()
     assert world.is_attached
